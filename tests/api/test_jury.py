@@ -245,7 +245,12 @@ def test_the_program_prints_one_screen_and_writes_whole_files(
     assert max(map(len, said.splitlines())) <= 80 + len(str(out))
     assert len(said.splitlines()) <= 45
     assert "a panel of one family agrees with itself" in " ".join(said.split())
-    assert sorted(path.name for path in out.iterdir())[:3] == ["coverage.csv", "groups.csv", "judges.csv"]
+    assert sorted(path.name for path in out.iterdir())[:4] == [
+        "confusion.csv",
+        "coverage.csv",
+        "groups.csv",
+        "judges.csv",
+    ]
     with pytest.raises(SystemExit) as stop:
         main(["jury", *map(str, files), *how, "--price", "j9=1", "--json"])
     assert stop.value.code == 2

@@ -162,3 +162,15 @@ def test_known_truths_stand_among_those_found_where_they_are_evidence() -> None:
     total = result.quality.query("tag == '(all)'").set_index("worker").loc[rows[0][0]]
     assert total["recall"] == pytest.approx(np.mean([one == other for one, other in pairs]))
     assert total["gold_support"] == 1
+
+
+def test_a_known_truth_that_nobody_gave_is_due_and_belongs_to_no_other_worker() -> None:
+    said = {"ada": "xyxyxyxyxy", "bob": "xyxyxyxyxx", "eve": "xyxyxxxyxy"}
+    rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    result = allalike.discover(rows, gold={0: "z", 1: "y", 2: "x"}, gold_map="same", use_gold=False)
+    table = result.quality.set_index(["worker", "tag"])["gold_support"]
+    assert {who: table[who].to_dict() for who in said} == {
+        who: {"(all)": 3, "(not given)": 1, "x": 1, "y": 1} for who in said
+    }
+    kept = allalike.discover(rows, gold={0: "z"}, gold_map="same", method="OA")
+    assert kept.confusions["answers"].sum() <= len(rows)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALL_TAGS", "confusion_columns", "quality_columns", "rate_workers"]
 
-ALL_TAGS = "(all)"
+ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
 _COUNTS = ("hits", "made", "due")
 _MAX_CELLS = 1 << 24  # of tables of workers and classes
 _MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
@@ -99,8 +99,8 @@ def _add_marks(run: Run, weighing: Weighing, *, kept: bool, gold: bool) -> Sums:
         ids = np.arange(len(run.workers), dtype=np.float64)
         counted = run.collect(partial(_list_marks, truths=truths, domain=run.domain), ids, *weighing.arguments)
         return _join_marks([mark for task in counted["marks"] for mark in task])
-    tags = [ALL_TAGS, *map(str, run.encoding.decode(np.arange(run.encoding.n_labels)).tolist())]
-    sums = run.sum(partial(_count_classes, truths=truths, n_labels=len(tags) - 1), *weighing.arguments)
+    tags = [ALL_TAGS, *map(str, run.encoding.decode(np.arange(run.encoding.n_labels)).tolist()), _UNHEARD]
+    sums = run.sum(partial(_count_classes, truths=truths, n_tags=len(tags) - 1), *weighing.arguments)
     every = {name: np.c_[table.sum(axis=1), table] for name, table in sums.items()}
     places = np.argwhere(every["made"] + every["due"] > 0).tolist()
     return {(i, tags[j]): {name: float(table[i, j]) for name, table in every.items()} for i, j in places}
@@ -130,12 +130,13 @@ def _list_truths(
     return rows, kernels.restore_answers(block, rows), label[block.task[rows]]
 
 
-def _count_classes(block: Block, *given: Floats, truths: Decided, n_labels: int) -> dict[str, Floats]:
+def _count_classes(block: Block, *given: Floats, truths: Decided, n_tags: int) -> dict[str, Floats]:
     rows, said, truth = truths(block, *given)
-    cell, size = block.worker[rows].astype(np.intp) * n_labels, block.n_workers * n_labels
-    marks = {"hits": (cell + said)[said == truth], "made": cell + said, "due": cell + truth}
+    cell, size = block.worker[rows].astype(np.intp) * n_tags, block.n_workers * n_tags
+    due = cell + np.minimum(truth, n_tags - 1)
+    marks = {"hits": (cell + said)[said == truth], "made": cell + said, "due": due}
     return {
-        name: np.bincount(each, minlength=size).reshape(-1, n_labels).astype(np.float64) for name, each in marks.items()
+        name: np.bincount(each, minlength=size).reshape(-1, n_tags).astype(np.float64) for name, each in marks.items()
     }
 
 
@@ -168,7 +169,10 @@ def _join_marks(marks: list[tuple[int, Any, tuple[int, ...], dict[str, float]]])
 
 
 def confusion_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, Values | Array]:
-    """Return the columns of the table of confusions: how often each worker gave each label to tasks of each truth."""
+    """Return the columns of the table of confusions: how often each worker gave each label to tasks of each truth.
+
+    Known truths that are in no answer are left out.
+    """
     truths, k = _decided(run, weighing, 2, kept=kept, gold=False), run.encoding.n_labels
     counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
     worker, cell = np.nonzero(counts)
@@ -183,6 +187,8 @@ def confusion_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, 
 
 def _confuse(block: Block, *given: Floats, truths: Decided, n_labels: int) -> dict[str, Floats]:
     rows, said, truth = truths(block, *given)
+    heard = truth < n_labels
+    rows, said, truth = rows[heard], said[heard], truth[heard]
     size = n_labels**2
     cell = block.worker[rows].astype(np.intp) * size + truth.astype(np.intp) * n_labels + said
     return {"answers": np.bincount(cell, minlength=block.n_workers * size).reshape(-1, size).astype(np.float64)}
