@@ -114,6 +114,9 @@ def find_flags(material: Material) -> list[list[str]]:
     if "low" in table and len(material.run.problems.sizes) == 1:
         for number in _find_worse(material):
             flags[number].append("worse than the crowd")
+    if careless := material.run.notes.get("careless", {}):
+        for number, worker in enumerate(material.run.workers.tolist()):
+            flags[number] += careless.get(str(worker), [])
     return flags
 
 
