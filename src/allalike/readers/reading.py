@@ -51,9 +51,10 @@ def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[st
 def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
     """Name the column of known truths, by its name and by what it holds, if there is one.
 
-    >>> from allalike.readers.formats.tables import of_columns
-    >>> columns = {"task": [1, 1, 2], "label": ["x", "y", "x"], "gold": ["x", "x", ""], "correct": [1, 0, 1]}
-    >>> find_gold_column(of_columns(columns), {"task": "task", "label": "label"})
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = [(1, "x", 1, "x"), (1, "y", 0, "x"), (2, "x", 1, "")]
+    >>> table = of_records([dict(zip(("task", "label", "correct", "gold"), row)) for row in rows])
+    >>> find_gold_column(table, {"task": "task", "label": "label"})
     {'gold_column': 'gold'}
     """
     names = [name for name in table.names if is_gold(name) and name not in picked.values()]

@@ -32,6 +32,7 @@ TOLD_BY = {
     "answers": "estimated from answers that were held out",
 }
 
+
 def list_facts(summary: Summary) -> list[str]:
     """Say in short phrases what was read and how.
 
@@ -66,7 +67,7 @@ def say_voices(summary: Summary) -> str:
 
 
 def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Say how many truths weights changed, and how many were drawn; not of numbers, of which nearly all change a bit."""
+    """Say how many truths weights changed, and how many were drawn; not of numbers, nearly all of which change."""
     if summary.changed and not recurring:
         return []
     drawn = f"; {summary.tied:,} {_were(summary.tied)} drawn among equals" if summary.tied else ""

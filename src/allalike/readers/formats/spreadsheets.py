@@ -16,7 +16,13 @@ from allalike.errors import InputError, Proposal, UnsupportedError
 from allalike.readers.formats.compression import check_archive
 from allalike.readers.formats.dialects import name_columns
 from allalike.readers.formats.failures import check_gaps, check_names
-from allalike.readers.formats.margins import count_above, count_below, describe_margins, find_second_header
+from allalike.readers.formats.margins import (
+    count_above,
+    count_below,
+    describe_margins,
+    find_blank_columns,
+    find_second_header,
+)
 from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.formats.tables import Table
 
@@ -78,7 +84,7 @@ def _strip(sheet: list[list[str]], where: str) -> tuple[list[str], list[list[str
     second = rows.pop(0) if find_second_header(rows) and not name_columns(first, rows, where)[1] else None
     n_below = count_below(rows)
     rows, below = rows[: len(rows) - n_below], rows[len(rows) - n_below :]
-    return first, rows, describe_margins(above, second, below, where)
+    return first, rows, describe_margins(above, second, below, where, blank=find_blank_columns([first, *rows]))
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
