@@ -219,8 +219,9 @@ class _Text:
 
     def _trim(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Take the blanks beside delimiters away."""
-        trim = pc.utf8_trim_whitespace
-        return {name: trim(column) for name, column in columns.items()} if self.dialect.padded else columns
+        if not self.dialect.padded:
+            return columns
+        return {name: pc.utf8_trim_whitespace(column) for name, column in columns.items()}
 
     def _open(self) -> Any:
         if self.end is None:
