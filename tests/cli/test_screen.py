@@ -259,7 +259,8 @@ def test_a_ratio_of_which_nobody_knows_what_to_do_is_not_said(ratio: float) -> N
 
 def test_it_is_not_said_that_weights_change_numbers_a_bit() -> None:
     said = {"ada": range(0, 60, 3), "bob": range(1, 61, 3), "eve": [9 * n % 61 for n in range(20)]}
-    result = allalike.discover(rows(said), domain="real", method="P-TD")
+    answers = [(worker, task, number) for worker, numbers in said.items() for task, number in enumerate(numbers)]
+    result = allalike.discover(answers, domain="real", method="P-TD")
 
     assert result.summary["changed"] > 10
     assert "differ from the unweighted answer" not in " ".join([*texts(result), repr(result)])

@@ -75,7 +75,7 @@ def test_careless_respondents_are_flagged_in_the_table_of_workers(tool: str, sur
     expected = {STRAIGHT: "the same answer in all of", INATTENTIVE: "not 'Agree' in"}
     expected |= {HASTY: "40 s, the median is 402"} if tool in TIMED else {}
 
-    assert all(reason in table.loc[f"R_{number}", "reason"] for number, reason in expected.items())
+    assert all(reason in str(table.loc[f"R_{number}", "reason"]) for number, reason in expected.items())
     assert {table.loc[f"R_{number}", "flag"] for number in expected} == {"look"}
 
 

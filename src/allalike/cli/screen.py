@@ -202,8 +202,8 @@ def _next_commands(
         found.append((complete_command(typed, settles), "join labels that mean the same"))
     if not result.run.n_gold:
         column = result.run.notes.get("gold_column")
-        settles, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
-        found.append((complete_command(typed, {"gold": settles}), f"with {purpose}"))
+        gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
+        found.append((complete_command(typed, {"gold": gold}), f"with {purpose}"))
     return found
 
 
