@@ -248,12 +248,37 @@ def test_only_a_worker_who_always_says_what_others_do_not_is_monotonous(engine: 
     assert find_monotonous(allalike.discover(rows(common), engine=engine).run) == {}
 
 
-@pytest.mark.parametrize(("ratio", "times"), [(1.25e12, "over 1,000"), (1000.0, "1,000.0"), (3.14, "3.1")])
-def test_a_ratio_beyond_all_use_is_not_spelled_out(ratio: float, times: str) -> None:
+@pytest.mark.parametrize("ratio", [1.25e12, 1.0])
+def test_a_ratio_of_which_nobody_knows_what_to_do_is_not_said(ratio: float) -> None:
     counts = {"answers": 9, "workers": 3, "tasks": 3, "domain": {"name": "real"}}
-    found = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio}, "effective_workers": 3.0}
-    said = f"auto: workers differ {times} times as much as by chance; weighed like 3.0 equal workers."
-    assert remark_reading(Summary.from_dict({**counts, **found})) == [Remark(said)]
+    known = {"tasks": 50, "crowd": 0.55}
+    found = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio, "known_truths": known}, "effective_workers": 3.0}
+    said = "auto: workers are weighed, and together count like 3.0 equal ones; 50 known truths set how much the crowd"
+    assert remark_reading(Summary.from_dict({**counts, **found})) == [Remark(f"{said} and each worker count.")]
+
+
+def test_it_is_not_said_that_weights_change_numbers_a_bit() -> None:
+    said = {"ada": range(0, 60, 3), "bob": range(1, 61, 3), "eve": [9 * n % 61 for n in range(20)]}
+    answers = [(worker, task, number) for worker, numbers in said.items() for task, number in enumerate(numbers)]
+    result = allalike.discover(answers, domain="real", method="P-TD")
+
+    assert result.summary["changed"] > 10
+    assert "differ from the unweighted answer" not in " ".join([*texts(result), repr(result)])
+
+
+def test_a_column_of_known_truths_in_the_file_itself_is_proposed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = rows({"ada": "xyxyxy", "bob": "xyxxxy", "eve": "yyxyxy"})
+    lines = [f"{worker},{task},{label},{'xy'[int(task[1:]) % 2]}" for worker, task, label in said]
+    Path("a.csv").write_text("worker,task,label,gold\n" + "\n".join(lines))
+    for command in (["discover", "a.csv", "-o", "out"], ["discover", "a.csv", "-o", "out", "--gold", "column:gold"]):
+        with pytest.raises(SystemExit) as stop:
+            main(command)
+        assert stop.value.code == 0
+        told = capsys.readouterr().out
+        assert ("--gold column:gold" in told) == ("--gold" not in command)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 7])

@@ -49,6 +49,7 @@ MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "totals in the last column": ([HEAD, *ROWS, ["", "", "Sum: 812.5"]], "1 row at the end"),
     "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "2 rows at the end"),
     "notes in a wide row": ([HEAD, *ROWS, ["Collected in May 2024.", "", ""]], "1 row at the end"),
+    "an empty first column": ([["", *row] for row in [HEAD, *ROWS]], "the first column, which is empty"),
     "all": (
         [["My survey"], HEAD, ["", "", "kg"], *ROWS, ["Total", "", "9"], ["Note: of May."]],
         "1 row above the header",
@@ -65,6 +66,15 @@ def test_what_stands_around_a_table_is_left_out_and_said(
     alone = allalike.discover([(*row[:2], float(row[2])) for row in ROWS], method="UA", domain="real")
     assert any(said in remark for remark in found.summary["remarks"])
     assert found.truth["label"].tolist() == alone.truth["label"].tolist()
+
+
+@pytest.mark.parametrize("mark", [" | ", ", ", " ; "])
+def test_blanks_beside_separators_are_no_part_of_ids(engine: Engine, tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "answers.txt"
+    path.write_text("\n".join(map(mark.join, [HEAD, *ROWS, ["f", "t0"]])))  # the last row ends early
+    found = allalike.discover(path, method="UA", engine=engine, missing="drop")
+    assert sorted(found.truth["task"]) == [f"t{task}" for task in range(10)]
+    assert "columns" not in found.summary["guessed"]
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])

@@ -231,9 +231,60 @@ def test_a_proposal_is_not_made_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("again", [0, 3])
-def test_classes_that_hardly_recur_are_not_proposed(again: int) -> None:
+def test_ids_are_proposed_neither_as_classes_nor_as_texts(again: int) -> None:
     labels = [f"id{max(row, again)}" for row in range(270)]
-    assert [each.settles for each in ask(crowd().assign(C=labels), columns=COLUMNS).proposals] == [{"domain": "text"}]
+    error = ask(crowd().assign(C=labels), columns=COLUMNS)
+    assert not error.proposals
+    assert "Labels hardly recur" in str(error)
+
+
+def test_where_no_column_recurs_it_is_said() -> None:
+    error = ask(crowd().assign(C=[f"id{row}" for row in range(270)]))
+    assert not error.proposals
+    assert "No column is left whose values recur" in str(error)
+
+
+def test_a_file_of_one_answer_is_told_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("worker,task,label\nada,t1,x\n")
+    assert not ask(path).proposals
+    assert "one answer only" in str(ask(path))
+
+
+def test_times_beside_labels_are_no_labels() -> None:
+    times = [f"{9 + row % 3:02}:{row % 4 * 15:02}" for row in range(270)]
+    error = ask(crowd().assign(D=times))
+    assert {each.settles["columns"]["label"] for each in error.proposals} == {"C"}
+
+
+@pytest.mark.parametrize(("kind", "further"), [("vector", 0), ("points(radius=0.05)", 1)])
+def test_x_and_y_are_proposed_together_before_each_alone(kind: str, further: int) -> None:
+    rng = np.random.default_rng(7)
+    frame = pd.concat([crowd()[["A", "B"]]] * (1 + further), ignore_index=True)
+    task = np.unique(frame["B"], return_inverse=True)[1]
+    error = ask(frame.assign(x=task + rng.normal(0, 0.01, len(frame)), y=-task + rng.normal(0, 0.01, len(frame))))
+    settles = error.proposals[0].settles
+    assert settles["columns"]["label"] == "x y"
+    assert settles["domain"].partition("(")[0] == kind.partition("(")[0]
+    assert error.proposals[0].gives.endswith(f"{kind.partition('(')[0]} labels, 9 workers, 30 tasks, 9 answers a task")
+
+
+NAMED_MATRICES = [
+    ("worker", ["q1", "q2", "q3"], "workers"),
+    ("item", ["ada", "bob", "eve"], "tasks"),
+    ("respondent", ["size", "mood", "tone"], "workers"),
+    ("item", ["q1", "q2", "q3"], "tasks"),  # of names that contradict each other, what the cells hold decides
+    ("id", ["q1", "q2", "q3"], "workers"),
+]
+
+
+@pytest.mark.parametrize(("first", "others", "rows"), NAMED_MATRICES)
+def test_names_say_what_the_rows_of_a_matrix_are(first: str, others: list[str], rows: str) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 30)
+    said = {name: ["xyz"[each] for each in np.where(rng.random(30) < 0.8, truth, 0)] for name in others}
+    error = ask(pd.DataFrame({first: [f"r{row}" for row in range(30)], **said}))
+    assert error.proposals[0].settles == {"wide": rows}
 
 
 def test_one_word_among_measurements_is_proposed_to_be_left_out(tmp_path: Path) -> None:

@@ -69,6 +69,16 @@ def test_whose_answers_deserve_a_look_is_said_with_the_reason(survey: Path, tool
     assert f"of {len(expected)} people:" in remark
 
 
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_careless_respondents_are_flagged_in_the_table_of_workers(tool: str, survey: Path) -> None:
+    table = allalike.discover(survey, method="UA").workers.set_index("worker")
+    expected = {STRAIGHT: "the same answer in all of", INATTENTIVE: "not 'Agree' in"}
+    expected |= {HASTY: "40 s, the median is 402"} if tool in TIMED else {}
+
+    assert all(reason in str(table.loc[f"R_{number}", "reason"]) for number, reason in expected.items())
+    assert {table.loc[f"R_{number}", "flag"] for number in expected} == {"look"}
+
+
 def test_a_survey_has_a_line_of_agreement_for_each_scale(survey: Path) -> None:
     summary = json.loads(run("agreement", survey, "--json", "-q")[0])
     tasks = sorted(group["tasks"] for group in summary["groups"])

@@ -91,7 +91,8 @@ class Result(Explained, Saved[Frame]):
 
     def __repr__(self) -> str:
         has_groups = self.weighing.insight.groups is not None
-        return result_text(self._facts, list_first(self.found, self.run.encoding), has_groups=has_groups)
+        first, recurring = list_first(self.found, self.run.encoding), self.run.domain.recurring
+        return result_text(self._facts, first, has_groups=has_groups, recurring=recurring)
 
     def _repr_html_(self) -> str:
         plain = self.tables_as("pandas")

@@ -95,7 +95,7 @@ def _sentences(result: Result, summary: Summary, *, look: bool) -> list[str]:
     rounds = Remark(f"{summary.method.name}, {count(summary.iterations, 'round')}.")
     remarks = [
         *(remark_reading(summary) or [rounds]),
-        Remark(say_changes(summary)),
+        *map(Remark, say_changes(summary, recurring=result.run.domain.recurring)),
         *remark_sureness(summary, _expect_unweighted(result) if look else None),
         *remark_gold(summary),
         *remark_crowd(summary),
@@ -201,7 +201,9 @@ def _next_commands(
         settles = {"domain": told[1]} if told else {"label_map": "map.csv"}
         found.append((complete_command(typed, settles), "join labels that mean the same"))
     if not result.run.n_gold:
-        found.append((complete_command(typed, {"gold": "gold.csv"}), "with some known truths"))
+        column = result.run.notes.get("gold_column")
+        gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
+        found.append((complete_command(typed, {"gold": gold}), f"with {purpose}"))
     return found
 
 

@@ -5,8 +5,8 @@ A form is the number 1234.5 as the labels would have it:
     1,234.5      1.234,5 €      1234,5      1 234.5 km      $1234.5      1234.5%      <1234.5
 
 It says what stands between thousands and before the fraction, which unit stands before or behind the number, and with a
-``<`` that bounds such as ``<46`` and ``>= 3`` are read as the numbers that they name. The unit may be missing in a
-label, and so may the marks between thousands; everything else is as the form has it.
+``<`` that bounds such as ``<46``, ``>= 3`` and ``~46`` are read as the numbers that they name. The unit may be missing
+in a label, and so may the marks between thousands; everything else is as the form has it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from allalike.errors import OptionError
 
 __all__ = ["BOUND", "NumberForm", "check_form"]
 
-BOUND = "[<>≤≥]=?"
+BOUND = "[<>≤≥~≈]=?"
 _FORM = re.compile(r"(?P<bound><?)(?P<before>\D*?)1(?P<thousands>[,.' ]?)234(?P<decimal>[.,])5(?P<behind>\D*)")
 _SIGN, _EXPONENT = "[-+\u2212]?", "(?:[eE][-+]?[0-9]+)?"
 _BLANK = r"[\s\x{00a0}\x{202f}]*"  # as Arrow writes it

@@ -33,7 +33,7 @@ __all__ = ["MOST_SHOWN", "LookUp", "Readable", "asking", "find_other_readings", 
 MOST_SHOWN = 5
 _MOST_TRIED = 24
 _MOST_FURTHER = 2  # questions that come of an answer
-_PLAIN_KINDS = ("categorical", "ordinal", "real", "text")  # of label, which most texts can be read as
+_PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
 _SAMPLE_ROWS = 100_000
 _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
@@ -204,10 +204,10 @@ def _with_other_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN
     """Return options, and where they name a plain kind of label others behind it.
 
     >>> [str(each) for each in _with_other_kinds([Proposal({"domain": "set"})])]
-    ["domain='set'", "domain='categorical'", "domain='ordinal'", "domain='real'", "domain='text'"]
+    ["domain='set'", "domain='categorical'", "domain='ordinal'", "domain='real'"]
     """
     named = [str(each.settles["domain"]) for each in options if "domain" in each.settles]
-    plain = bool(named) and all(name in (*_PLAIN_KINDS, "set", "ranking", "date") for name in named)
+    plain = bool(named) and all(name in (*_PLAIN_KINDS, "text", "set", "ranking", "date") for name in named)
     return [*options, *(Proposal({"domain": name}) for name in kinds if plain and name not in named)]
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains.contract import spell_domain
+from allalike.readers.column_names import is_gold
+from allalike.readers.guessing.contents import TableSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike.readers.formats.tables import Table
 
-__all__ = ["complete", "find_frame", "keep_worker", "note_table", "read_batches"]
+__all__ = ["complete", "find_frame", "find_gold_column", "keep_worker", "note_table", "read_batches"]
 
+_LOOKED_AT = 1000  # rows
 _KINDS = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
 
 
@@ -39,9 +42,32 @@ def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[st
     known = table.domain if isinstance(table.domain, str) else "" if table.domain.record else spell_domain(table.domain)
     kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
-    more = {"remarks": list(table.remarks), "samples": list(table.samples)}
+    more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples)}
+    more |= {"careless": {who: list(why) for who, why in table.careless.items()}}
     silent = {} if table.silent is None else {"silent": table.silent}
     return {**found, **{name: told for name, told in more.items() if told}, **silent}
+
+
+def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
+    """Name the column of known truths, by its name and by what it holds, if there is one.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = [(1, "x", 1, "x"), (1, "y", 0, "x"), (2, "x", 1, "")]
+    >>> table = of_records([dict(zip(("task", "label", "correct", "gold"), row)) for row in rows])
+    >>> find_gold_column(table, {"task": "task", "label": "label"})
+    {'gold_column': 'gold'}
+    """
+    names = [name for name in table.names if is_gold(name) and name not in picked.values()]
+    if not names:
+        return {}
+    sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]))
+    for name in names:
+        gold, label = sample[name], sample[picked["label"]]
+        numbers = {gold.kind, label.kind} <= {"whole", "number"}
+        alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
+        if alike and sample.follows(name, picked["task"]):
+            return {"gold_column": name}
+    return {}
 
 
 def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:

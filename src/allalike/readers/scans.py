@@ -29,7 +29,7 @@ from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_words
-from allalike.readers.reading import complete, find_frame, keep_worker, note_table, read_batches
+from allalike.readers.reading import complete, find_frame, find_gold_column, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.joined_columns import join_columns
@@ -141,6 +141,7 @@ class Scan(Options):
         """Read the columns of a table into memory."""
         found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
         notes, kind = {**note_table(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
+        notes |= find_gold_column(table, picked)
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
@@ -161,7 +162,7 @@ class Scan(Options):
         """
         with asking(self):
             table, picked, guessed = self.opened()
-        notes = note_table(guessed, table, given=self.domain is not None)
+        notes = {**note_table(guessed, table, given=self.domain is not None), **find_gold_column(table, picked)}
         return Stream(
             batches=lambda: map(self._split, read_batches(table, picked, notes)),
             guess=partial(guess_domain, where=table.where, opened=self.domain),

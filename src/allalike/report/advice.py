@@ -67,6 +67,11 @@ def _command(material: Material, options: str) -> str:
     return f"allalike discover {files} {options}".strip()
 
 
+def _gold(material: Material) -> str:
+    column = material.run.notes.get("gold_column")
+    return f"--gold {shlex.quote('gold.csv' if column is None else f'column:{column}')}"
+
+
 def _about_readings(material: Material) -> Advice | None:
     reading = material.summary.reading
     if reading is None or reading.second_reading is None:
@@ -77,7 +82,7 @@ def _about_readings(material: Material) -> Advice | None:
         "text": f"{say_second_reading(second)}.",
         "workers": [*second.leaders, *second.its_leaders][:_MAX_NAMED],
         "tasks": [],
-        "command": _command(material, "--gold gold.csv"),
+        "command": _command(material, _gold(material)),
     }
 
 
@@ -168,5 +173,5 @@ def _about_gold(material: Material) -> Advice | None:
         ),
         "workers": [],
         "tasks": [],
-        "command": _command(material, "--gold gold.csv"),
+        "command": _command(material, _gold(material)),
     }

@@ -114,7 +114,15 @@ def find_flags(material: Material) -> list[list[str]]:
     if "low" in table and len(material.run.problems.sizes) == 1:
         for number in _find_worse(material):
             flags[number].append("worse than the crowd")
-    return flags
+    return _add_careless(material.run, flags)
+
+
+def _add_careless(run: Run, flags: list[list[str]]) -> list[list[str]]:
+    """Return flags with what the reader of a survey found."""
+    careless = run.notes.get("careless")
+    if not careless:
+        return flags
+    return [words + careless.get(str(who), []) for words, who in zip(flags, run.workers.tolist(), strict=True)]
 
 
 def _find_worse(material: Material) -> npt.NDArray[np.intp]:

@@ -31,7 +31,6 @@ TOLD_BY = {
     "pairs": "estimated from pairs of answers",
     "answers": "estimated from answers that were held out",
 }
-_MOST_TIMES = 1000
 
 
 def list_facts(summary: Summary) -> list[str]:
@@ -67,13 +66,15 @@ def say_voices(summary: Summary) -> str:
     return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
 
 
-def say_changes(summary: Summary) -> str:
-    """Say how many truths weights changed, and how many were drawn."""
+def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
+    """Say how many truths weights changed, and how many were drawn; not of numbers, nearly all of which change."""
+    if summary.changed and not recurring:
+        return []
     drawn = f"; {summary.tied:,} {_were(summary.tied)} drawn among equals" if summary.tied else ""
-    return (
-        f"{summary.changed:,} of {count(summary.tasks, 'truth')} ({share(summary.changed, summary.tasks)}) differ from"
-        f" the unweighted answer{drawn}."
-    )
+    part = share(summary.changed, summary.tasks)
+    return [
+        f"{summary.changed:,} of {count(summary.tasks, 'truth')} ({part}) differ from the unweighted answer{drawn}."
+    ]
 
 
 def _were(number: int) -> str:
@@ -147,8 +148,8 @@ def _say_known(reading: HowRead) -> str:
     told = reading.known_truths
     if not told:
         return ""
-    number, says = count(told["tasks"], "known truth"), "says" if told["tasks"] == 1 else "say"
-    return f"{number} {says} how far to follow that ({told['crowd']:.2f}), and whom besides"
+    number, sets = count(told["tasks"], "known truth"), "sets" if told["tasks"] == 1 else "set"
+    return f"{number} {sets} how much the crowd and each worker count"
 
 
 def _say_reading(reading: HowRead, effective_workers: float, changed: int) -> str:
@@ -167,15 +168,12 @@ def _say_reading(reading: HowRead, effective_workers: float, changed: int) -> st
         )
     if reading.f_ratio is None:
         return ""
-    # It is beyond any number where most answers of a worker are equally far from the others.
-    times = f"over {_MOST_TIMES:,}" if reading.f_ratio > _MOST_TIMES else f"{reading.f_ratio:,.1f}"
-    differ = f"workers differ {times} times as much as by chance"
     reason = "two halves of the workers bear that out"
     if reading.taken == "weighted vote":
-        return f"{differ}; votes were weighed, for {reason}"
+        return f"votes were weighed, for {reason}"
     if not reading.start:
-        return f"{differ}; weighed like {effective_workers:,.1f} equal workers"
-    return f"{differ}; weights were used, for {reason}"
+        return f"workers are weighed, and together count like {effective_workers:,.1f} equal ones"
+    return f"weights were used, for {reason}"
 
 
 def say_second_reading(second: OtherReading) -> str:

@@ -3,7 +3,8 @@
 A worker is flagged ``block`` if her answers say nothing about the tasks, or repeat another's: she always gives the same
 class, carries no signal, or copies. Of a group of copies, one who gave most answers stays, for it is not known who
 copied from whom, and their voice counts once anyway. ``look`` is for those who are clearly worse than the crowd, which
-may have good reasons, and ``few`` for those of whom little is known.
+may have good reasons, and for careless respondents of a survey, as far as its reader knows; ``few`` is for those of
+whom little is known.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
     return [f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)]
 
 
-def result_text(summary: Summary, first: list[str], *, has_groups: bool) -> str:
+def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurring: bool) -> str:
     """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
 
     >>> import allalike
@@ -56,7 +56,7 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool) -> str:
             f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.",
             *([f"Columns: {say_columns(columns)}."] if columns else []),
             *first,
-            say_changes(summary),
+            *say_changes(summary, recurring=recurring),
             *(remark.sentence for remark in remarks),
             *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
             f'See .truth, .workers, {groups}.summary, .next(), .save("folder").',

@@ -12,7 +12,7 @@ from functools import partial
 from io import BufferedReader, TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
+from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
@@ -145,7 +145,7 @@ class _Text:
         except _RaggedError:
             batches = list(self._fill(asked))
             return {name: pa.chunked_array([batch[name] for batch in batches], pa.string()) for name in asked}
-        columns = {name: table[name] for name in self._inside(asked)}
+        columns = self._trim({name: table[name] for name in self._inside(asked)})
         self._check(columns)
         return {name: columns[name] if name in columns else _blank(table.num_rows) for name in asked}
 
@@ -162,7 +162,7 @@ class _Text:
             with self._guard(self._source) as source:
                 reader = self._guard(lambda: pacsv.open_csv(source, **self._options(asked, size)))
                 while (batch := self._guard(lambda: next(reader, None))) is not None:
-                    columns = {name: batch.column(name) for name in self._inside(asked)}
+                    columns = self._trim({name: batch.column(name) for name in self._inside(asked)})
                     self._check(columns, before)
                     before += batch.num_rows
                     yield {name: columns[name] if name in columns else _blank(batch.num_rows) for name in asked}
@@ -215,7 +215,13 @@ class _Text:
             while (batch := self._guard(lambda: next(batches, None))) is not None:
                 check_quotes(batch, self.dialect.names, self.dialect.delimiter, where, before=before)
                 before += len(next(iter(batch.values())))
-                yield batch
+                yield self._trim(batch)
+
+    def _trim(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Take the blanks beside delimiters away."""
+        if not self.dialect.padded:
+            return columns
+        return {name: pc.utf8_trim_whitespace(column) for name, column in columns.items()}
 
     def _open(self) -> Any:
         if self.end is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
-from allalike.readers.formats.margins import count_above, describe_margins, find_second_header
+from allalike.readers.formats.margins import count_above, describe_margins, find_blank_columns, find_second_header
 from allalike.readers.formats.quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Dialect:
         What was found out, by the option that says otherwise.
     remarks
         What the owner of the file should know.
+    padded
+        Whether blanks stand beside each delimiter, as in ``a | b | c``, which are no part of the fields.
     """
 
     names: list[str]
@@ -65,6 +67,7 @@ class Dialect:
     width: int = 0
     guessed: dict[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    padded: bool = False
 
     @property
     def fields(self) -> list[str]:
@@ -75,7 +78,8 @@ class Dialect:
     @property
     def is_plain(self) -> bool:
         """Whether each row has a field for each name, with one character between them, below a header of one line."""
-        return self.width == len(self.names) and self.delimiter in ",;\t|" and self.skip == 1
+        whole = self.width == len(self.names) and self.skip == 1
+        return whole and self.delimiter in ",;\t|" and not self.padded
 
 
 @contextmanager
@@ -138,8 +142,9 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     headless = bool(remarks)
     second = None if headless or not find_second_header(rows) else rows.pop(0)
     last = last if second is None else records[1][2]
-    remarks = [*describe_margins(above, second, (), where), *remarks]
-    width, names, said = _fit(names, rows or [first], where)
+    remarks = [*describe_margins(above, second, (), where, blank=find_blank_columns([first, *rows])), *remarks]
+    padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
+    width, names, said = _fit([name.strip() for name in names] if padded else names, rows or [first], where)
     if any(top != bottom for _, top, bottom in records[1:]):
         _check_quotes(names, rows, delimiter, where)
     comma = delimiter != "," and _has_decimal_commas(rows[:_HEADER_ROWS])
@@ -150,6 +155,7 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
         width=width,
         guessed={"decimal": ","} if comma else {},
         remarks=(*remarks, *said),
+        padded=padded,
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Beginning", "count_above", "count_below", "describe_margins", "find_second_header"]
+__all__ = ["Beginning", "count_above", "count_below", "describe_margins", "find_blank_columns", "find_second_header"]
 
 Row = list[str]
 
@@ -152,7 +152,19 @@ def _is_total(rows: Sequence[Row], place: int) -> bool:
     return not any(word in row for number, row in enumerate(rows) if number != place)
 
 
-def describe_margins(above: Sequence[Row], second: Row | None, below: Sequence[Row], where: str) -> list[str]:
+def find_blank_columns(rows: Sequence[Row]) -> int:
+    """Count the first columns that are empty, header and all.
+
+    >>> find_blank_columns([["", "task"], ["", "t1"]]), find_blank_columns([["", "task"], ["1", "t1"]])
+    (1, 0)
+    """
+    reach = (next((place for place, cell in enumerate(row) if cell.strip()), len(row)) for row in rows if _filled(row))
+    return min(reach, default=0)
+
+
+def describe_margins(
+    above: Sequence[Row], second: Row | None, below: Sequence[Row], where: str, *, blank: int = 0
+) -> list[str]:
     """Say what was left out, in one sentence.
 
     >>> describe_margins([["My survey"]], ["", "", "kg"], [], "a.csv")
@@ -162,6 +174,7 @@ def describe_margins(above: Sequence[Row], second: Row | None, below: Sequence[R
         f"{_count(above)} above the header ({_show(*above)})" if above else "",
         f"the row below the header ({_show(second)})" if second else "",
         f"{_count(below)} at the end ({_show(*below)})" if below else "",
+        f"the first {'column, which is' if blank == 1 else f'{blank} columns, which are'} empty" if blank else "",
     ]
     listed = ", ".join(filter(None, parts))
     return [f"Left out of {where}: {listed}."] if listed else []

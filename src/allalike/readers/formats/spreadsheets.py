@@ -16,7 +16,13 @@ from allalike.errors import InputError, Proposal, UnsupportedError
 from allalike.readers.formats.compression import check_archive
 from allalike.readers.formats.dialects import name_columns
 from allalike.readers.formats.failures import check_gaps, check_names
-from allalike.readers.formats.margins import count_above, count_below, describe_margins, find_second_header
+from allalike.readers.formats.margins import (
+    count_above,
+    count_below,
+    describe_margins,
+    find_blank_columns,
+    find_second_header,
+)
 from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.formats.tables import Table
 
@@ -57,7 +63,7 @@ def open_sheet(path: Path, files: Files) -> Table:
     sheets = _read_sheets(path)
     name = _choose(path, sheets, files.tag)
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
-    first, rows, said = _strip(sheets[name].rows, where)
+    first, rows, said = _strip(sheets[name].rows, where, sheets[name].blank)
     if sheets[name].merged:
         said.append(f"{where} has merged cells: each of their rows has the value.")
     names, remarks = name_columns(first, rows, where)
@@ -71,14 +77,15 @@ def open_sheet(path: Path, files: Files) -> Table:
     return Table(names, load, where, text=True, remarks=[*said, *remarks], guessed=chosen)
 
 
-def _strip(sheet: list[list[str]], where: str) -> tuple[list[str], list[list[str]], list[str]]:
+def _strip(sheet: list[list[str]], where: str, blank: int) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the header and the rows of a sheet without what stands around them, and what to say of that."""
     n_above = count_above(sheet)
     above, (first, *rows) = sheet[:n_above], sheet[n_above:]
     second = rows.pop(0) if find_second_header(rows) and not name_columns(first, rows, where)[1] else None
     n_below = count_below(rows)
     rows, below = rows[: len(rows) - n_below], rows[len(rows) - n_below :]
-    return first, rows, describe_margins(above, second, below, where)
+    blank += find_blank_columns([first, *rows])
+    return first, rows, describe_margins(above, second, below, where, blank=blank)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
@@ -206,18 +213,18 @@ def _place_of(letters: str) -> int:
 
 
 class _Sheet(NamedTuple):
-    """The cells of a sheet as text, without rows and columns that are empty, and how many were merged with others."""
+    """The cells of a sheet as text, without rows and columns that are empty.
+
+    ``merged`` says how many cells were merged with others, and ``blank`` how many empty columns come first.
+    """
 
     rows: list[list[str]]
     merged: int
+    blank: int
 
 
 def _read_cells(book: Any, sheet: Any, where: str, most: int | None) -> _Sheet:
     merged = _Merged(book, sheet)
-    return _Sheet(_read_rows(sheet, merged, where, most), merged.filled)
-
-
-def _read_rows(sheet: Any, merged: _Merged, where: str, most: int | None) -> list[list[str]]:
     sheet.reset_dimensions()  # which some programs write wrong
     rows: list[dict[int, str]] = []
     n_gaps = n_cells = 0
@@ -234,7 +241,7 @@ def _read_rows(sheet: Any, merged: _Merged, where: str, most: int | None) -> lis
             rows.append(cells)
     places = sorted({place for row in rows for place in row})
     check_gaps(len(rows) * len(places) - n_cells, where)
-    return [[row.get(place, "") for place in places] for row in rows]
+    return _Sheet([[row.get(place, "") for place in places] for row in rows], merged.filled, min(places, default=0))
 
 
 def _write(cell: Any) -> str:

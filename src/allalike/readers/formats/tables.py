@@ -82,6 +82,8 @@ class Table:
         For columns of sets, where more is known of their members: what loads as a mapping from each to what is said.
     truths
         For columns of labels, where a tool marks truths: the columns that hold them.
+    careless
+        Whose answers deserve a look before any is compared, with the reasons.
     """
 
     names: list[str]
@@ -110,6 +112,7 @@ class Table:
     details: Mapping[str, str] = field(default_factory=dict)
     truths: Mapping[str, str] = field(default_factory=dict)
     silent: int | None = None
+    careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

@@ -35,6 +35,7 @@ __all__ = ["guess_domain"]
 
 _REGIONS = {"lines, or outlines without the size of their picture": {"points"}}
 _MOST_TEXTS = 0.1  # of the different labels, or one, may mean that there is no answer, where the others are numbers
+_MANY_ANSWERS, _MOST_DIFFERENT = 12, 0.9  # short labels of so many answers are ids if a larger share of them differ
 _MIN_TEXT_WORDS = 3  # strings that do not repeat are texts if they have this many on average
 
 
@@ -92,8 +93,10 @@ def guess_domain(
     >>> guess(["x17", "x18"])
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'x17'. They may be classes (categorical), texts (text), or of another kind that allalike.DOMAINS lists. Say it with
-    domain='categorical'.
+    'x17'. They may be classes (categorical), texts (text), or of another kind that allalike.DOMAINS lists.
+    Say it with one of these, the best first:
+      domain='categorical'
+      domain='text'
     """
     kind = labels.kind
     if opened is not None or _are_records(labels):
@@ -312,27 +315,39 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
 def _guess_words(labels: Column, answers: int) -> Domain:
     odd = labels.text_among_numbers() if labels.text else None
     values = labels.factors[1]
+    recur = len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2)
     if odd is not None:
+        classes = " Or say that they are classes (categorical)." if recur else ""
         raise LabelError(
-            f"Most different labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it; leave it out if it"
-            " means that there is no answer; or say what they are: categorical, or with further options, such as"
-            " categorical(extract=number).",
-            proposals=[*_without_texts(values.tolist()), Proposal({"domain": "categorical"})],
+            f"Most different labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or leave it out if"
+            f" it means that there is no answer.{classes}",
+            proposals=[*_without_texts(values.tolist()), *([Proposal({"domain": "categorical"})] if recur else [])],
         )
-    if len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2):
+    if recur:
         return DOMAINS["categorical"]()
     texts = values.tolist()
+    if answers == 1:
+        raise LabelError(
+            f"There is one answer only, {str(values[0])[:60]!r}, with which nothing can be compared. Give answers of"
+            " several workers to the same tasks."
+        )
     if (
         all(isinstance(text, str) for text in texts)
         and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS
     ):
         ask_extraction(texts)
         return DOMAINS["text"]()
+    if answers >= _MANY_ANSWERS and len(values) > _MOST_DIFFERENT * answers:
+        raise LabelError(
+            f"Labels hardly recur: {answers:,} answers have {len(values):,} different ones, such as"
+            f" {str(values[0])[:60]!r}, as ids are. Take another column as the label; if they are texts, say"
+            " domain='text'."
+        )
     raise LabelError(
         f"It is unclear what kind of labels these are: {count(len(values), 'different one')} in"
         f" {count(answers, 'answer')}, such as {str(values[0])[:60]!r}. They may be classes (categorical), texts"
         " (text), or of another kind that allalike.DOMAINS lists.",
-        domain="categorical",
+        proposals=[Proposal({"domain": name}) for name in ("categorical", "text")],
     )
 
 

@@ -10,6 +10,8 @@ command. They are asked one after the other, and the first that knows the labels
     a;b  a, b                                         sets, rankings     set(separator=";"), ranking(separator=";")
     Strongly disagree ... Strongly agree              scales in words    ordinal(levels=(...))
 
+Times of day such as 23:50 stop it: they are no labels, or numbers on a circle.
+
 Long texts that end in a number or a letter are looked at last, where nothing else knows the labels.
 """
 
@@ -54,6 +56,7 @@ _MIN_SEVERAL = 0.2  # of the different labels of sets have two items or more,
 _MIN_AGAIN = 0.8  # and of these items so many occur in other labels, too
 _MAX_LEVELS = 12
 _DAY = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
+_TIME = re.compile(r"\s*(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _PAIR = re.compile(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
 _LISTED = re.compile(r"[>\[{]")  # what is written so is no plain list of items
@@ -212,6 +215,17 @@ def _refuse_mixed(texts: Sequence[str]) -> None:
     )
 
 
+def _refuse_times(written: Written) -> Domain | None:
+    """Stop at times of day: they tell when somebody answered, or are numbers on a circle."""
+    if not all(map(_TIME.fullmatch, written.texts)):
+        return None
+    raise LabelError(
+        f"The labels are times of day, such as {written.texts[0]!r}. Take another column as the label; or if they are"
+        " the answers, write them as hours, 23:50 as 23.83, and say domain='circular(period=24)'. If they are right or"
+        " wrong, and not near or far, say domain='categorical'."
+    )
+
+
 def _read_index_lists(written: Written) -> Domain | None:
     """Read lists of pairs of places, such as ``0-0 1-6``, by which words are aligned."""
     texts = written.texts
@@ -303,7 +317,14 @@ def _read_scales(written: Written) -> Domain | None:
     return None
 
 
-READINGS: tuple[Reading, ...] = (_read_numbers, _read_dates, _read_index_lists, _read_lists, _read_scales)
+READINGS: tuple[Reading, ...] = (
+    _read_numbers,
+    _read_dates,
+    _refuse_times,
+    _read_index_lists,
+    _read_lists,
+    _read_scales,
+)
 
 
 def ask_extraction(texts: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ _FILES_LOOKED_AT, _ROWS_OF_A_FILE = 20, 10_000
 _PATHS_LOOKED_AT = 30
 _MOST_PROPOSED, _MAX_BEHIND = 10, 0.6  # so many candidates are proposed, whose total is no more behind the best
 _EACH_A_FILE, _MATRIX, _NAMED_SHAPE = 0.5, 0.3, 0.3  # this much speaks for it beside what is read
+_AGAINST_NAMES = 1.0  # and this much against a matrix that names say is the other way round
+_AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
 _TELLING_RATE = 0.4  # a name says something if its rate is as high
 
 
@@ -130,7 +133,7 @@ def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[st
     if shape is not None and best is not None and not {best.columns["worker"], best.columns["task"]} & {*shape.cells}:
         shape = None
     if best is not None and best.content >= _LEAST_CONTENT and shape is None and not _has_files(table, known):
-        doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best)
+        doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best) or _doubt_axes(sample, known, best)
         if not doubt:
             return best.columns
         raise ask_columns(table, sample, doubt, _propose_columns(table, sample, candidates))
@@ -233,14 +236,29 @@ def _ask_without(
     if not candidates and missing is not None:
         named = _propose(table, known)
         return ColumnError(str(missing.args[0]), lines=show_rows(sample), proposals=[Proposal(named)] if named else [])
-    return ask_columns(table, sample, "None of them fits well.", proposals)
+    return ask_columns(table, sample, _name_fault(sample, known, candidates), proposals)
+
+
+def _name_fault(sample: TableSample, known: Mapping[str, str], candidates: Sequence[Candidate]) -> str:
+    """Say why no candidate fits: what is left for the label are ids or times, if it is so."""
+    labels = (
+        []
+        if "label" in known
+        else list({each.columns["label"]: sample[each.columns["label"]] for each in candidates}.values())
+    )
+    if labels and all(each.kind == "date" for each in labels):
+        return f"What is left for the label are times, {list_names([each.name for each in labels])}."
+    if labels and all(each.kind == "text" and each.n_present == (~each.missing).sum() for each in labels):
+        return "No column is left whose values recur, as those of a label do."
+    return "None of them fits well."
 
 
 def _ask_shape(table: Table, sample: TableSample, shape: Shape, others: list[Proposal]) -> ColumnError:
     """Return the error that says how to read a matrix, either way round."""
+    rows = shape.rows.removesuffix("s") if shape.named else "task, or one per worker"
     return ColumnError(
         f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-        f" {shape.rows.removesuffix('s')}. It has: {list_names(table.names)}.",
+        f" {rows}. It has: {list_names(table.names)}.",
         lines=show_rows(sample),
         proposals=[*_propose_shape(shape), *others],
     )
@@ -248,8 +266,11 @@ def _ask_shape(table: Table, sample: TableSample, shape: Shape, others: list[Pro
 
 def _propose_shape(shape: Shape) -> list[Proposal]:
     turned = next(wide for wide in ("tasks", "workers") if wide != shape.rows)
-    named = Proposal({"wide": shape.rows}, score=_MATRIX + (_NAMED_SHAPE if shape.named else 0.0))
-    return [named, Proposal({"wide": turned}, score=_MATRIX)]
+    sure = _NAMED_SHAPE if shape.named else 0.0
+    return [
+        Proposal({"wide": shape.rows}, score=_MATRIX + sure),
+        Proposal({"wide": turned}, score=_MATRIX - _AGAINST_NAMES * shape.named),
+    ]
 
 
 def _propose_columns(table: Table, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
@@ -260,9 +281,41 @@ def _propose_columns(table: Table, sample: TableSample, candidates: Sequence[Can
         if near and len(best) < _MOST_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
             best.append(candidate)
     return [
-        Proposal({"columns": {r: name for r, name in each.columns.items() if r not in table.roles}}, score=each.total)
-        for each in best
+        *(_propose_axes(sample, best[0]) if best and not table.roles else []),
+        *(
+            Proposal(
+                {"columns": {r: name for r, name in each.columns.items() if r not in table.roles}}, score=each.total
+            )
+            for each in best
+        ),
     ]
+
+
+def _find_axes(sample: TableSample, label: str) -> list[str]:
+    """Return the columns of numbers that are x and y of the same thing, and perhaps z, if a label is one of them.
+
+    >>> sample = TableSample({"at_x": [1.5], "at_y": [2.5], "y": [3.5]})
+    >>> _find_axes(sample, "at_y"), _find_axes(sample, "y")
+    (['at_x', 'at_y'], [])
+    """
+    found = _AXIS.fullmatch(label)
+    names = [f"{found[1]}{axis}{found[3]}" for axis in ("xyz" if found[2].islower() else "XYZ")] if found else []
+    axes = [name for name in names if name in sample.names and sample[name].kind in ("whole", "number")]
+    return axes if label in axes and axes[:2] == names[:2] else []
+
+
+def _doubt_axes(sample: TableSample, known: Mapping[str, str], best: Candidate) -> str:
+    axes = [] if "label" in known else _find_axes(sample, best.columns["label"])
+    return f"{' and '.join(map(repr, axes))} may be the label together." if axes else ""
+
+
+def _propose_axes(sample: TableSample, best: Candidate) -> list[Proposal]:
+    """Propose x and y together: one vector, or points where a worker has several for a task."""
+    worker, task, label = (best.columns[role] for role in SYNONYMS)
+    axes = _find_axes(sample, label)
+    kind = "vector" if sample.kept(worker, task) == 1 else "points"
+    columns = {**best.columns, "label": " ".join(axes)}
+    return [Proposal({"columns": columns, "domain": kind}, score=best.total + _CLEAR_LEAD)] if axes else []
 
 
 def _has_files(table: Table, known: Mapping[str, str]) -> bool:

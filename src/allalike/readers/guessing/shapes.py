@@ -23,6 +23,7 @@ _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # a column with up to this many times as many values as usual is like the others
 _MOST_NEAR = 0.8  # of the columns of numbers that may be cells of one matrix
 _TEXT_WORDS = 4  # a text with this many words on average is free text
+_OWN_NAME = 0.8  # a name that means one role only has this rate
 _FEWEST_DIFFERENT = 10  # if this many rows or more all differ, a column holds no answers
 _LONG_NAME, _LONG_ADDRESS = 1000, 400  # nobody looks for more behind this many characters
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -57,9 +58,9 @@ def find_shape(sample: TableSample) -> Shape | None:
     others = [name for name in names if name not in like]
     if _stem(alike[0]) in SYNONYMS["worker"]:
         return Shape("tasks", True, alike)
-    if sum(_QUESTION.fullmatch(name[:_LONG_NAME]) is not None for name in alike) > len(alike) / 2:
-        return Shape("workers", True, alike)
     rates = [max((rate_name(name, role) for name in others), default=0.0) for role in ("task", "worker")]
+    if sum(_QUESTION.fullmatch(name[:_LONG_NAME]) is not None for name in alike) > len(alike) / 2:
+        return Shape("workers", not rates[1] < _OWN_NAME <= rates[0], alike)  # names of tasks on both sides say nothing
     if rates[0] != rates[1]:
         return Shape("tasks" if rates[0] > rates[1] else "workers", True, alike)
     return Shape("tasks" if sample.n_rows >= len(alike) else "workers", False, alike)

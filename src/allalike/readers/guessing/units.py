@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from allalike.domains.number_forms import BOUND, NumberForm
@@ -37,6 +38,7 @@ _LABEL = re.compile(
 _UNIT = re.compile(r"[^\W\d_]{1,20}(?:[./ ]?[^\W\d_]{1,10})?[²³]?\.?|[%‰°]|°[CFcf]|[$€£¥₹₽₩₺₪฿₴]")
 _MARKS = (("", "."), (",", "."), (" ", "."), ("'", "."), ("", ","), (".", ","), (" ", ","), ("'", ","))
 _LIKE_SPACE, _LIKE_QUOTE = re.compile("[\u00a0\u2009\u202f]"), "\u2019"
+_OTHER_SIZE = 20  # numbers without a unit that are so many times larger or smaller are hardly meant in it
 _MOST_ODD = 0.2  # of the labels may be no numbers, where others have units, for them to be asked about
 _FEW_ITEMS, _SMALL = 20, 20  # numbers such as 1,2 may be sets of so few items that are so small
 
@@ -120,6 +122,9 @@ def _find_unit(numbers: Sequence[_Number]) -> _Number | None:
             return unit if _is_known(unit.unit) or len(numbers) > 1 else None
         if _is_known(unit.unit):
             form = _find_marks(numbers, NumberForm(unit=unit.unit, before=unit.before)) or NumberForm(unit=unit.unit)
+            _refuse_other_sizes(
+                unit, [[each for each in numbers if bool(each.unit) == has] for has in (True, False)], form
+            )
             raise LabelError(
                 f"Some labels have a unit, such as {unit.text!r}, and others have none, such as {bare.text!r}. If all"
                 f" are meant in {unit.unit}, say so.",
@@ -132,6 +137,21 @@ def _find_unit(numbers: Sequence[_Number]) -> _Number | None:
             " not near or far, say domain='categorical'."
         )
     return None
+
+
+def _refuse_other_sizes(unit: _Number, groups: Sequence[Sequence[_Number]], form: NumberForm) -> None:
+    """Stop where numbers without a unit are all much larger or smaller than those with one, as 0.46 beside 46%."""
+    try:
+        having, bare = ([abs(form.parse(each.text)) for each in group if not each.bound] for group in groups)
+    except ValueError:  # of numbers in another form
+        return
+    smaller, larger = sorted((having, bare), key=lambda sizes: max(sizes, default=0.0))
+    if smaller and larger and _OTHER_SIZE * median(smaller) < median(larger) and max(smaller) < min(larger):
+        raise LabelError(
+            f"Some labels are in {unit.unit}, such as {unit.text!r}, and others, such as {groups[1][0].text!r}, have no"
+            f" unit and are all much {'smaller' if smaller is bare else 'larger'}: they are hardly meant in"
+            f" {unit.unit}. Write all of them in one way."
+        )
 
 
 def _find_marks(numbers: Sequence[_Number], form: NumberForm) -> NumberForm | None:
@@ -192,9 +212,11 @@ def _ask_bounds(numbers: Sequence[_Number], form: NumberForm) -> None:
     """Ask what to do with bounds, if there are any."""
     bounds = [number.text for number in numbers if number.bound]
     if bounds:
+        rough = bounds[0].strip()[0] in "~≈"
         raise LabelError(
-            f"{len(bounds):,} of {len(numbers):,} different labels are bounds, such as {bounds[0]!r}, and the others"
-            f" numbers. A bound can be read as the number that it names, or be left out: abstain={bounds[0]!r}.",
+            f"{len(bounds):,} of {len(numbers):,} different labels are {'rough' if rough else 'bounds'}, such as"
+            f" {bounds[0]!r}, and the others numbers. {'It' if rough else 'A bound'} can be read as the number that it"
+            f" names, or be left out: abstain={bounds[0]!r}.",
             domain=f'real(form="{replace(form, bounds=True)}")',
         )
 

@@ -1,7 +1,8 @@
 """Joined columns: two that say where a place is, or one for each option that say how probable it is, are one label.
 
-They are named together as the label, such as ``lat lon``, or recognised by their names where no other column is the
-label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` of which the numbers of each row add up to 1.
+They are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
+their names where no other column is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` of which the numbers of
+each row add up to 1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["join_columns"]
 
-_KINDS = ("place", "probability")
+_KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
 _LONGITUDE = ("lon", "lng", "long", "longitude")
 _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
@@ -54,13 +55,12 @@ def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None)
         return found
 
     listed = ", ".join(map(repr, parts[:-1])) + f" and {parts[-1]!r}"
-    what = "a place" if kind == "place" else "the probabilities of its options"
     return table.loaded_by(
         load,
         names=[*others, label],
         roles={**table.roles, "label": label},
         domain=kind if domain is None else "",
-        remarks=[*table.remarks, f"{listed} together are the label, {what}."],
+        remarks=[*table.remarks, f"{listed} together are the label, {_KINDS[kind]}."],
     )
 
 
@@ -172,4 +172,4 @@ def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number
         raise LabelError(
             f"A part of the label in row {number + 1} is blank, though others are not. Fill in all, or none."
         )
-    return list(row) if kind == "place" else dict(zip(options, row, strict=True))
+    return dict(zip(options, row, strict=True)) if kind == "probability" else list(row)

@@ -115,6 +115,7 @@ class SurveyTool(Tool):
             guessed={"tool": self.name, "wide": "workers", "missing": "drop"},
             remarks=tuple(dict.fromkeys(remarks)),
             scales=tables[0].scales,
+            careless={who: why for table in tables for who, why in table.careless.items()},
         )
 
     def _stack(self, form: SurveyForm, path: Path, files: Files, several: bool) -> Table:
@@ -141,7 +142,8 @@ class SurveyTool(Tool):
             name: cells for name, cells in answers.items() if name not in ticks and stem_of(name) == blocks[name]
         }
         careless = self._find_careless(form, matrices)
-        form.remarks += _tell_careless({about[name][place]: why for place, why in careless.items()})
+        reasons = {about[name][place]: why for place, why in careless.items()}
+        form.remarks += _tell_careless(reasons)
         task, label, block, look = (
             _unused(head, about) for head in (self.questions_name, self.answers_name, "block", "careless")
         )
@@ -160,7 +162,8 @@ class SurveyTool(Tool):
 
         roles = {"worker": name, "task": task, "label": label}
         names = [*about, block, task, label]
-        return Table(names, load, str(path), text=True, roles=roles, remarks=tuple(form.remarks), scales=block)
+        told: dict[str, Any] = {"remarks": tuple(form.remarks), "scales": block, "careless": reasons}
+        return Table(names, load, str(path), text=True, roles=roles, **told)
 
     def _find_careless(self, form: SurveyForm, matrices: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
         """Return the rows of people whose answers deserve a look, each with the reasons."""
