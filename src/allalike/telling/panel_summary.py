@@ -266,13 +266,14 @@ class DriftSince(Section):
 
 
 class OutcomeCounts(Section):
-    """On how many tasks the verdict is a class, a tie, inconclusive or unreadable, and why it is inconclusive."""
+    """On how many tasks the verdict is a class or score, a tie, inconclusive or unreadable, and why inconclusive."""
 
     classes: int
     ties: int
     inconclusive: int
     unreadable: int
     undecided: int
+    scores: int = 0
     voiceless: tuple[Any, ...] = ()
     tie: Any = None
     quorum: float | None = None

@@ -77,7 +77,7 @@ class Panel:
     def truth(self) -> pd.DataFrame:
         """One row per task: task, label, verdict, confidence, answers, unweighted, changed.
 
-        The ``verdict`` is a class, a tie, inconclusive or unreadable; the last two have no label.
+        The ``verdict`` is a class or a score, a tie, inconclusive or unreadable; the last two have no label.
         """
         truth = self._silent_truths()
         return self.result.truth if truth is None else frame_of(truth)

@@ -7,6 +7,7 @@ Numbers are decided without what is each judge's own way to use the scale, if th
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from allalike.api.inputs.recipes import write_domain
 from allalike.api.judges.finding import divide
 from allalike.api.judges.independence import Independence, correlate_scores, find_missed_scores
 from allalike.api.judges.off_together import find_off_together
+from allalike.api.judges.outcomes import SCORE, conclude
 from allalike.api.judges.pivotal import Pivotal, find_score_turns
 from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
 from allalike.api.judges.score_samples import find_score_samples
@@ -26,6 +28,7 @@ from allalike.api.results.deciding import find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import make_ready
 from allalike.methods import Auto
+from allalike.methods.insight import VoiceGroups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from allalike.api.judges.scores import Scores
     from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
+    from allalike.engines import TaskTable
     from allalike.methods import Weighing
 
 __all__ = ["judge_scores"]
@@ -51,6 +55,7 @@ def judge_scores(
     max_error: float | None,
     asked: Asked,
     ballots: ScoreBallots | None = None,
+    quorum: float | None = None,
 ) -> tuple[Result, tuple[Finding, ...]]:
     """Return the result of a panel, corrected where that helps, and what is known of the judges.
 
@@ -71,6 +76,7 @@ def judge_scores(
     if offsets is not None:
         result = _correct(result, offsets)
         scores = _take(result)
+    result = replace(result, found=_conclude(result, scores, quorum))
     findings: list[Finding] = []
     if numbers is not None:
         taken = () if offsets is None else ("offsets", "slopes") if offsets.scale else ("offsets",)
@@ -85,6 +91,17 @@ def judge_scores(
         unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
         findings += asked.find(run, unaware, _MAX_KEPT)  # scores as they were given, however they are corrected
     return result, tuple(findings)
+
+
+def _conclude(result: Result, scores: Scores, quorum: float | None) -> TaskTable:
+    """Return the truths, with what kind of verdict each is; errors that go together make fewer voices."""
+    run, correlation = result.run, None if quorum is None else correlate_scores(scores)
+    groups = result.weighing.insight.groups or VoiceGroups.everyone(run.problems.n_workers)
+    together = None
+    if correlation is not None and len(correlation) > 1:
+        together = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=together)
+    return find_truths(run, result.weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
 
 
 def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max_error: float | None) -> list[Finding]:
