@@ -201,6 +201,7 @@ class GroupRates(Section):
     by: str
     number: int
     named: tuple[GroupRate, ...]
+    misfits: tuple[str, ...] = ()
 
 
 class PanelRate(Section):
@@ -220,6 +221,7 @@ class PanelRate(Section):
     rogan_gladen: RateLimits
     picked: PickedTruths
     ask: Asking
+    misfit: bool = False
     groups: GroupRates | None = None
 
 
