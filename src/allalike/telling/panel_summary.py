@@ -121,6 +121,18 @@ class ScalesUsed(Section):
     slopes: tuple[JudgeScale, ...]
 
 
+class OffsetOfAll(Section):
+    """By how much all judges were above known truths, with limits of 95 %, and how far these were before and after."""
+
+    known: int
+    offset: float
+    low: float
+    high: float
+    slope: float
+    before: float
+    after: float
+
+
 class JudgeDecides(Section):
     """How many tasks a judge decides, and how often she is right there, if truths are known."""
 
@@ -357,6 +369,7 @@ class PanelSummary(Section):
     error: float | None = None
     guess_error: float | None = None
     scale_use: ScalesUsed | None = None
+    shared_offset: OffsetOfAll | None = None
     pivotal: PivotalTasks | None = None
     voices: VoiceCounts | None = None
     ceiling: CeilingOfTruths | None = None
