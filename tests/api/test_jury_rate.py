@@ -13,8 +13,9 @@ from scipy.optimize import minimize
 
 import allalike
 from allalike.api.judges.further_truths import plan_truths
-from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, subtract_rates
+from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, misfits, subtract_rates
 from allalike.cli import main
+from allalike.telling.panel import remark_panel
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))
 
@@ -69,6 +70,33 @@ def test_rogan_and_gladen_undo_the_errors_of_a_panel() -> None:
     assert found.estimate == pytest.approx(rate)
     assert found.low < rate < found.high
     assert not estimate_rate(known).low < rate < estimate_rate(known).high
+
+
+@pytest.mark.parametrize("called", [0.0, 0.02, 0.98, 1.0])
+def test_known_truths_that_do_not_fit_leave_limits_and_are_told(called: float) -> None:
+    known, good = np.array([100.0, 100.0]), np.array([30.0, 70.0])  # it is right on 70 % of either
+    misfit = Counts(1000 * np.array([1 - called, called]) + known, known, good)
+    found, fitting = correct_rate(misfit), Counts(np.array([600.0, 400.0]), known, good)
+    assert misfits(misfit)
+    assert not misfits(fitting)
+    assert found.estimate == round(called)
+    assert 0.1 < found.high - found.low < 0.5
+    # the limits are those of the nearest rate that fits
+    near = np.array([0.7, 0.3]) if called < 0.5 else np.array([0.3, 0.7])
+    assert found[1:] == pytest.approx(correct_rate(Counts(1000 * near + known, known, good))[1:], abs=0.02)
+
+
+def test_a_run_and_a_group_that_truths_do_not_fit_are_said_to_be_so() -> None:
+    rows, told = draw_rows(400, rate=0.5, seed=1)
+    extra = [(f"j{n % 3}", f"new{n // 3}", "pass", "strange") for n in range(900)]
+    for place, name in enumerate(("worker", "task", "label", "topic")):
+        rows[name] += [each[place] for each in extra]
+    panel = allalike.jury(rows, gold=told, good="pass", by="topic", gold_drawn="truth")
+    rate, said = panel.summary["panel"]["rate"], " ".join(remark.sentence for remark in remark_panel(panel.summary))
+    assert (rate["misfit"], rate["estimate"], rate["groups"]["misfits"]) == (True, 1.0, ["strange"])
+    assert 0.9 < rate["low"] < 0.98
+    assert "do not fit this run" in said
+    assert "do not fit 1 group" in said
 
 
 def test_of_a_panel_that_knows_nothing_rogan_and_gladen_say_nothing_and_double_sampling_what_truths_alone_say() -> None:

@@ -143,6 +143,22 @@ def test_limits_of_bias_and_steadiness_hold_in_about_95_of_100_draws(bias: float
         assert 0.925 < np.mean((low <= steady) & (steady <= high)) < 0.985
 
 
+@pytest.mark.parametrize("both", [True, False])
+def test_who_follows_the_first_place_is_named_and_others_seldom_are(both: bool) -> None:
+    rng, found = np.random.default_rng([5, both]), []
+    for _ in range(40):
+        content = (rng.random((150, 1, 2, 1)) < 0.5) ^ (rng.random((150, 4, 2, 1)) < 0.15)
+        content[:, :, 1] = content[:, :, 0] if not both else content[:, :, 1]
+        follows = rng.random(content.shape) < np.array([0.3, 0, 0, 0])[None, :, None, None]
+        ballots = ballots_of(np.where(follows, np.arange(2)[None, None, :, None], content).astype(int))
+        shown = rng.integers(0, 2, (150, 4))[ballots.task, ballots.judge]
+        found.append(find_orders(ballots if both else ballots.only(ballots.order == shown), "answers"))
+    assert np.mean([each.follows[0] for each in found]) > (0.9 if both else 0.5)
+    assert np.mean([each.follows[1:].any() for each in found]) < 0.13  # 5 %, give or take two standard errors
+    held = np.mean([(each.low[0] <= 0.15) & (each.high[0] >= 0.15) for each in found])
+    assert held > 0.86
+
+
 @pytest.mark.parametrize("places", [False, True])
 @pytest.mark.parametrize("bias", [[0.0, 0.0, 0.0], [0.7, 0.7, 0.7]])
 def test_what_verdicts_name_is_found_however_much_judges_follow_the_position(places: bool, bias: list[float]) -> None:

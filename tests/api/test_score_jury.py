@@ -25,6 +25,7 @@ from allalike.api.judges.verdicts import Verdicts
 from allalike.api.judges.wanted_error import find_wanted
 from allalike.api.revisit import revisit
 from allalike.cli import main
+from allalike.errors import DataNote, UnsupportedError
 
 Scores = npt.NDArray[np.float64]
 
@@ -106,7 +107,39 @@ def test_levels_show_offsets_and_are_not_corrected() -> None:
     offset = panel.judges.set_index("worker")["offset_low"]
     assert offset["j3"] > 0.4
     assert panel.summary["panel"]["scale_use"]["corrected"] == []
-    pd.testing.assert_frame_equal(panel.truth, allalike.discover(rows, domain="ordinal").truth)
+    pd.testing.assert_frame_equal(panel.truth.drop(columns="verdict"), allalike.discover(rows, domain="ordinal").truth)
+
+
+@pytest.mark.parametrize("domain", ["real", "ordinal"])
+def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, tmp_path: Path) -> None:
+    said, _ = draw(4, judges=4, tasks=30, noise=0.7)
+    rows: list[tuple[str, int, Any]] = [(judge, task, round(x)) for judge, task, x in rows_of(said)]
+    rows = [(judge, task, None if (judge, task) == ("j1", 3) or task == 7 else x) for judge, task, x in rows]
+    with pytest.warns(DataNote, match="Dropped 5 rows"):
+        panel = allalike.jury(rows, domain=domain, quorum=4)
+    told = {3: "inconclusive", 7: "unreadable"}
+    assert panel.truth["verdict"].tolist() == [told.get(task, "score") for task in range(30)]
+    assert panel.truth.index[panel.truth["label"].isna()].tolist() == [3, 7]
+    assert panel.truth["task"].dtype.kind == "i"
+    assert panel.summary["panel"]["outcomes"]["scores"] == 28
+    assert panel.judges["unreadable"].tolist() == [1, 2, 1, 1]
+    panel.save(tmp_path / "out", format="parquet")
+    assert pd.read_parquet(tmp_path / "out" / "truth.parquet")["task"].tolist() == [*range(30)]
+
+
+def test_known_truths_tell_how_few_voices_scores_have() -> None:
+    said, truth = draw(5, judges=4, tasks=120)
+    shared = np.random.default_rng(0).normal(size=(120, 1)) * 2  # a correlation of 0.8, so that four are worth 1.2
+    known: dict[str, Any] = {"gold": dict(enumerate(truth[:60].tolist())), "domain": "real", "quorum": 2}
+    alone, together = (allalike.jury(rows_of(each), **known).truth["verdict"] for each in (said, said + shared))
+    assert (alone == "score").all()
+    assert together[:60].eq("score").all()  # which are known
+    assert together[60:].eq("inconclusive").all()
+
+
+def test_confidence_is_not_asked_of_scores() -> None:
+    with pytest.raises(UnsupportedError, match="min_confidence is for verdicts that are classes"):
+        allalike.jury(rows_of(draw(0, judges=3, tasks=9)[0]), domain="real", min_confidence=0.9)
 
 
 def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:

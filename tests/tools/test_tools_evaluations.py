@@ -51,6 +51,15 @@ def test_the_harness_has_the_place_of_the_likeliest_choice(tmp_path: Path) -> No
     assert answers(*paths, tag="scores: acc") == [("a", 0, 1.0), ("b", 0, 1.0)]
 
 
+def test_a_target_that_is_a_text_is_the_choice_with_this_text(tmp_path: Path) -> None:
+    given = {f"gen_args_{place}": {"arg_0": SECRET, "arg_1": f" {text}"} for place, text in enumerate(("no", "yes"))}
+    samples = {model: [{**lm_eval_sample(0, pair, "yes"), "arguments": given}] for model, pair in A_OR_B.items()}
+    assert opened(*harness(tmp_path, **samples), tag="answers").load(["label", "gold"]) == {
+        "label": [1, 0],
+        "gold": [1, 1],
+    }
+
+
 def test_the_second_half_of_mutual_information_is_no_choice(tmp_path: Path) -> None:
     pair = [*A_OR_B["a"], ["-0.1", "True"], ["-9", "False"]]
     paths = harness(tmp_path, a=[lm_eval_sample(0, pair, acc_mutual_info=1.0)], b=[lm_eval_sample(0, A_OR_B["b"])])
@@ -117,6 +126,12 @@ def test_repeated_tests_of_promptfoo_are_samples(tmp_path: Path) -> None:
     results = [promptfoo_result(number, each, vars={"question": "x"}) for number, each in enumerate(verdicts)]
     table = opened(write(tmp_path / "results.json", promptfoo_results(*results)))
     assert table.load(["task", "sample"]) == {"task": [0] * 4, "sample": [1, 1, 2, 2]}
+
+
+def test_assertions_of_promptfoo_that_only_measure_are_no_verdicts(tmp_path: Path) -> None:
+    measured = promptfoo_result(0, [*rubric(gpt=True, claude=False), ({"type": "cost", "metricOnly": True}, True)])
+    path = write(tmp_path / "results.json", promptfoo_results(measured))
+    assert answers(path) == [("claude", 0, "fail"), ("gpt", 0, "pass")]
 
 
 def test_errors_of_promptfoo_are_no_verdicts(tmp_path: Path) -> None:
@@ -196,6 +211,21 @@ def test_the_last_model_of_openai_evals_grades_the_first(tmp_path: Path) -> None
     ]
     assert answers(*paths) == [("g", "s.0", "Yes"), ("h", "s.0", "No")]
     assert opened(*paths).remarks == ("Left out: 2 cases without a verdict.",)
+
+
+def test_whether_a_choice_is_the_known_one_is_no_verdict_and_its_worth_none_of_its_own(tmp_path: Path) -> None:
+    paths = [
+        write(
+            tmp_path / f"{grader}.jsonl",
+            openai_events(
+                ("s.0", "metrics", {"choice": chosen, "score": float(chosen == "Yes"), "metascore": True}),
+                ("s.1", "metrics", {"choice": "__invalid__", "score": None, "metascore": False}),
+                models=["m", grader],
+            ),
+        )
+        for grader, chosen in {"g": "Yes", "h": "No"}.items()
+    ]
+    assert answers(*paths) == [("g", "s.0", "Yes"), ("h", "s.0", "No")]
 
 
 def games(*scores: Any, judge: str = "gpt-4", **more: Any) -> dict[str, Any]:

@@ -60,7 +60,6 @@ __all__ = ["jury"]
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge
 _TEMPERING_ANSWERS = 50_000  # that tell how sure open answers are
-_OF_CLASSES = ("min_confidence", "quorum")
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
 
 
@@ -95,7 +94,7 @@ def jury(
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
     quorum
-        On how many independent voices a verdict must rest; on fewer, the panel is inconclusive.
+        On how many independent voices a verdict must rest, of whatever kind; on fewer, the panel is inconclusive.
     keep
         Which share of what the panel is worth the smallest panel, or fewer samples, must keep.
     max_error
@@ -154,11 +153,11 @@ def jury(
     needs = _Needs(least, needed, share, most)
     if result.run.encoding.nominal:
         return _judge(heard.detach(result), heard, price, needs, asked)
-    _refuse_for_scores(result.run, {"min_confidence": min_confidence, "quorum": quorum})
+    _refuse_for_scores(result.run, {"min_confidence": min_confidence})
     if not has_scale(result.run.encoding):
         _refuse_for_scores(result.run, {"good": good, "by": by, "since": since})
-    result, findings = judge_scores(heard.detach(result), price, share, most, asked, heard.score_ballots)
-    return Panel(result, (heard.find_unreadable(result), *findings))
+    result, findings = judge_scores(heard.detach(result), price, share, most, asked, heard.score_ballots, needed)
+    return Panel(result, (*heard.find_outcomes(result, needed), *findings))
 
 
 class _Needs(NamedTuple):
@@ -171,10 +170,10 @@ class _Needs(NamedTuple):
 
 
 def _refuse_for_scores(run: Run, given: Mapping[str, Any]) -> None:
-    """Refuse what only classes have, probabilities and voices that agree, or what needs a scale at least."""
+    """Refuse what only classes have, probabilities, or what needs a scale at least."""
     wrong = [name for name, value in given.items() if value is not None]
     if wrong:
-        kinds = "classes" if wrong[0] in _OF_CLASSES else "classes, numbers or levels"
+        kinds = "classes" if wrong[0] == "min_confidence" else "classes, numbers or levels"
         raise UnsupportedError(
             f"{wrong[0]} is for verdicts that are {kinds}, and these are {run.domain.name} labels. Leave it out."
         )

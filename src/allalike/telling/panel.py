@@ -13,7 +13,7 @@ from allalike.telling.judges.outcomes import remark_outcomes
 from allalike.telling.judges.pivotal import remark_pivotal
 from allalike.telling.judges.rates import remark_rate
 from allalike.telling.judges.samples import remark_samples
-from allalike.telling.judges.scale_use import remark_scale_use
+from allalike.telling.judges.scale_use import remark_scale_use, remark_shared_offset
 from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
 from allalike.telling.judges.smaller_scores import remark_scores, remark_smallest_scores
 from allalike.telling.judges.unreadable import remark_unreadable
@@ -50,6 +50,7 @@ _TOLD = (
     remark_orders,
     remark_samples,
     remark_scale_use,
+    remark_shared_offset,
     remark_bonds,
     remark_off_together,
     remark_independence,

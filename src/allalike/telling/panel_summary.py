@@ -121,6 +121,18 @@ class ScalesUsed(Section):
     slopes: tuple[JudgeScale, ...]
 
 
+class OffsetOfAll(Section):
+    """By how much all judges were above known truths, with limits of 95 %, and how far these were before and after."""
+
+    known: int
+    offset: float
+    low: float
+    high: float
+    slope: float
+    before: float
+    after: float
+
+
 class JudgeDecides(Section):
     """How many tasks a judge decides, and how often she is right there, if truths are known."""
 
@@ -201,6 +213,7 @@ class GroupRates(Section):
     by: str
     number: int
     named: tuple[GroupRate, ...]
+    misfits: tuple[str, ...] = ()
 
 
 class PanelRate(Section):
@@ -220,6 +233,7 @@ class PanelRate(Section):
     rogan_gladen: RateLimits
     picked: PickedTruths
     ask: Asking
+    misfit: bool = False
     groups: GroupRates | None = None
 
 
@@ -266,13 +280,14 @@ class DriftSince(Section):
 
 
 class OutcomeCounts(Section):
-    """On how many tasks the verdict is a class, a tie, inconclusive or unreadable, and why it is inconclusive."""
+    """On how many tasks the verdict is a class or score, a tie, inconclusive or unreadable, and why inconclusive."""
 
     classes: int
     ties: int
     inconclusive: int
     unreadable: int
     undecided: int
+    scores: int = 0
     voiceless: tuple[Any, ...] = ()
     tie: Any = None
     quorum: float | None = None
@@ -354,6 +369,7 @@ class PanelSummary(Section):
     error: float | None = None
     guess_error: float | None = None
     scale_use: ScalesUsed | None = None
+    shared_offset: OffsetOfAll | None = None
     pivotal: PivotalTasks | None = None
     voices: VoiceCounts | None = None
     ceiling: CeilingOfTruths | None = None

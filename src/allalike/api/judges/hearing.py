@@ -77,12 +77,7 @@ class Hearing:
 
     def findings(self, result: Result, odds: Floats, *, quorum: float | None, keep: float) -> list[Finding]:
         """Return what is known of the rows: outcomes, what could not be read, orders and samples."""
-        run, tie = result.run, self.find_tie(result.run.encoding)
-        unreadable = self.find_unreadable(result)
-        named = None if tie == NOBODY else run.encoding.decode(np.array([tie])).tolist()[0]
-        lost = () if unreadable.unread is None else unreadable.unread.tasks
-        found: list[Finding] = [Outcomes(result.found, quorum, named, self._undecided, lost, self._find_voiceless(run))]
-        found.append(unreadable)
+        run, found = result.run, self.find_outcomes(result, quorum)
         if self.rows is None:
             return found
         ballots = self.rows.ballots
@@ -95,16 +90,20 @@ class Hearing:
             found += [] if samples is None else [samples]
         return found
 
+    def find_outcomes(self, result: Result, quorum: float | None) -> list[Finding]:
+        """Find what became of each task, and whose verdicts could not be read."""
+        run, tie = result.run, self.find_tie(result.run.encoding)
+        named = None if tie == NOBODY else run.encoding.decode(np.array([tie])).tolist()[0]
+        unread, total = self._find_unread(result.summary)
+        lost = () if unread is None else unread.tasks
+        outcomes = Outcomes(result.found, quorum, named, self._undecided, lost, self._find_voiceless(run))
+        return [outcomes, Unreadable(run.workers, total, unread)]
+
     @property
     def score_ballots(self) -> ScoreBallots | None:
         """The samples of judges who score, if they have several."""
         ballots = None if self.rows is None or self.asked.sample is None else self.rows.ballots
         return ballots if isinstance(ballots, ScoreBallots) else None
-
-    def find_unreadable(self, result: Result) -> Unreadable:
-        """Find whose verdicts could not be read."""
-        unread, total = self._find_unread(result.summary)
-        return Unreadable(result.run.workers, total, unread)
 
     @property
     def _undecided(self) -> list[Any]:

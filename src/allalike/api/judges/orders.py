@@ -15,7 +15,13 @@ pairs. With d_t the share of first places among her verdicts on t, less 1/2, it 
 verdict in each order, f of them for the first place twice and s for the second twice, (f - s) / 2n. Its limits are
 those of Bonett and Price (Adjusted Wald confidence interval for a difference of binomial proportions based on paired
 data. Journal of Educational and Behavioral Statistics 2012), which add one pair of either kind, with 1/m of its square
-where m samples are in each order; its probability is that of an exact sign test of f against s.
+where m samples are in each order; its probability is that of an exact sign test of f against s. A judge follows the
+position if this is below 0.05 for all judges together (Holm).
+
+A judge who saw each pair in one order only, be it the first or the second by chance, has a bias, too: half of how much
+more often she says A in the first order than in the second, which does not depend on how good A is. Its limits are
+those of Agresti and Caffo (Simple and effective confidence intervals for proportions and differences of proportions.
+The American Statistician 2000), and its probability is that of Fisher's exact test.
 """
 
 from __future__ import annotations
@@ -28,6 +34,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
 from allalike.api.judges.asking import ANSWERS, PLACES
+from allalike.api.judges.changes import adjust
 from allalike.api.judges.finding import divide
 from allalike.api.judges.verdicts import NOBODY
 from allalike.errors import InputError, OptionError, Proposal
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["BothOrders", "find_orders", "find_sides", "name_answers", "weigh_readings"]
 
 _SURE = 3.0  # standard deviations
+_SIGNIFICANT = 0.05
 _MAX_NAMED = 20
 _PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # which are no answers
 
@@ -83,8 +91,8 @@ class BothOrders:
 
     @property
     def follows(self) -> npt.NDArray[np.bool_]:
-        """Who follows the position: those whose limits have no 0 between them."""
-        follows: npt.NDArray[np.bool_] = (self.low > 0) | (self.high < 0)
+        """Who follows the position, by the tests of all judges together."""
+        follows: npt.NDArray[np.bool_] = adjust(np.nan_to_num(self.probability, nan=1.0)) < _SIGNIFICANT
         return follows
 
     def describe(self) -> dict[str, Any]:
@@ -240,6 +248,9 @@ def find_orders(ballots: JudgeBallots, about: str, first_order: str = "", heard:
         for name, one, other in (("first", *sides), ("second", *sides[::-1]))
     }
     known |= {**twice, **_find_bias(ballots, sides), **_test_signs(**twice)}
+    if (never := known["pairs"] == 0).any():
+        alone = _compare_orders(ballots, sides)
+        known |= {name: np.where(never, each, known[name]) for name, each in alone.items()}
     return BothOrders(ballots.judges, own, about, first_order, **known)
 
 
@@ -258,6 +269,24 @@ def _find_bias(ballots: JudgeBallots, sides: tuple[int, int]) -> dict[str, Float
     unknown = np.where(n > 0, 0.0, np.nan)
     low, high = (np.clip(each, -0.5, 0.5) + unknown for each in (middle - half, middle + half))
     return {"bias": divide(total, n), "low": low, "high": high}
+
+
+def _compare_orders(ballots: JudgeBallots, sides: tuple[int, int]) -> dict[str, Floats]:
+    """Return half of how much more often each judge says the first label in the first order, as if by other pairs."""
+    from scipy.stats import fisher_exact
+
+    says = np.where(_sided(ballots), ballots.label == sides[0], 0.5).astype(np.float64)
+    mean = [_mean_by_task(ballots, says, ballots.order == order).reshape(-1, len(ballots.judges)) for order in (0, 1)]
+    n = np.array([(~np.isnan(each)).sum(axis=0) for each in mean], np.float64)
+    hits = np.array([np.nansum(each, axis=0) for each in mean])
+    share = (hits + 1) / (n + 2)
+    half = NORMAL_QUANTILE * np.sqrt((share * (1 - share) / (n + 2)).sum(axis=0))
+    middle, unknown = share[0] - share[1], np.where((n > 0).all(axis=0), 0.0, np.nan)
+    low, high = (np.clip(each / 2, -0.5, 0.5) + unknown for each in (middle - half, middle + half))
+    tables = np.stack([hits, n - hits]).round().transpose(2, 0, 1)
+    probability = np.array([fisher_exact(table).pvalue for table in tables]) + unknown
+    bias = (divide(hits[0], n[0]) - divide(hits[1], n[1])) / 2
+    return {"bias": bias, "low": low, "high": high, "probability": probability}
 
 
 def _test_signs(first: Floats, second: Floats) -> dict[str, Floats]:

@@ -1,9 +1,10 @@
-"""Outcomes: the four that a task may have, a class, a tie, inconclusive, and unreadable.
+"""Outcomes: the four that a task may have, a class (or a score), a tie, inconclusive, and unreadable.
 
 A panel is inconclusive about a task of which it is less sure than was asked, on which fewer independent voices were
 heard than were asked for (the quorum), or on which every judge is undecided. Voices are the effective ones of
 `allalike.methods.auto.voices.effective` where known truths tell how errors go together; otherwise copies have one voice
-together, and every other judge one of her own.
+together, and every other judge one of her own. Of labels that are near or far from each other, such as numbers, levels
+and rankings, a verdict is a score, and never a tie.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from allalike._core.columns.values import Values
 from allalike.api.judges.verdicts import NOBODY
 from allalike.api.results.deciding import withhold
 from allalike.api.results.tables import OUTCOMES
+from allalike.methods.auto.voices.effective import count_effective_voices
 from allalike.methods.auto.voices.groups import with_voices
 
 if TYPE_CHECKING:
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from allalike.engines import TaskTable
     from allalike.methods.insight import VoiceGroups
 
-__all__ = ["Outcomes", "conclude"]
+__all__ = ["SCORE", "Outcomes", "conclude"]
 
-CLASS, TIE, INCONCLUSIVE, UNREADABLE = range(len(OUTCOMES))
-_COUNTED = ("classes", "ties", "inconclusive", "unreadable")
+CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
+_COUNTED = ("classes", "ties", "inconclusive", "unreadable", "scores")
 _CLOSE = 1e-9
 
 
@@ -64,7 +66,7 @@ class Outcomes:
     def describe(self) -> dict[str, Any]:
         """Count the tasks of each outcome."""
         own = (np.bincount(piece.found["verdict"], minlength=len(OUTCOMES)) for piece in self.found.pieces())
-        counts = sum(own, start=np.array([0, 0, len(self.undecided), len(self.unreadable)]))
+        counts = sum(own, start=np.array([0, 0, len(self.undecided), len(self.unreadable), 0]))
         silent = {"voiceless": list(self.voiceless)} if self.voiceless else {}
         quorum = {} if self.quorum is None else {"quorum": self.quorum, "below_quorum": int(self.found.total("few"))}
         tie = {} if self.tie is None else {"tie": self.tie}
@@ -92,17 +94,42 @@ class Outcomes:
 
 
 def conclude(
-    block: Block, found: dict[str, Array], *, groups: VoiceGroups, quorum: float | None, tie: int
+    block: Block,
+    found: dict[str, Array],
+    *,
+    groups: VoiceGroups,
+    quorum: float | None,
+    tie: int = NOBODY,
+    usual: int = CLASS,
+    correlation: float | None = None,
 ) -> dict[str, Array]:
-    """Add to what was found for the tasks of a block which outcome each has, and withhold those below the quorum."""
+    """Add to what was found for the tasks of a block which outcome each has, and withhold those below the quorum.
+
+    Parameters
+    ----------
+    block, found
+        Some tasks, and what was found for them.
+    groups
+        Who speaks with one voice.
+    quorum
+        How many independent voices a verdict needs, if that was asked for.
+    tie
+        The code of the label that means a tie, or -1.
+    usual
+        What a verdict is that is nothing else: a class or a score.
+    correlation
+        How the errors of two judges go together, if known truths tell and nobody has counted voices by it.
+    """
     few = np.zeros(block.n_tasks, np.bool_)
     if quorum is not None:
         voices = found.get("voices")
         if voices is None:
-            voices = block.per_task(find_voices(with_voices(block, groups=groups)).voice)
+            heard = with_voices(block, groups=groups)
+            voices = block.per_task(find_voices(heard).voice)
+            voices = voices if correlation is None else count_effective_voices(heard, correlation)
         few = (voices < quorum - _CLOSE) & ~found.get("known", few)
         found = withhold(found, few | found.get("abstained", few))
-    verdict = np.full(block.n_tasks, CLASS) if tie == NOBODY else np.where(found["label"] == tie, TIE, CLASS)
+    verdict = np.full(block.n_tasks, usual) if tie == NOBODY else np.where(found["label"] == tie, TIE, usual)
     return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
 
 
@@ -116,11 +143,20 @@ def _like(tasks: Values, others: Sequence[Any]) -> list[Any]:
     return list(others)
 
 
+def _column_like(column: Values, values: list[Any]) -> Values:
+    """Return values as a column of the same type, if they can be, so that numbers stay numbers."""
+    import pyarrow as pa
+
+    try:
+        return Values(values if isinstance(column.data, list) else pa.array(values, column.data.type))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return Values(values)
+
+
 def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Array) -> Values | Array:
     """Return a column with values for so many more rows, or with nothing in them, in an order."""
     if isinstance(column, Values):
-        every = [*column.tolist(), *([None] * n if values is None else values)]
-        return Values([every[place] for place in order])
+        return Values.join([column, _column_like(column, [None] * n if values is None else values)]).take(order)
     if values is None:
         values = [False] * n if column.dtype == np.bool_ else [np.nan] * n
     joined: Array = np.concatenate([column, np.array(values)])[order]

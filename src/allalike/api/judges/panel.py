@@ -85,7 +85,7 @@ class Panel(Framed[Frame]):
     def truth(self) -> Frame:
         """One row per task: task, label, verdict, confidence, answers, unweighted, changed.
 
-        The ``verdict`` is a class, a tie, inconclusive or unreadable; the last two have no label.
+        The ``verdict`` is a class or a score, a tie, inconclusive or unreadable; the last two have no label.
         """
         truth = self._silent_truths()
         return self.result.truth if truth is None else self._dress(truth)

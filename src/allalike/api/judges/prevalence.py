@@ -15,7 +15,9 @@ Kerman's neutral prior, Beta(1/3, 1/3), for each of the three shares.
 others are not, the specificity. The rate is ``(p + specificity - 1) / (sensitivity + specificity - 1)``, and the
 limits, from both samples, are those of Lang and Reiczigel (2014). It holds also for truths that were picked by what
 they are, such as as many good as bad ones, or that come from another group of tasks. Of a panel that hardly knows good
-from bad it says nothing: then the limits are 0 and 1.
+from bad it says nothing: then the limits are 0 and 1. If the panel calls so many tasks good, or so few, that all limits
+lie outside of 0 and 1, it errs here in another way than on known truths. Then the limits are those of the nearest rate,
+0 or 1, for a rate without error would be the last thing to believe.
 
 References
 ----------
@@ -41,7 +43,18 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["BAD", "GOOD", "PRIOR", "UNKNOWN", "Counts", "Rate", "correct_rate", "estimate_rate", "subtract_rates"]
+__all__ = [
+    "BAD",
+    "GOOD",
+    "PRIOR",
+    "UNKNOWN",
+    "Counts",
+    "Rate",
+    "correct_rate",
+    "estimate_rate",
+    "misfits",
+    "subtract_rates",
+]
 
 BAD, GOOD = 0, 1  # verdicts
 PRIOR = 1 / 3
@@ -171,26 +184,85 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> Rate:
     >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)]
     [0.1667, 0.0564, 0.2627]
     """
-    asked = counts.tasks - counts.known if tasks is None else tasks
-    asked = asked if asked.sum() else counts.tasks
-    truly, n = counts.truly, float(asked.sum())
-    if not truly.all() or not n:
+    asked = _choose_asked(counts, tasks)
+    if not counts.truly.all() or not asked.sum():
         return UNKNOWN
     specificity, sensitivity = counts.hit_rates.tolist()
-    plain = _solve(float(asked[GOOD]) / n, specificity, sensitivity)
-    # Lang and Reiczigel: as if there were a few more of each, half of them right
-    size, p = n + _NORMAL**2, (float(asked[GOOD]) + _NORMAL**2 / 2) / (n + _NORMAL**2)
-    m, hit = truly + 2, (counts.called_right + 1) / (truly + 2)
-    slope = float(hit.sum()) - 1
-    if slope <= 0:
+    plain, few_more = _solve(float(asked[GOOD] / asked.sum()), specificity, sensitivity), _Adjusted.of(counts, asked)
+    if few_more.slope <= 0:
         return Rate(plain, 0.0, 1.0)
-    rate = (p + float(hit[BAD]) - 1) / slope
-    spread = hit * (1 - hit) / m
-    shift = 2 * _NORMAL**2 * float(rate * spread[GOOD] - (1 - rate) * spread[BAD])
-    variance = p * (1 - p) / size + float((1 - rate) ** 2 * spread[BAD] + rate**2 * spread[GOOD])
-    half = _NORMAL * math.sqrt(variance) / slope
-    low, high = np.clip([rate + shift - half, rate + shift + half], 0.0, 1.0).tolist()
+    rate = min(max(few_more.rate, 0.0), 1.0) if few_more.misfits else few_more.rate
+    low, high = np.clip(few_more.limits(rate), 0.0, 1.0).tolist()
     return Rate(plain, low, high)
+
+
+def misfits(counts: Counts, tasks: Floats | None = None) -> bool:
+    """Tell whether the panel calls more or fewer tasks good than any rate explains, if it errs as on known truths.
+
+    Parameters
+    ----------
+    counts, tasks
+        As in `correct_rate`.
+
+    >>> counts = Counts(np.array([10.0, 990.0]), np.array([110.0, 90.0]), np.array([30.0, 70.0]))
+    >>> misfits(counts, counts.tasks), [round(each, 2) for each in correct_rate(counts, counts.tasks)]
+    (True, [1.0, 0.82, 1.0])
+    """
+    asked = _choose_asked(counts, tasks)
+    return bool(counts.truly.all() and asked.sum()) and _Adjusted.of(counts, asked).misfits
+
+
+def _choose_asked(counts: Counts, tasks: Floats | None) -> Floats:
+    asked = counts.tasks - counts.known if tasks is None else tasks
+    return asked if asked.sum() else counts.tasks
+
+
+@dataclass(frozen=True)
+class _Adjusted:
+    """Counts as Lang and Reiczigel take them: as if there were a few more of each, half of them right.
+
+    Parameters
+    ----------
+    called, size
+        Which share of how many tasks is called good.
+    hit, truths
+        Specificity and sensitivity, and of how many truths.
+    """
+
+    called: float
+    size: float
+    hit: Floats
+    truths: Floats
+
+    @classmethod
+    def of(cls, counts: Counts, asked: Floats) -> _Adjusted:
+        size, truths = float(asked.sum()) + _NORMAL**2, counts.truly + 2
+        return cls((float(asked[GOOD]) + _NORMAL**2 / 2) / size, size, (counts.called_right + 1) / truths, truths)
+
+    @property
+    def slope(self) -> float:
+        return float(self.hit.sum()) - 1
+
+    @property
+    def rate(self) -> float:
+        return (self.called + float(self.hit[BAD]) - 1) / self.slope
+
+    @property
+    def misfits(self) -> bool:
+        """Whether all limits lie outside of 0 and 1."""
+        if self.slope <= 0:
+            return False
+        low, high = self.limits(self.rate)
+        return low >= 1 or high <= 0
+
+    def limits(self, rate: float) -> tuple[float, float]:
+        """Return the limits of a rate, of whose tasks as many are called good as it makes expect."""
+        bad, good = (self.hit * (1 - self.hit) / self.truths).tolist()
+        p = rate * self.slope + 1 - float(self.hit[BAD])
+        variance = p * (1 - p) / self.size + (1 - rate) ** 2 * bad + rate**2 * good
+        middle = rate + 2 * _NORMAL**2 * (rate * good - (1 - rate) * bad)
+        half = _NORMAL * math.sqrt(variance) / self.slope
+        return middle - half, middle + half
 
 
 def _solve(p: float, specificity: float, sensitivity: float) -> float:

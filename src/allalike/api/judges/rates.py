@@ -15,7 +15,7 @@ import numpy as np
 
 from allalike._core.columns.values import text_column
 from allalike.api.judges.further_truths import TruthPlan, draw_tasks, plan_truths
-from allalike.api.judges.prevalence import BAD, GOOD, UNKNOWN, Counts, Rate, correct_rate, estimate_rate
+from allalike.api.judges.prevalence import BAD, GOOD, UNKNOWN, Counts, Rate, correct_rate, estimate_rate, misfits
 from allalike.api.judges.task_verdicts import find_ids
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Rates:
             "drawn": "truth" if self.picked_by_truth else "random",
             "double_sampling": estimate_rate(counts).describe(),
             "rogan_gladen": correct_rate(counts).describe(),
+            "misfit": misfits(counts),
             "picked": {
                 "known": _share(counts.known),
                 "others": _share(rest),
@@ -102,6 +103,7 @@ class Rates:
         if self.groups is not None:
             rows = [dict(zip(("group", *_COLUMNS), row, strict=True)) for row in self._group_rows[:_MAX_NAMED]]
             told["groups"] = {"by": self.groups.by, "number": len(self.groups.names), "named": rows}
+            told["groups"]["misfits"] = self._list_misfits()
         return {"rate": told}
 
     def tables(self) -> dict[str, Columns]:
@@ -123,12 +125,23 @@ class Rates:
         picked = draw_tasks(self.plan, found.verdict, found.known, hashes)
         return {"task": find_ids(found.found, hashes[picked]), "called_good": found.verdict[picked] == GOOD}
 
+    def _list_misfits(self) -> list[str]:
+        """Name the groups whose rate comes from errors on known truths that do not fit."""
+        assert self.groups is not None
+        told = zip(self._group_rows, self._group_counts, strict=True)
+        return [row[0] for row, part in told if row[-1] == "all" and misfits(self.counts, part.tasks)]
+
+    @cached_property
+    def _group_counts(self) -> list[Counts]:
+        assert self.groups is not None
+        chosen = [self.groups.number == number for number in range(len(self.groups.names))]
+        return [Counts.of(self.found.verdict[some], self.found.truth[some]) for some in chosen]
+
     @cached_property
     def _group_rows(self) -> list[tuple[Any, ...]]:
         if self.groups is None:
             return []
-        chosen = [self.groups.number == number for number in range(len(self.groups.names))]
-        parts = [Counts.of(self.found.verdict[some], self.found.truth[some]) for some in chosen]
+        parts = self._group_counts
         alike = not _errors_differ(parts)
         told = [self._estimate_part(part, alike=alike) for part in parts]
         return [(name, *_row(part, *each)) for name, part, each in zip(self.groups.names, parts, told, strict=True)]

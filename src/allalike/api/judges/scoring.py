@@ -1,12 +1,14 @@
 """Scoring: a panel whose labels are near or far from each other, from what `discover` found to all that is known of it.
 
 Numbers are decided without what is each judge's own way to use the scale, if that brings judges nearer to each other
-(`allalike.api.judges.scale_use`).
+(`allalike.api.judges.scale_use`), and without what all judges share, if known truths tell
+(`allalike.api.judges.shared_offset`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +17,12 @@ from allalike.api.inputs.recipes import write_domain
 from allalike.api.judges.finding import divide
 from allalike.api.judges.independence import Independence, correlate_scores, find_missed_scores
 from allalike.api.judges.off_together import find_off_together
+from allalike.api.judges.outcomes import SCORE, conclude
 from allalike.api.judges.pivotal import Pivotal, find_score_turns
 from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
 from allalike.api.judges.score_samples import find_score_samples
 from allalike.api.judges.scores import has_scale, take_scores
+from allalike.api.judges.shared_offset import find_shared_offset, take_away
 from allalike.api.judges.smaller_panels import Prices
 from allalike.api.judges.smaller_scores import SmallerScores
 from allalike.api.judges.wanted_error import find_wanted
@@ -26,6 +30,7 @@ from allalike.api.results.deciding import find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import make_ready
 from allalike.methods import Auto
+from allalike.methods.insight import VoiceGroups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from allalike.api.judges.scores import Scores
     from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
 __all__ = ["judge_scores"]
@@ -51,6 +57,7 @@ def judge_scores(
     max_error: float | None,
     asked: Asked,
     ballots: ScoreBallots | None = None,
+    quorum: float | None = None,
 ) -> tuple[Result, tuple[Finding, ...]]:
     """Return the result of a panel, corrected where that helps, and what is known of the judges.
 
@@ -71,20 +78,37 @@ def judge_scores(
     if offsets is not None:
         result = _correct(result, offsets)
         scores = _take(result)
+    unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
+    shared = find_shared_offset(result.run, unaware)
+    if shared is not None:  # which another run would not find again without these truths
+        result = replace(_decide_again(result, take_away(result.run, shared)), recipe=None)
+        scores = _take(result)
+    result = replace(result, found=_conclude(result, scores, quorum))
     findings: list[Finding] = []
     if numbers is not None:
         taken = () if offsets is None else ("offsets", "slopes") if offsets.scale else ("offsets",)
         named = run.encoding.offsets is not None
         can = run.encoding.numeric and not named
         findings.append(ScaleUse(run.workers, *find_scale_use(numbers, part), taken, can))
+    findings += [] if shared is None else [shared]
     if ballots is not None:
         samples = find_score_samples(ballots, scores.judged(), keep)
         findings += [] if samples is None else [samples]
     findings += _find(result, scores, price, keep, max_error)
     if has_scale(run.encoding):
-        unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
         findings += asked.find(run, unaware, _MAX_KEPT)  # scores as they were given, however they are corrected
     return result, tuple(findings)
+
+
+def _conclude(result: Result, scores: Scores, quorum: float | None) -> TaskTable:
+    """Return the truths, with what kind of verdict each is; errors that go together make fewer voices."""
+    run, correlation = result.run, None if quorum is None else correlate_scores(scores)
+    groups = result.weighing.insight.groups or VoiceGroups.everyone(run.problems.n_workers)
+    together = None
+    if correlation is not None and len(correlation) > 1:
+        together = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=together)
+    return find_truths(run, result.weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
 
 
 def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max_error: float | None) -> list[Finding]:
@@ -126,17 +150,23 @@ def _correct(result: Result, offsets: Offsets) -> Result:
     options: dict[str, Any] = {"bias": True, "scale": offsets.scale}
     domain = replace(run.domain, **options)
     run = make_ready(replace(run, encoding=replace(run.encoding, domain=domain, offsets=offsets)))
+    corrected, recipe = _decide_again(result, run), result.recipe
+    summary = dict(corrected.summary)
+    if run.n_gold:
+        honest = find_truths(run, _weigh_blindly(corrected), unweighted=True)
+        summary["gold"] = {**result.summary["gold"], **compare_with_gold(run, corrected.weighing, honest)}
+    if recipe is not None:
+        recipe = {**recipe, "read": {**recipe["read"], "domain": write_domain(domain)}}
+    return replace(corrected, summary=summary, recipe=recipe)
+
+
+def _decide_again(result: Result, run: Run) -> Result:
+    """Return the result of numbers that were moved; how far it was from known truths before is left as it is."""
     screening = result.weighing.insight.screening  # who copies, copies answers as they were given
     assert screening is not None
     weighing = with_quorum(run, Auto().weigh_screened(run, screening))
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0)
-    corrected = replace(result, run=run, weighing=weighing, found=found, renew=None)
     settings = {"domain": run.encoding.describe(), **{name: result.summary[name] for name in _SETTINGS}}
-    summary = {**result.summary, **summarise(run, weighing, found, settings)}
-    if run.n_gold:
-        honest = find_truths(run, _weigh_blindly(corrected), unweighted=True)
-        summary["gold"] = {**result.summary["gold"], **compare_with_gold(run, weighing, honest)}
-    recipe = result.recipe
-    if recipe is not None:
-        recipe = {**recipe, "read": {**recipe["read"], "domain": write_domain(domain)}}
-    return replace(corrected, summary=summary, recipe=recipe)
+    before = {"gold": result.summary["gold"]} if run.n_gold else {}
+    summary = {**result.summary, **summarise(run, weighing, found, settings), **before}
+    return replace(result, run=run, weighing=weighing, found=found, summary=summary, renew=None)

@@ -40,7 +40,7 @@ __all__ = [
     "worker_columns",
 ]
 
-OUTCOMES = ("class", "tie", "inconclusive", "unreadable")  # which a panel's verdict on a task may be
+OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
 def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:

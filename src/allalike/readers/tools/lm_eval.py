@@ -78,7 +78,7 @@ def _read(record: Node, case: Case, aspect: str, found: Evaluations) -> None:
     responses = record["filtered_resps"].items()
     target = record["target"].value
     if len(responses) > 1 and all(map(_is_likelihood, responses)):
-        found.answer(case, _choose(responses, record), _place(target), aspect)
+        found.answer(case, _choose(responses, record), _place(target, record), aspect)
     elif len(responses) == 1 and not _is_likelihood(responses[0]):
         _read_texts(responses[0], case, target if isinstance(target, str) else None, aspect, found)
     for metric in record["metrics"].items():
@@ -109,9 +109,14 @@ def _number(value: Node) -> float:
         raise value.refused("a number") from None
 
 
-def _place(target: Any) -> int | None:
-    """Return the place of the right choice, which is written as a text."""
-    return int(target) if re.fullmatch(r"\d{1,9}", str(target)) else None
+def _place(target: Any, record: Node) -> int | None:
+    """Return the place of the right choice, which is written as a text: the place itself, or what is said there."""
+    if re.fullmatch(r"\d{1,9}", str(target)):
+        return int(target)
+    arguments = record.raw("arguments")
+    given = arguments.values() if isinstance(arguments, dict) else ()
+    said = [str(each.get("arg_1", "")).strip() for each in given if isinstance(each, dict)]
+    return said.index(str(target).strip()) if str(target).strip() in said else None
 
 
 def _read_texts(response: Node, case: Case, known: str | None, aspect: str, found: Evaluations) -> None:

@@ -21,7 +21,8 @@ __all__ = ["OpenAIEvals"]
 
 _INVALID = "__invalid__"  # a choice that could not be read
 _CHOICE = "choice"
-_META = "_metascore"
+_META = "metascore"  # whether the choice is the known one; once behind the name of a metric
+_SCORE = "score"  # what the choice is worth
 _VERDICTS = {True: "correct", False: "incorrect"}
 
 
@@ -78,7 +79,10 @@ def _read_metrics(data: Node, case: Case, grader: str, found: Evaluations) -> No
     """Read what the last model of a run chose, which grades the answers of the first."""
     for name, value in data.fields().items():
         chosen: Any = value.value
-        if isinstance(chosen, str | int | float) and not name.endswith(_META):
+        if name == _SCORE and _CHOICE in data.fields():
+            if value.there:
+                found.score(case, grader, value.number())
+        elif isinstance(chosen, str | int | float) and not name.endswith(_META):
             found.judge(case, grader, None if chosen == _INVALID else chosen, "" if name == _CHOICE else name)
 
 

@@ -121,6 +121,12 @@ def _judge(assertion: Node) -> str:
     return _name(assertion["provider"]) or assertion["type"].text()
 
 
+def _only_measures(part: Node) -> bool:
+    """Tell whether an assertion has a score only, and passes whatever it finds."""
+    told = (part.raw(key) for key in ("assertion", "metadata"))
+    return any(isinstance(each, dict) and each.get("metricOnly") is True for each in told)
+
+
 def _add(part: Node, case: Case, judge: str, found: Evaluations) -> None:
     broken = isinstance(part.raw("metadata"), dict) and part["metadata"].raw("graderError")
     passed = part["pass"]
@@ -128,6 +134,7 @@ def _add(part: Node, case: Case, judge: str, found: Evaluations) -> None:
         raise passed.refused("true or false")
     metric = part["assertion"].raw("metric") if part["assertion"].there else None
     aspect = metric if isinstance(metric, str) else ""
-    found.judge(case, judge, None if broken or not passed.there else _VERDICTS[passed.value], aspect)
+    if not _only_measures(part):
+        found.judge(case, judge, None if broken or not passed.there else _VERDICTS[passed.value], aspect)
     if part["score"].there and not broken:
         found.score(case, judge, part["score"].number(), aspect)

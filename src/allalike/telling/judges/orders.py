@@ -31,12 +31,12 @@ def remark_orders(found: Mapping[str, Any]) -> Iterator[Remark]:
         return
     if not told["pairs"]:
         yield Remark("Both orders: no judge has a verdict in both on any task.")
-        return
-    same = percent(told["same"] / told["pairs"])
-    yield Remark(
-        f"Both orders: the same verdict on {same} of {count(told['pairs'], 'pair')}; the others count as a tie, or not"
-        " at all."
-    )
+    else:
+        same = percent(told["same"] / told["pairs"])
+        yield Remark(
+            f"Both orders: the same verdict on {same} of {count(told['pairs'], 'pair')}; the others count as a tie, or"
+            " not at all."
+        )
     if told["one_order"]:
         yield Remark(
             f"{count(told['one_order'], 'verdict')} in one order only count as they are, and may follow the position."

@@ -20,9 +20,7 @@ def remark_outcomes(found: Mapping[str, Any]) -> Iterator[Remark]:
     >>> [remark.sentence for remark in remark_outcomes({"panel": {"outcomes": {**told, "ties": 5}}})]
     ["'draw' is a tie, the verdict on 5 tasks (tie= names another).", 'Inconclusive: fewer than 3 independent ...']
     """
-    told = found["panel"].get("outcomes")
-    if told is None:  # which only classes have
-        return
+    told = found["panel"]["outcomes"]
     if "tie" in told:
         yield Remark(f"{told['tie']!r} is a tie, the verdict on {count(told['ties'], 'task')} (tie= names another).")
     if told.get("below_quorum"):

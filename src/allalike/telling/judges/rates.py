@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
-from allalike.telling.remark import Remark
+from allalike.telling.remark import Remark, name_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,6 +42,7 @@ def remark_rate(found: Mapping[str, Any]) -> Iterator[Remark]:
             f" ({_limits(told)} for other such tasks, 95 %), by {count(told['known'], 'known truth')}. The panel calls"
             f" {percents(told['apparent'])} so: {_say_errors(told, good)}."
         )
+        yield from _remark_misfit(told, good)
         yield from _remark_picked(told, good)
         yield from _remark_further(told, good)
     yield from _remark_groups(told.get("groups"))
@@ -65,6 +66,17 @@ def _limits(told: Mapping[str, Any]) -> str:
     '10.0 to 25.0 %'
     """
     return f"{100 * told['low']:.1f} to {percents(told['high'])}"
+
+
+def _remark_misfit(told: Mapping[str, Any], good: str) -> Iterator[Remark]:
+    """Say that no rate fits, where the rate rests on sensitivity and specificity."""
+    if told["drawn"] == "truth" and told["misfit"]:
+        called = told["apparent"] if told["picked"]["others"] is None else told["picked"]["others"]
+        yield Remark(
+            f"The known truths do not fit this run: with such errors, no rate explains that the panel calls"
+            f" {percents(called)} of the other tasks {good}. The rate is cut, and"
+            " its limits hold only if errors are the same: find out truths of this run.",
+        )
 
 
 def _remark_picked(told: Mapping[str, Any], good: str) -> Iterator[Remark]:
@@ -103,5 +115,11 @@ def _remark_groups(groups: Mapping[str, Any] | None) -> Iterator[Remark]:
             what = f"{percents(row['rate'])} ({_limits(row)}), {count(row['tasks'], 'task')}"
         name = row["group"] or "(none)"
         yield Remark(f"- {groups['by']} {name}: {what}", words=[name])
+    if names := groups["misfits"]:
+        yield Remark(
+            f"The known truths of all tasks do not fit {count(len(names), 'group')}, where the panel calls more or"
+            f" fewer tasks good than such errors explain: {name_some(names, len(names))}.",
+            words=names,
+        )
     if groups["number"] > _N_GROUPS:
         yield Remark(f"- and {count(groups['number'] - _N_GROUPS, 'more group')} (see the table rates)")

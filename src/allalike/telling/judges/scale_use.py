@@ -9,7 +9,7 @@ from allalike.telling.remark import Remark
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["remark_scale_use"]
+__all__ = ["remark_scale_use", "remark_shared_offset"]
 
 _N_NAMED = 2
 
@@ -35,6 +35,32 @@ def remark_scale_use(found: Mapping[str, Any]) -> Iterator[Remark]:
         return
     said = [*_say_offsets(told["offsets"]), *_say_slopes(told["slopes"])]
     yield Remark(f"Scale use: {'; '.join(said)}.{_say_correction(told)}", names=[each["judge"] for each in named])
+
+
+def remark_shared_offset(found: Mapping[str, Any]) -> Iterator[Remark]:
+    """Say what all judges share, and was taken away.
+
+    >>> told = {"known": 60, "offset": 0.5, "low": 0.4, "high": 0.6, "slope": 1.0, "before": 0.61, "after": 0.36}
+    >>> for remark in remark_shared_offset({"panel": {"shared_offset": told}}):
+    ...     print(remark.sentence)
+    The panel is 0.5 above 60 known truths (0.4 to 0.6), which was taken away from all scores: truths that did not tell
+    it are 0.36 from the panel instead of 0.61.
+    """
+    told = found["panel"].get("shared_offset")
+    if told is None:
+        return
+    way, (low, high) = ("above", "below")[told["offset"] < 0], sorted([told["low"], told["high"]], key=abs)
+    line = "" if told["slope"] == 1 else f", and its differences are stretched by {told['slope']:.3g}"
+    yield Remark(
+        f"The panel is {abs(told['offset']):.3g} {way} {told['known']:,} known truths ({_unsigned(low, told)} to"
+        f" {_unsigned(high, told)}), which was taken away from all scores{line}: truths that did not tell it are"
+        f" {told['after']:.3g} from the panel instead of {told['before']:.3g}."
+    )
+
+
+def _unsigned(limit: float, told: Mapping[str, Any]) -> str:
+    """Write a limit in the direction of the offset."""
+    return f"{-limit if told['offset'] < 0 else limit:.3g}"
 
 
 def _say_plain(told: Mapping[str, Any]) -> str:
