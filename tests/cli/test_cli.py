@@ -150,7 +150,8 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert after < before / 2
     assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
-    assert written == ["groups.csv", "next.csv", "report.html", "summary.json", "truth.csv", "workers.csv"]
+    tables = ["truth.csv", "workers.csv"]
+    assert written == ["groups.csv", "next.csv", "report.html", "state", "summary.json", *tables]
     assert done.stdout.endswith(f"The report: {tmp_path / 'allalike-demo' / 'report.html'}\n")
 
 

@@ -16,6 +16,7 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
+from allalike.api.inputs.basis import Basis
 from allalike.api.inputs.opening import Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
@@ -46,7 +47,17 @@ _ORACLE = "OA"  # which cannot do without known truths
 _ANSWER_BYTES, _ANSWERS_PER_TASK = 25, 5  # in a file, about
 _TASK_WORK, _REPORT_WORK = 30, 3e7  # of writing a task, and what is written of all, beside the work of an answer
 
-__all__ = ["check_served", "discover", "find_ties", "load_run", "open_run", "read_whole", "remark_names"]
+__all__ = [
+    "check_served",
+    "discover",
+    "find_ties",
+    "load_run",
+    "open_run",
+    "read_whole",
+    "remark_names",
+    "renew",
+    "solve",
+]
 
 
 def discover(
@@ -141,7 +152,8 @@ def discover(
     check_served(chosen, run.encoding)
     doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen, (held, gold))]
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
-    result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
+    settings = {"engine": where.name, "seed": seed, "ties": ties, **least}
+    result = solve(Basis(run, chosen, origin, settings), doubts)
     note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
@@ -186,15 +198,10 @@ def _look_at_gold(
     return [] if misfit is None else [doubt_misfit(misfit)]
 
 
-def _solve(
-    run: Run,
-    method: Method,
-    origin: Origin,
-    doubts: list[Doubt],
-    earlier: tuple[Weighing, Callable[[], News]] | None = None,
-    **settings: Any,
-) -> Result:
-    given, run = run, make_ready(run, origin.history)
+def solve(basis: Basis, doubts: list[Doubt], earlier: tuple[Weighing, Callable[[], News]] | None = None) -> Result:
+    """Weigh the workers, and find all truths; a stream goes on from what was found earlier."""
+    given, method, origin, settings = basis.run, basis.method, basis.origin, basis.settings
+    run = make_ready(given, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     learns = run.n_gold > 0 and without_gold(method) != method
     expect(_list_steps(method, int(run.answer_counts.sum()), run, twice=learns), begun=2)
@@ -212,13 +219,13 @@ def _solve(
     }
     posteriors = partial(find_posteriors, run, weighing) if weighing.decision.probabilities else None
 
-    renew = partial(_renew, given, method, origin, weighing, settings)
+    basis = replace(basis, run=given, renew=renew)
     summary = summarise(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
-    return Result(run, weighing, found, summary, posteriors, renew, origin.inputs, partial(_find_again, method))
+    return Result(run, weighing, found, summary, posteriors, basis, origin.inputs, partial(_find_again, method))
 
 
 def _list_steps(method: Method, n_answers: int, run: Run | None = None, *, twice: bool = False) -> Steps:
@@ -243,18 +250,21 @@ def _find_again(method: Method, run: Run) -> TaskTable:
     return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and without_gold(method) != method)
 
 
-def _renew(
-    run: Run, method: Method, origin: Origin, weighing: Weighing, settings: dict[str, Any], more: Any, gold: Any
-) -> Result:
-    grown, remembered, news = origin.grow(run, more, gold)
-    check_served(method, grown.encoding)
-    doubts = find_doubts(grown, remembered.gold, again=True)
-    doubts += _look_at_gold(grown, remembered.gold, method) if gold is not None else []
-    warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
-    result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
-    note(result.summary, doubts, stacklevel=3)
+def renew(basis: Basis, weighing: Weighing | None, more: Any, gold: Any, *, stacklevel: int = 3) -> Result:
+    """Find the result for more answers; only a stream needs to know what was found before.
+
+    Warnings are in the name of a caller so many levels up, as if this were `Result.update`.
+    """
+    grown, news = basis.grow(more, gold)
+    run, method, known = grown.run, grown.method, grown.origin.gold
+    check_served(method, run.encoding)
+    doubts = find_doubts(run, known, again=True)
+    doubts += _look_at_gold(run, known, method) if gold is not None else []
+    warn_of(doubts, stacklevel=stacklevel)
+    result = solve(grown, doubts, None if weighing is None else (weighing, news))
+    note(result.summary, doubts, stacklevel=stacklevel)
     if warning := limit_reached(method, result.weighing):
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=stacklevel)
     return result
 
 

@@ -62,6 +62,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
+@click.option("--no-answers", is_flag=True, help="Keep no answers in the folder; 'allalike update' needs them.")
 @take_table_options
 @take_write_options
 @take_print_options
@@ -142,6 +143,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     how = {
         "format": options["file_format"],
         **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv")},
+        "answers": not options["no_answers"],
     }
     listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
     return result, [*result.save(folder, **how), *listed]

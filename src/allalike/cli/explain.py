@@ -43,11 +43,11 @@ def explain(out: str, kind: str, name: str, open_inputs: bool, as_json: bool, qu
     Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
     and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
     """
-    from allalike.api.revisit import revisit
+    from allalike.api.load import load
 
     leave = open_inputs or get_leave(out)
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
-        found = revisit(out, engine=name_engine(options), open_inputs=leave).explain(**{kind: name})
+        found = load(out, engine=name_engine(options), open_inputs=leave).explain(**{kind: name})
     if as_json:
         echo_json("explain", found.summary())
     elif not quiet:

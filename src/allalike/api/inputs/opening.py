@@ -106,7 +106,7 @@ class Origin:
 
     >>> from allalike import Memory, read
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
-    >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
+    >>> run, origin, news, more = Origin.of(first, None).grow(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
     >>> run.answer_counts, run.n_gold, origin.gold is not None, news().after.n_answers
     (array([1, 1, 1]), 1, True, 3)
     """
@@ -124,8 +124,8 @@ class Origin:
             return cls(replace(source, source=None), gold)
         return cls(Scan(source=None, **source.read_options), gold or source.gold)
 
-    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Callable[[], News]]:
-        """Return a run over more answers, what is to be remembered of it, and what says what is new in it."""
+    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Callable[[], News], Answers]:
+        """Return a run over more answers, what is to be remembered of it, what says what is new in it, and these."""
         if not isinstance(run, Growing):
             raise UnsupportedError(
                 "result.update works on memory and disk only: blocks on the executors of Spark stay as they were made."
@@ -141,7 +141,7 @@ class Origin:
         answers = self._read(run, more)
         report("adding answers")
         grown, news = grow(run, answers, repeats=self.scan.kept_repeats, gold=known, fresh=fresh)
-        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news
+        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news, answers
 
     def _open_gold(self, run: Run, gold: Any) -> Gold:
         return open_gold(gold, label_map=self.scan.label_map, gold_map=self.gold_map).split(run.domain)

@@ -130,7 +130,7 @@ def _correct(result: Result, offsets: Offsets) -> Result:
     assert screening is not None
     weighing = with_quorum(run, Auto().weigh_screened(run, screening))
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0)
-    corrected = replace(result, run=run, weighing=weighing, found=found, renew=None)
+    corrected = replace(result, run=run, weighing=weighing, found=found, basis=None)
     settings = {"domain": run.encoding.describe(), **{name: result.summary[name] for name in _SETTINGS}}
     summary = {**result.summary, **summarise(run, weighing, found, settings)}
     if run.n_gold:

@@ -6,6 +6,7 @@ A page gets its tables as columns: those in pandas, whose import takes as long a
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -21,6 +22,7 @@ from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
+from allalike.api.inputs.state import FORMAT, STATE, why_not_kept, write_state
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import (
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.api.agreement.agreement import Agreement
+    from allalike.api.inputs.basis import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
@@ -79,6 +82,7 @@ class Saved(ABC):
     posteriors: Callable[[], TaskTable] | None
     inputs: tuple[Path, ...]
     recipe: Mapping[str, Any] | None
+    basis: Basis | None
 
     @property
     @abstractmethod
@@ -102,6 +106,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        answers: bool = True,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
 
@@ -124,6 +129,9 @@ class Saved(ABC):
         safe_csv
             Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
             By default ids and labels are written as they came.
+        answers
+            Whether to keep the answers in the folder ``state``, too, so that `allalike.load` has the result again,
+            on any machine, and `allalike.update` goes on with it. Where that cannot be, the summary says why.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -132,7 +140,15 @@ class Saved(ABC):
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
         """
         return self.save_with(
-            {}, {}, folder, format=format, to=to, overwrite=overwrite, report=report, safe_csv=safe_csv
+            {},
+            {},
+            folder,
+            format=format,
+            to=to,
+            overwrite=overwrite,
+            report=report,
+            safe_csv=safe_csv,
+            answers=answers,
         )
 
     def save_with(
@@ -146,6 +162,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        answers: bool = True,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary.
 
@@ -190,7 +207,8 @@ class Saved(ABC):
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            said = {**notes, **({"safe_csv": True} if safe_csv else {})}
+            kept = self._keep(stage / STATE) if answers else {"not_kept": "that was asked for"}
+            said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
                 "schema": name_schema("discover"),
@@ -202,6 +220,21 @@ class Saved(ABC):
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return output.name_written([*names, *further])
+
+    def _keep(self, folder: Path) -> dict[str, Any]:
+        """Write what the result can be loaded from, and say in which format; or say why that cannot be."""
+        basis, groups = self.basis, self.weighing.insight.groups
+        if basis is None or (reason := why_not_kept(basis)):
+            return {"not_kept": reason if basis is not None else why_not_kept(None)}
+        copies = [
+            [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
+        ]
+        try:
+            write_state(folder, basis, self.found.pieces(), copies, self.summary["warnings"])
+        except TypeError as error:
+            shutil.rmtree(folder)
+            return {"not_kept": str(error)}
+        return {"format": FORMAT}
 
     def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
         """Write the ids of workers whose answers are better left out, one a line, into a file; return them.

@@ -11,6 +11,7 @@ from allalike._core.system.addresses import Address, find_scheme, is_address, na
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
+from allalike.api.inputs.state import STATE
 from allalike.api.writers import WRITERS
 from allalike.errors import OutputError
 from allalike.readers.formats.places import local_name
@@ -165,6 +166,8 @@ def _is_own(path: PurePosixPath) -> bool:
     outer, name = str(path.parent), path.name
     if outer == ".":
         return name in {REPORT, *names}
+    if outer == STATE:
+        return path.suffix in (".parquet", ".json")
     if outer in _MASK_FOLDERS:
         return path.suffix == ".png"
     if outer in names:  # a table that was written in parts
