@@ -12,6 +12,7 @@ from allalike.api.jury import jury as jury
 from allalike.api.load import load as load
 from allalike.api.result import Result as Result
 from allalike.api.results.comparison import Comparison as Comparison
+from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import Bitmap as Bitmap

@@ -32,7 +32,7 @@ from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from allalike._core.system.outlook import Steps
     from allalike.answers import Answers
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from allalike.answers.history import History
     from allalike.api.doubts.warning import Doubt
     from allalike.domains import Domain, Encoding
-    from allalike.engines import News, Run, TaskTable
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
 _ORACLE = "OA"  # which cannot do without known truths
@@ -98,8 +98,8 @@ def discover(
         ``"column:NAME"`` for a column of the answers' own table. auto and OA take them as evidence, once they were
         seen to fit the answers. The summary reports the error against them, of a run that does not see them.
     history
-        What is known of workers from earlier answers, for auto: a result, the path of its table of workers, or a table
-        with worker, answers and error_rate (or rmse).
+        What is known of workers from earlier answers, for auto: a result, its folder or its table of workers, or a
+        table with worker, answers and error_rate (or rmse).
     plain
         Whether to leave out what auto does about copies and about workers whose answers say nothing; the other methods
         are always as their papers have them.
@@ -198,14 +198,15 @@ def _look_at_gold(
     return [] if misfit is None else [doubt_misfit(misfit)]
 
 
-def solve(basis: Basis, doubts: list[Doubt], earlier: tuple[Weighing, Callable[[], News]] | None = None) -> Result:
+def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) -> Result:
     """Weigh the workers, and find all truths; a stream goes on from what was found earlier."""
     given, method, origin, settings = basis.run, basis.method, basis.origin, basis.settings
     run = make_ready(given, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     learns = run.n_gold > 0 and without_gold(method) != method
     expect(_list_steps(method, int(run.answer_counts.sum()), run, twice=learns), begun=2)
-    weighing = with_quorum(run, weigh(method, run, earlier))
+    begun = None if earlier is None or basis.news is None else (earlier, basis.news)
+    weighing = with_quorum(run, weigh(method, run, begun))
     report("deciding")
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
@@ -255,13 +256,13 @@ def renew(basis: Basis, weighing: Weighing | None, more: Any, gold: Any, *, stac
 
     Warnings are in the name of a caller so many levels up, as if this were `Result.update`.
     """
-    grown, news = basis.grow(more, gold)
+    grown = basis.grow(more, gold)
     run, method, known = grown.run, grown.method, grown.origin.gold
     check_served(method, run.encoding)
     doubts = find_doubts(run, known, again=True)
     doubts += _look_at_gold(run, known, method) if gold is not None else []
     warn_of(doubts, stacklevel=stacklevel)
-    result = solve(grown, doubts, None if weighing is None else (weighing, news))
+    result = solve(grown, doubts, weighing)
     note(result.summary, doubts, stacklevel=stacklevel)
     if warning := limit_reached(method, result.weighing):
         warnings.warn(warning, stacklevel=stacklevel)

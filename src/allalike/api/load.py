@@ -80,8 +80,10 @@ def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None, 
 
 def _keep_warnings(result: Result, state: SavedState) -> Result:
     """Return a result with what was said of the answers when they were read."""
-    notes = {name: each for name, each in state.told["notes"].items() if name != "gold"}
-    return replace(result, summary={**result.summary, **notes, "warnings": list(state.told["warnings"])})
+    told = state.told
+    notes = {name: each for name, each in told["notes"].items() if name != "gold"}
+    notes |= {name: told[name] for name in ("warnings", "changes") if name in told}
+    return replace(result, summary={**result.summary, **notes})
 
 
 def open_basis(state: SavedState, engine: str | Engine | None, *, last: int | None = None) -> Basis:

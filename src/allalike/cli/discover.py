@@ -51,7 +51,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
     help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
-@click.option("--history", help="What is known of workers: the workers.csv of an earlier result.")
+@click.option("--history", help="What is known of workers: the folder of an earlier result, or its workers.csv.")
 @click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options

@@ -18,7 +18,7 @@ from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
-from allalike.report.judges import describe_judges
+from allalike.report.judges import describe_judges, name_people
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
@@ -26,6 +26,7 @@ from allalike.report.questions import list_scales
 from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
 from allalike.telling.answers import list_notes
+from allalike.telling.changes import list_generations, remark_changes
 from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def _assemble(
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(material.summary)],
         "advice": advice,
+        "changes": name_people(remark_changes(material.summary), material, people),
+        "generations": list_generations(material.summary),
         "panel": panel,
         "agreement": describe_agreement(material),
         "scales": list_scales(material.scales),

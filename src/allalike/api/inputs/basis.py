@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run
     from allalike.methods import Method
 
-    NewsOf = Callable[[], News]
-
 __all__ = ["Basis", "Generation", "KeptFile"]
 
 
@@ -29,7 +27,7 @@ class Generation(NamedTuple):
     answers: int
     workers: int
     tasks: int
-    turned: int = 0
+    turned: int | None = None
 
 
 class KeptFile(NamedTuple):
@@ -74,12 +72,12 @@ class Basis:
         The files in which the answers were saved, and those that came since; nothing, if the run has to be asked.
     generations
         When answers came, as far as a saved result tells.
-    renew
-        What finds a result from a basis, what was found before, more answers, and more gold.
+    renew, news
+        What finds a result from a basis, what was found before, more answers, and more gold; what says what came last.
 
     >>> import allalike
     >>> basis = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).basis
-    >>> grown, _ = basis.grow([("eve", 1, "y")], None)
+    >>> grown = basis.grow([("eve", 1, "y")], None)
     >>> basis.run.n_tasks, int(grown.run.answer_counts.sum())
     (1, 3)
     """
@@ -91,13 +89,26 @@ class Basis:
     parts: tuple[KeptFile | Answers | Run, ...] = ()
     generations: tuple[Generation, ...] = ()
     renew: Callable[..., Any] | None = field(default=None, compare=False)
+    news: Callable[[], News] | None = field(default=None, compare=False)
 
-    def grow(self, more: Any, gold: Any) -> tuple[Basis, NewsOf]:
-        """Add answers; say also what is new, if asked."""
+    def dated(self, when: str, turned: int | None = None) -> Basis:
+        """Return it with one more generation, unless the last one has all of these answers.
+
+        >>> import allalike
+        >>> basis = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).basis
+        >>> basis.dated("2026-03-01T00:00:00Z").dated("2026-04-01T00:00:00Z").generations
+        (Generation(when='2026-03-01T00:00:00Z', answers=2, workers=2, tasks=1, turned=None),)
+        """
+        now = Generation(when, int(self.run.answer_counts.sum()), len(self.run.workers), self.run.n_tasks, turned)
+        same = self.generations and self.generations[-1][1:4] == now[1:4]
+        return self if same else replace(self, generations=(*self.generations, now))
+
+    def grow(self, more: Any, gold: Any) -> Basis:
+        """Add answers."""
         run, origin, news, answers = self.origin.grow(self.run, more, gold)
         known: tuple[KeptFile | Answers | Run, ...] = self.parts
         if isinstance(self.method, Streaming):  # whose result depends on the order in which answers came
             known = known or (self.run,)
         assert isinstance(self.run, Growing)
         parts = (*known, fit_answers(self.run, answers)) if known else ()
-        return replace(self, run=run, origin=origin, parts=parts), news
+        return replace(self, run=run, origin=origin, parts=parts, news=news)

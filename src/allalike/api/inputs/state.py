@@ -12,9 +12,10 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from hashlib import sha256
 from itertools import count, groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,17 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Piece
 
-__all__ = ["FORMAT", "STATE", "SavedState", "StoredAnswers", "find_date", "read_state", "why_not_kept", "write_state"]
+__all__ = [
+    "FORMAT",
+    "STATE",
+    "SavedState",
+    "StoredAnswers",
+    "find_date",
+    "find_digest",
+    "read_state",
+    "why_not_kept",
+    "write_state",
+]
 
 FORMAT = 1
 STATE = "state"
@@ -111,9 +122,9 @@ def _describe(basis: Basis) -> dict[str, Any]:
 
 
 def write_state(
-    folder: Path, basis: Basis, found: Iterable[Piece], copies: Sequence[Sequence[Any]], warnings: Sequence[str]
+    folder: Path, basis: Basis, found: Iterable[Piece], copies: Sequence[Sequence[Any]], said: Mapping[str, Any]
 ) -> None:
-    """Write what a result keeps into a folder; values that cannot be written are a `TypeError`."""
+    """Write what a result keeps into a folder, with what its summary said; what cannot be written is a `TypeError`."""
     folder.mkdir()
     run, origin = basis.run, basis.origin
     assert isinstance(run, Growing)
@@ -129,7 +140,7 @@ def write_state(
     decode = run.encoding.decode
     truths = ({"task": piece.tasks, "label": decode(piece.found["label"])} for piece in found)
     write_columns(iter([folder / "truth.parquet"]), truths)
-    told |= {"parts": parts, "copies": [list(map(str, group)) for group in copies], "warnings": list(warnings)}
+    told |= {"parts": parts, "copies": [list(map(str, group)) for group in copies], **said}
     text = json.dumps({"format": FORMAT, **told}, indent=1, ensure_ascii=False)
     (folder / _INDEX).write_text(text + "\n", encoding="utf-8")
 
@@ -261,6 +272,7 @@ class SavedState:
     method: Method
     scan: Scan
     generations: tuple[Generation, ...]
+    digest: str
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -313,6 +325,12 @@ class SavedState:
         return [_join_columns([batch[each] for batch in batches]) for each in names]
 
 
+def find_digest(folder: Path) -> str:
+    """Return what tells whether a saved result is still the same; nothing where there is none."""
+    path = folder / STATE / _INDEX
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
 def read_state(folder: Path) -> SavedState | None:
     """Read what a saved result kept; nothing, if it kept nothing.
 
@@ -325,23 +343,36 @@ def read_state(folder: Path) -> SavedState | None:
         return None
     with _checking(place):
         check_regular(place / _INDEX)
-        told = parse_json((place / _INDEX).read_text(encoding="utf-8"))
+        digest, told = find_digest(folder), parse_json((place / _INDEX).read_text(encoding="utf-8"))
         version = told["format"]
         if not isinstance(version, int) or version > FORMAT:
             raise UnsupportedError(
                 f"The result in {folder} was saved in format {version!r}, by a later allalike; this one reads formats"
                 f" up to {FORMAT}. Install a newer one."
             )
-        method, scan = told["method"], read_scan(told["read"])
+        method, scan = told["method"], _as_recognised(read_scan(told["read"]), told["notes"])
         known = {name: tuple(each) if isinstance(each, list) else each for name, each in method["options"].items()}
-        generations = tuple(Generation(str(when), *map(int, counts)) for when, *counts in told["generations"])
+        generations = tuple(
+            Generation(str(when), int(n), int(w), int(t), k if k is None else int(k))
+            for when, n, w, t, k in told["generations"]
+        )
         for name, kind in (("settings", dict), ("notes", dict), ("parts", list), ("copies", list), ("warnings", list)):
             if not isinstance(told[name], kind):
                 raise TypeError(name)
         told["parts"] = list(map(int, told["parts"]))
         if not told["parts"] or set(told["settings"]) - set(_SETTINGS):
             raise ValueError("parts")
-        return SavedState(place, told, read_domain(told["domain"]), METHODS[method["name"]](**known), scan, generations)
+        return SavedState(
+            place, told, read_domain(told["domain"]), METHODS[method["name"]](**known), scan, generations, digest
+        )
+
+
+def _as_recognised(scan: Scan, notes: Mapping[str, Any]) -> Scan:
+    """Return how answers are read, with the columns that were recognised in the first ones, if they were a table."""
+    guessed = notes.get("guessed", {})
+    if set(guessed) - {"columns", "domain", "engine"} or not guessed.get("columns"):
+        return scan
+    return replace(scan, columns={**guessed["columns"], **scan.columns})
 
 
 @contextmanager

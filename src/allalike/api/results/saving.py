@@ -22,7 +22,7 @@ from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
-from allalike.api.inputs.state import FORMAT, STATE, why_not_kept, write_state
+from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import (
@@ -163,19 +163,29 @@ class Saved(ABC):
         report: bool = False,
         safe_csv: bool = False,
         answers: bool = True,
+        changes: Mapping[str, Values | Array] | None = None,
+        unchanged: str | None = None,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary.
 
-        A table of truths among them takes the place of the one that was found.
+        A table of truths among them takes the place of the one that was found. The result may be one that others were
+        added to: then it has a table of ``changes``, and takes the place of no other but one that is ``unchanged``.
         """
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, recipe=self.recipe)
+        about: dict[str, Any] = {"recipe": self.recipe, "unchanged": unchanged}
+        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, **about)
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
-        more = {f"{name}.{format}": columns for name, columns in tables.items()}
+        basis = (
+            None if self.basis is None else self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
+        )
+        if basis is not None and len(basis.generations) > 1:
+            notes = {**notes, "generations": [each._asdict() for each in basis.generations]}
+        listed = tables if changes is None else {**tables, "changes": changes}
+        more = {f"{name}.{format}": columns for name, columns in listed.items()}
         optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
@@ -207,7 +217,7 @@ class Saved(ABC):
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            kept = self._keep(stage / STATE) if answers else {"not_kept": "that was asked for"}
+            kept = self._keep(stage / STATE, basis) if answers else {"not_kept": "that was asked for"}
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
@@ -221,16 +231,17 @@ class Saved(ABC):
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return output.name_written([*names, *further])
 
-    def _keep(self, folder: Path) -> dict[str, Any]:
+    def _keep(self, folder: Path, basis: Basis | None) -> dict[str, Any]:
         """Write what the result can be loaded from, and say in which format; or say why that cannot be."""
-        basis, groups = self.basis, self.weighing.insight.groups
+        groups = self.weighing.insight.groups
         if basis is None or (reason := why_not_kept(basis)):
             return {"not_kept": reason if basis is not None else why_not_kept(None)}
         copies = [
             [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
         ]
+        said = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
         try:
-            write_state(folder, basis, self.found.pieces(), copies, self.summary["warnings"])
+            write_state(folder, basis, self.found.pieces(), copies, said)
         except TypeError as error:
             shutil.rmtree(folder)
             return {"not_kept": str(error)}
