@@ -104,8 +104,12 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
 
 def unify(paths: Sequence[Path], names: Sequence[str]) -> Any:
     """Return the schema that the columns of several files have in common."""
-    with _reading(paths[-1]):
-        return pa.unify_schemas([_open(path, names).schema_arrow for path in paths], promote_options="permissive")
+    known = None
+    for path in paths:
+        with _reading(path):
+            mine = _open(path, names).schema_arrow
+            known = mine if known is None else pa.unify_schemas([known, mine], promote_options="permissive")
+    return known
 
 
 def read_columns(

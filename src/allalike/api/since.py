@@ -10,7 +10,7 @@ change nobody. Only tasks with three answers and more count, for she has a say i
 tested as two means with one variance, that of all her answers with two answers of the crowd beside them, by Student's
 distribution; workers with less than ten answers on either side are left out. Probabilities of all workers together are
 those of Holm (1979), and a change below 0.01 is one: so in one update of a hundred somebody is called changed who is
-not.
+not. Whoever changed is left out, and the others are looked at again.
 
 **Copies** are new if two of a group were not in one before.
 """
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import known_sums
-from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, text_column
 from allalike.answers.storage import column_values
 from allalike.api.judges.changes import SIGNIFICANT, adjust
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.api.inputs.state import SavedState
     from allalike.api.result import Result
-    from allalike.domains import Kernels
+    from allalike.domains import Encoding, Kernels
     from allalike.engines import Piece
     from allalike.methods.base import Decide
 
@@ -68,8 +67,10 @@ class Change:
     probability: float = np.nan
 
 
-def find_changes(result: Result, state: SavedState) -> tuple[dict[str, Any], dict[str, Values | Array]]:
-    """Say what changed since a result was saved: for its summary, and as a table."""
+def find_changes(
+    result: Result, state: SavedState, known: Encoding
+) -> tuple[dict[str, Any], dict[str, Values | Array]]:
+    """Say what changed since a result was saved, whose labels are known: for its summary, and as a table."""
     assert result.basis is not None
     assert result.basis.news is not None
     news = result.basis.news()
@@ -87,6 +88,7 @@ def find_changes(result: Result, state: SavedState) -> tuple[dict[str, Any], dic
     told = {
         "answers": int(result.run.answer_counts.sum()) - int(state.told["counts"][0]),
         "set_aside": result.summary.get("repeats_set_aside", 0) - state.told["notes"].get("repeats_set_aside", 0),
+        "labels": sorted(_list_labels(result.run.encoding) - _list_labels(known))[:_MAX_NAMED],
         "turned": None if turned is None else len(turned),
         "of": n_known,
         "truths": [{"task": each.name, "before": each.before, "now": each.now} for each in (turned or [])[:_MAX_NAMED]],
@@ -96,6 +98,10 @@ def find_changes(result: Result, state: SavedState) -> tuple[dict[str, Any], dic
     }
     found = [*(turned or []), *(each for each in workers or [] if each.what), *copies]
     return told, _list_columns(found)
+
+
+def _list_labels(encoding: Encoding) -> set[str]:
+    return set(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist())) if encoding.n_labels else set()
 
 
 def _tell(change: Change) -> dict[str, Any]:
@@ -123,15 +129,17 @@ def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[
 
     encoding = result.run.encoding
     task, label = state.truth()
-    old, codes = column_values(task), encoding.encode(label)
+    old, codes = column_values(task).hashes(), encoding.encode(label)
+    order = np.argsort(old)
     hashes, named, turned, n_known, tells = np.sort(after.tasks.hashes()), [], [], 0, False
     for piece in result.found.pieces():
-        mine = np.flatnonzero(np.isin(piece.tasks.hashes(), hashes))
+        own = piece.tasks.hashes()
+        mine = np.flatnonzero(_find_hashes(own, hashes) >= 0)
         label_only = {"label": piece.found["label"][mine]}
         named.append(Piece(piece.tasks.take(mine), piece.answers[mine], label_only))
-        place = find_places(piece.tasks, old)
+        place = _find_hashes(own, old[order])
         here = np.flatnonzero(place >= 0)
-        before, now = codes[place[here]], piece.found["label"][here]
+        before, now = codes[order[place[here]]], piece.found["label"][here]
         n_known += len(here)
         if "low" in piece.found:
             other = (before < piece.found["low"][here]) | (before > piece.found["high"][here])
@@ -144,6 +152,12 @@ def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[
         names = (piece.tasks.take(here[rows]), encoding.decode(before[rows]), encoding.decode(now[rows]))
         turned += [Change("truth", *each) for each in zip(*(values.tolist() for values in names), strict=True)]
     return Piece.join(named), turned if tells else None, n_known
+
+
+def _find_hashes(wanted: Array, known: Array) -> Array:
+    """Return the places of hashes among others, which are in order; -1 for those that are not there."""
+    place = np.searchsorted(known, wanted) % max(len(known), 1)
+    return np.where(known[place] == wanted, place, -1) if len(known) else np.full(len(wanted), -1)
 
 
 def _sum_block(
@@ -159,7 +173,9 @@ def _sum_block(
 
 def _sum_answers(answers: Answers, truths: Piece, kernels: Kernels) -> Floats:
     """Count each worker's answers, and add up their distances to the truths, and the squares."""
-    place = np.repeat(find_places(answers.tasks, truths.tasks), np.diff(answers.starts))
+    known_tasks = truths.tasks.hashes()
+    order = np.argsort(known_tasks)
+    place = np.repeat(order[_find_hashes(answers.tasks.hashes(), known_tasks[order])], np.diff(answers.starts))
     distance = kernels.distance_between(answers.label, truths.found["label"][place])
     known = ~np.isnan(distance) & (truths.answers[place] >= _MIN_VOICES)
     worker, distance = answers.worker[known], distance[known]
@@ -168,25 +184,26 @@ def _sum_answers(answers: Answers, truths: Piece, kernels: Kernels) -> Floats:
 
 
 def _test_workers(names: list[Any], old: Floats, new: Floats) -> list[Change]:
-    """Test each worker who has answers enough, the most improbable change first; what is none has no name."""
+    """Test each worker who has answers enough; what is no change has no name.
+
+    The one whose change is the most improbable is left out, and the others are looked at again, lest she makes them
+    look changed.
+    """
     enough = np.flatnonzero((old[0] >= _MIN_ANSWERS) & (new[0] >= _MIN_ANSWERS))
-    before, now, low, high, chance = compare_means(old, new, enough)
-    chance = adjust(chance)
-    found = [
-        Change(
-            ("better" if now[k] < before[k] else "worse") if chance[k] < SIGNIFICANT else "",
-            names[worker],
-            float(before[k]),
-            float(now[k]),
-            int(old[0, worker]),
-            int(new[0, worker]),
-            float(low[k]),
-            float(high[k]),
-            float(chance[k]),
-        )
-        for k, worker in enumerate(enough.tolist())
-    ]
-    return sorted(found, key=lambda change: change.probability)
+    crowd, found = np.ones(old.shape[1], np.bool_), []
+    while len(enough):
+        *means, chance = compare_means(old * crowd, new * crowd, enough)
+        chance = adjust(chance)
+        first = int(np.argmin(chance))
+        is_found = bool(chance[first] < SIGNIFICANT)
+        for k in [first] if is_found else range(len(enough)):
+            worker, (before, now, low, high) = int(enough[k]), (float(each[k]) for each in means)
+            what = ("better" if now < before else "worse") if is_found else ""
+            counts = int(old[0, worker]), int(new[0, worker])
+            found.append(Change(what, names[worker], before, now, *counts, low, high, float(chance[k])))
+        crowd[enough[first]] = False
+        enough = np.delete(enough, first) if is_found else enough[:0]
+    return found
 
 
 def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...]:
@@ -199,7 +216,7 @@ def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...
     >>> [float(each[0].round(3)) for each in compare_means(old, new, np.array([0]))]
     [0.0, 0.4, 0.214, 0.586, 0.0]
     """
-    from scipy.stats import t
+    from scipy.special import stdtr, stdtrit
 
     others = [side.sum(axis=1, keepdims=True) - side[:, workers] for side in (old, new)]
     mine = [side[:, workers] for side in (old, new)]
@@ -212,8 +229,8 @@ def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...
     spread = variance * (1 / mine[0][0] + 1 / mine[1][0]) + crowd * (1 / n_others[0] + 1 / n_others[1])
     error = np.sqrt(np.maximum(spread, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance = np.nan_to_num(2 * t.sf(np.abs(now - before) / error, n - 2), nan=1.0)
-    half = t.ppf(0.975, n - 2) * error
+        chance = np.nan_to_num(2 * stdtr(n - 2, -np.abs(now - before) / error), nan=1.0)
+    half = stdtrit(n - 2, 0.975) * error
     return before, now, now - before - half, now - before + half, chance
 
 

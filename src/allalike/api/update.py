@@ -60,10 +60,12 @@ def update(
     if state is None:
         raise _refuse(place)
     if isinstance(state.method, Streaming):
-        result = load(place, engine=engine).update(answers, gold=gold)
+        old = load(place, engine=engine)
+        known, result = old.run.encoding, old.update(answers, gold=gold)
     else:
-        result = renew(open_basis(state, engine), None, answers, gold)
-    told, table = find_changes(result, state)
+        basis = open_basis(state, engine)
+        known, result = basis.run.encoding, renew(basis, None, answers, gold)
+    told, table = find_changes(result, state, known)
     result = replace(result, summary={**result.summary, "changes": told})
     report("saving")
     summary = parse_json((place / "summary.json").read_text(encoding="utf-8"))

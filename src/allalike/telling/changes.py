@@ -37,6 +37,8 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
         return
     aside = f"; {told.set_aside:,} that their workers gave before were set aside" if told.set_aside else ""
     yield Remark(f"{count(told.answers, 'answer')} {'was' if told.answers == 1 else 'were'} added{aside}.")
+    if told.labels:
+        yield Remark(f"Nobody gave these labels before: {name_some(told.labels, len(told.labels))}.")
     if told.turned is None:
         yield Remark("Nobody can say which truths turned: of such labels, all move a little each time.")
     else:

@@ -238,6 +238,7 @@ class Changes(Section):
     turned: int | None
     of: int
     set_aside: int = 0
+    labels: tuple[str, ...] = ()
     tested: int
     truths: tuple[TurnedTruth, ...] = ()
     workers: tuple[ChangedWorker, ...] = ()

@@ -99,7 +99,7 @@ def read_scan(written: Mapping[str, Any]) -> Scan:
     """
     how: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in written.items()}
     files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
-    return Scan(source=None, files=files, **how)
+    return Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
 
 
 def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:

@@ -184,7 +184,7 @@ def _list_rows(part: Any, basis: Basis) -> Iterator[dict[str, Any]]:
         yield answer_columns(answers)
         if unseen.size:
             unseen[answers.label] = False
-    yield from _show_unseen(part, np.flatnonzero(unseen))
+    yield from () if last else _show_unseen(part, np.flatnonzero(unseen))
 
 
 def _show_unseen(run: Growing, codes: Any) -> Iterator[dict[str, Any]]:
@@ -284,7 +284,10 @@ class SavedState:
         """The files of the answers, in the order in which they came."""
         names = islice(_name_files(), len(self.told["parts"]))
         with _checking(self.folder):
-            return tuple(KeptFile.of(self.folder / name) for name in names)
+            files = tuple(KeptFile.of(self.folder / name) for name in names)
+            if [count_rows(file.path) for file in files] != self.told["parts"]:
+                raise ValueError("parts")
+            return files
 
     def answers(self, first: int = 0, last: int | None = None) -> StoredAnswers:
         """Return the answers of some files, or of all."""
@@ -359,7 +362,7 @@ def read_state(folder: Path) -> SavedState | None:
         for name, kind in (("settings", dict), ("notes", dict), ("parts", list), ("copies", list), ("warnings", list)):
             if not isinstance(told[name], kind):
                 raise TypeError(name)
-        told["parts"] = list(map(int, told["parts"]))
+        told["warnings"] = list(map(str, told["warnings"]))
         if not told["parts"] or set(told["settings"]) - set(_SETTINGS):
             raise ValueError("parts")
         return SavedState(
