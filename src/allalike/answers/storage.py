@@ -15,7 +15,6 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa
-from allalike.answers.written import read_object, write_object
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,10 +95,16 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
     for name, column in columns.items():
         values = column if isinstance(column, Values) else Values(arrow_of(column))
         objects = isinstance(values.data, list)
-        array = pa.array(map(write_object, values.data), pa.large_string()) if objects else values.data
+        array = _write_objects(values.data) if objects else values.data
         arrays.append(array)
         fields.append(pa.field(name, array.type, metadata={_FORM: _OBJECTS} if objects else None))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _write_objects(objects: list[Any]) -> Any:
+    from allalike.answers.written import write_object
+
+    return pa.array(map(write_object, objects), pa.large_string())
 
 
 def unify(paths: Sequence[Path], names: Sequence[str]) -> Any:
@@ -139,6 +144,8 @@ def count_rows(path: Path) -> int:
 
 def _read_column(name: str, column: Any, field: Any) -> Column:
     if (field.metadata or {}).get(_FORM) == _OBJECTS:
+        from allalike.answers.written import read_object
+
         known: dict[str, Any] = {}
         texts = column.to_pylist()
         return Column(name, [known[t] if t in known else known.setdefault(t, read_object(t)) for t in texts])

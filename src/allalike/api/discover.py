@@ -16,8 +16,7 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
-from allalike.api.inputs.basis import Basis
-from allalike.api.inputs.opening import Origin, inputs_of, open_source
+from allalike.api.inputs.opening import Basis, Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
 from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum

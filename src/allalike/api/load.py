@@ -11,8 +11,7 @@ from allalike._core.registry import choose
 from allalike._core.system.addresses import HIDDEN
 from allalike._core.system.json_text import parse_json
 from allalike.api.discover import discover, find_ties, load_run, read_whole, renew, solve
-from allalike.api.inputs.basis import Basis
-from allalike.api.inputs.opening import Origin
+from allalike.api.inputs.opening import Basis, Origin
 from allalike.api.inputs.outside import find_outside, list_named, refuse_outside
 from allalike.api.inputs.recipes import open_recipe
 from allalike.api.inputs.state import read_state

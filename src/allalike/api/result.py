@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.api.agreement.agreement import Agreement
-    from allalike.api.inputs.basis import Basis
+    from allalike.api.inputs.opening import Basis
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from allalike.engines import Piece
     from allalike.methods.base import Decide
 
-__all__ = ["Change", "compare_means", "find_changes"]
+__all__ = ["ChangeSince", "compare_means", "find_changes"]
 
 _MIN_VOICES = 3  # answers of a task whose truth tells about workers
 _MIN_ANSWERS = 10  # of a worker, old and new
@@ -49,7 +49,7 @@ _COUNTS, _LIMITS = ("answers_before", "answers_now"), ("low", "high", "probabili
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeSince:
     """A truth that turned, a worker who changed, or copies that are new.
 
     Numbers are those of workers: her mean distance to the truths beyond that of the others, before and now, in how many
@@ -75,7 +75,7 @@ def find_changes(
     assert result.basis.news is not None
     news = result.basis.news()
     named, turned, n_known = _compare_truths(result, state, news.after)
-    workers: list[Change] | None = None
+    workers: list[ChangeSince] | None = None
     if result.run.encoding.offsets is None and len(named.tasks):
         kernel = partial(_sum_block, own=result.weighing.decide_on(result.run), kernels=result.run.kernels)
         every = result.run.sum(kernel, *result.weighing.arguments)
@@ -104,13 +104,13 @@ def _list_labels(encoding: Encoding) -> set[str]:
     return set(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist())) if encoding.n_labels else set()
 
 
-def _tell(change: Change) -> dict[str, Any]:
+def _tell(change: ChangeSince) -> dict[str, Any]:
     told = {name: getattr(change, name) for name in ("before", "now", *_COUNTS, *_LIMITS)}
     return {"worker": change.name, "what": change.what, **told}
 
 
-def _list_columns(found: list[Change]) -> dict[str, Values | Array]:
-    rows = {each.name: [getattr(change, each.name) for change in found] for each in fields(Change)}
+def _list_columns(found: list[ChangeSince]) -> dict[str, Values | Array]:
+    rows = {each.name: [getattr(change, each.name) for change in found] for each in fields(ChangeSince)}
     kinds = dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_LIMITS, "float64")
     return {
         name: np.array(row, kinds[name]) if name in kinds else text_column(list(map(_write, row)))
@@ -123,7 +123,7 @@ def _write(value: Any) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[Piece, list[Change] | None, int]:
+def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[Piece, list[ChangeSince] | None, int]:
     """Return the truths of tasks that new answers name, those that turned, if that can be said, and of how many."""
     from allalike.engines.task_table import Piece
 
@@ -150,7 +150,7 @@ def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[
         tells = True
         rows = np.flatnonzero(other)
         names = (piece.tasks.take(here[rows]), encoding.decode(before[rows]), encoding.decode(now[rows]))
-        turned += [Change("truth", *each) for each in zip(*(values.tolist() for values in names), strict=True)]
+        turned += [ChangeSince("truth", *each) for each in zip(*(values.tolist() for values in names), strict=True)]
     return Piece.join(named), turned if tells else None, n_known
 
 
@@ -183,7 +183,7 @@ def _sum_answers(answers: Answers, truths: Piece, kernels: Kernels) -> Floats:
     return np.stack([np.bincount(worker, power, minlength=len(answers.workers)) for power in powers])
 
 
-def _test_workers(names: list[Any], old: Floats, new: Floats) -> list[Change]:
+def _test_workers(names: list[Any], old: Floats, new: Floats) -> list[ChangeSince]:
     """Test each worker who has answers enough; what is no change has no name.
 
     The one whose change is the most improbable is left out, and the others are looked at again, lest she makes them
@@ -200,7 +200,7 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> list[Change]:
             worker, (before, now, low, high) = int(enough[k]), (float(each[k]) for each in means)
             what = ("better" if now < before else "worse") if is_found else ""
             counts = int(old[0, worker]), int(new[0, worker])
-            found.append(Change(what, names[worker], before, now, *counts, low, high, float(chance[k])))
+            found.append(ChangeSince(what, names[worker], before, now, *counts, low, high, float(chance[k])))
         crowd[enough[first]] = False
         enough = np.delete(enough, first) if is_found else enough[:0]
     return found
@@ -234,9 +234,9 @@ def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...
     return before, now, now - before - half, now - before + half, chance
 
 
-def _find_copies(result: Result, known: list[set[str]]) -> Iterator[Change]:
+def _find_copies(result: Result, known: list[set[str]]) -> Iterator[ChangeSince]:
     groups = result.weighing.insight.groups
     for group in groups.found if groups is not None else ():
         names = [result.run.workers[number] for number in group.members]
         if group.copies and not any(set(map(str, names)) <= each for each in known):
-            yield Change("copies", names, now=len(names), probability=group.chance)
+            yield ChangeSince("copies", names, now=len(names), probability=group.chance)

@@ -26,7 +26,6 @@ from allalike.report.questions import list_scales
 from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
 from allalike.telling.answers import list_notes
-from allalike.telling.changes import list_generations, remark_changes
 from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
@@ -120,8 +119,7 @@ def _assemble(
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(material.summary)],
         "advice": advice,
-        "changes": name_people(remark_changes(material.summary), material, people),
-        "generations": list_generations(material.summary),
+        **_describe_changes(material, people),
         "panel": panel,
         "agreement": describe_agreement(material),
         "scales": list_scales(material.scales),
@@ -150,6 +148,16 @@ def _assemble(
             "panel": panel["tables"] if panel else [],
         },
     }
+
+
+def _describe_changes(material: Material, people: People) -> dict[str, Any]:
+    """Return what changed when answers were added, and when that was; nothing if none were."""
+    if not material.summary.generations:
+        return {"changes": [], "generations": []}
+    from allalike.telling.changes import list_generations, remark_changes
+
+    said = name_people(remark_changes(material.summary), material, people)
+    return {"changes": said, "generations": list_generations(material.summary)}
 
 
 def _list_workers(material: Material, shown: npt.NDArray[np.intp], flags: list[list[str]]) -> dict[str, Any]:

@@ -23,7 +23,6 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
-from allalike._core.masks.layers import Layer
 from allalike._core.system.json_text import parse_json
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
@@ -31,7 +30,7 @@ from allalike.answers.gold import Gold
 from allalike.answers.history import History
 from allalike.answers.storage import answer_columns, column_values, count_rows, read_columns, unify, write_columns
 from allalike.answers.stream import Stream
-from allalike.api.inputs.basis import Generation, KeptFile
+from allalike.api.inputs.opening import Generation, KeptFile
 from allalike.api.inputs.recipes import read_domain, read_scan, write_domain, write_scan
 from allalike.domains.spelling import Spelling
 from allalike.engines.growing import Growing
@@ -40,14 +39,13 @@ from allalike.methods import METHODS, Method
 from allalike.methods.base import Streaming
 from allalike.readers import Scan
 from allalike.readers.formats.compression import check_regular
-from allalike.readers.gold_maps import is_written
 from allalike.readers.label_maps import read_label_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from allalike.api.inputs.basis import Basis
+    from allalike.api.inputs.opening import Basis
     from allalike.domains import Domain, Encoding
     from allalike.engines import Piece
 
@@ -103,8 +101,10 @@ def _describe(basis: Basis) -> dict[str, Any]:
     """Return what can be written as JSON."""
     origin, run = basis.origin, basis.run
     gold_map = origin.gold_map
-    if gold_map is not None and not is_written(gold_map):
-        gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
+    if gold_map is not None:
+        from allalike.readers.gold_maps import is_written
+
+        gold_map = gold_map if is_written(gold_map) else [list(pair) for pair in read_label_map(gold_map).items()]
     if basis.method.name not in METHODS or METHODS[basis.method.name] is not type(basis.method):
         raise TypeError(f"{basis.method.name} is a method of the user's own")
     told = {
@@ -259,6 +259,8 @@ def _wrap(label: Column, domain: Domain | None) -> Column:
     """Return masks such that their pixels mean what they are, however pictures were read."""
     if domain is None or domain.pictures is None:
         return label
+    from allalike._core.masks.layers import Layer
+
     return Column("label", [Layer(mask.astype(np.uint8), 1.0) for mask in label.data])
 
 

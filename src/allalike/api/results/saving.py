@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.api.agreement.agreement import Agreement
-    from allalike.api.inputs.basis import Basis
+    from allalike.api.inputs.opening import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
