@@ -180,7 +180,7 @@ def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
     rng = np.random.default_rng(0)
     one, two = rng.normal(0.3, 1.0, 4000), rng.normal(0.35, 1.0, 3000)
     sums = [np.array([[len(x), 1e12], [x.sum(), 0.0], [np.square(x).sum(), 1e12]]) for x in (one, two)]
-    *_, low, high, chance = compare_means(*sums, np.array([0]))
+    *_, low, high, chance = compare_means(sums[0], sums[1], np.array([0]))
     expected = ttest_ind(two, one)
     assert chance[0] == pytest.approx(expected.pvalue, rel=0.02)
     limits = expected.confidence_interval(0.95)
@@ -201,18 +201,18 @@ def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
     allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(tmp_path / "out")
     place = tmp_path / "out" / "state"
     state, answers = (place / "state.json").read_text(), (place / "answers-1.parquet").read_bytes()
-    told = json.loads(state)
+    told: dict[str, Any] = json.loads(state)
     wrong: list[Any] = [
         "",
         "[]",
         "[" * 500,
         *({**told, "format": each} for each in (2, "1", None)),
         *({**told, "domain": each} for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),
-        *({**told, "method": each} for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, [])),
+        *({**told, "method": each} for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, 5)),
         *({**told, "read": each} for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"repeats": "x"})),
         *({**told, "parts": each} for each in ([], [36, 36], "x", [-1])),
         *({**told, name: 3} for name in ("settings", "notes", "copies", "warnings")),
-        *({**told, "generations": each} for each in ([[]], [["x", 1]], 5)),
+        *({**told, "generations": each} for each in ([["x"]], [["x", 1]], 5)),
         *({**told, "counts": each} for each in ([1, 2, 3], None)),
     ]
     for each in wrong:

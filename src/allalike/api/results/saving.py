@@ -184,8 +184,8 @@ class Saved(ABC):
         )
         if basis is not None and len(basis.generations) > 1:
             notes = {**notes, "generations": [each._asdict() for each in basis.generations]}
-        listed = tables if changes is None else {**tables, "changes": changes}
-        more = {f"{name}.{format}": columns for name, columns in listed.items()}
+        every = tables if changes is None else {**tables, "changes": changes}
+        more = {f"{name}.{format}": columns for name, columns in every.items()}
         optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
@@ -239,7 +239,7 @@ class Saved(ABC):
         copies = [
             [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
         ]
-        said = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
+        said: dict[str, Any] = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
         try:
             write_state(folder, basis, self.found.pieces(), copies, said)
         except TypeError as error:
