@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["open_recipe", "read_domain", "read_scan", "write_domain", "write_recipe", "write_scan"]
 
 
+_OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run
+
+
 def write_recipe(
     source: Answers | Scan, gold: Any, gold_columns: Mapping[str, str] | None, history: Any, gold_map: Any = None
 ) -> dict[str, Any] | None:
@@ -85,7 +88,7 @@ def write_scan(how: Scan) -> dict[str, Any]:
     {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
     """
     held = {**vars(how), **vars(how.files)}
-    plain = {name: held[name] for name in READ_OPTIONS if name != "label_map"}
+    plain = {name: held[name] for name in READ_OPTIONS if name not in ("label_map", *_OF_DATABASES)}
     meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
     read = {name: _listed(value) for name, value in find_unusual(plain).items()}
     return {**read, **({"label_map": meant} if meant else {})}
@@ -98,6 +101,8 @@ def read_scan(written: Mapping[str, Any]) -> Scan:
     'toloka'
     """
     how: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in written.items()}
+    if given := how.keys() & set(_OF_DATABASES):
+        raise ValueError(f"{given} is not to be run again")
     files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
     return Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
 

@@ -217,7 +217,8 @@ class Saved(ABC):
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            kept = self._keep(stage / STATE, basis) if answers else {"not_kept": "that was asked for"}
+            why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
+            kept = self._keep(stage / STATE, basis, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
@@ -231,11 +232,11 @@ class Saved(ABC):
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return output.name_written([*names, *further])
 
-    def _keep(self, folder: Path, basis: Basis | None) -> dict[str, Any]:
-        """Write what the result can be loaded from, and say in which format; or say why that cannot be."""
+    def _keep(self, folder: Path, basis: Basis | None, why: str) -> dict[str, Any]:
+        """Write what the result can be loaded from, and say in which format; or say why that cannot be, or is not."""
         groups = self.weighing.insight.groups
-        if basis is None or (reason := why_not_kept(basis)):
-            return {"not_kept": reason if basis is not None else why_not_kept(None)}
+        if basis is None or why or (why := why_not_kept(basis)):
+            return {"not_kept": why or why_not_kept(None)}
         copies = [
             [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
         ]
