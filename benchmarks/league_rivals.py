@@ -56,7 +56,8 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {"ROVER": kit.ROVER(str.split, " ".join).fit_predict, **embedded}
     if answers.domain.name == "bitmap":
         kinds = (kit.SegmentationMajorityVote, kit.SegmentationEM, kit.SegmentationRASA)
-        return {kind.__name__: kind().fit_predict for kind in kinds}
+        found: dict[str, Solve] = {kind.__name__: kind().fit_predict for kind in kinds}
+        return {**found, "STAPLE": _estimate_masks} if find_spec("SimpleITK") else found
     return {}
 
 
@@ -129,6 +130,17 @@ def _fuse_boxes(frame: pd.DataFrame) -> dict[int, list[dict[str, Any]]]:
             if score * len(drawn) > len(part) / 2
         ]
         found[task] = [{name: value for name, value in box.items() if value is not None} for box in kept]
+    return found
+
+
+def _estimate_masks(frame: pd.DataFrame) -> dict[int, Any]:
+    """Find the pixels that STAPLE holds for probable, task by task, as SimpleITK has it (Warfield, Zou, Wells 2004)."""
+    import SimpleITK
+
+    found: dict[Any, Any] = {}
+    for task, part in frame.groupby("task"):
+        masks = [SimpleITK.GetImageFromArray(np.asarray(mask, np.uint8)) for mask in part["segmentation"]]
+        found[task] = SimpleITK.GetArrayFromImage(SimpleITK.STAPLE(masks, 1.0)) > 0.5
     return found
 
 

@@ -77,7 +77,8 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
     kept = [f"state/{name}" for name in ("answers-1.parquet", "gold.parquet", "state.json", "truth.parquet")]
-    files = ["groups.csv", "next.csv", *kept, "truth.csv", "workers.csv", "summary.json"]
+    tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
+    files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
     assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 1}, "files": files}
     result.save(tmp_path / "out", format="parquet")
@@ -112,8 +113,10 @@ def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None
     other.save(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text()).items() >= other.summary.items()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "confusion.csv",
         "groups.csv",
         "next.csv",
+        "quality.csv",
         "state",
         "summary.json",
         "truth.csv",

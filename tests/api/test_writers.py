@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from allalike._core.masks.packed import of_run_lengths, to_run_lengths
 from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.cli import main
 from allalike.errors import UnknownNameError, UnsupportedError
+from allalike.readers.formats.files import Files
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
@@ -73,7 +75,7 @@ def test_each_kind_has_a_control_of_label_studio(
 ) -> None:
     truths = [Truth(7, label, None), Truth(8, None, 0.5)]
     LabelStudioWriter().write(Findings(domain, lambda: iter(truths), model="allalike 1"), tmp_path)
-    result = [{"from_name": "label", "to_name": "text", "type": kind, "value": value}]
+    result = [{"id": "1", "from_name": "label", "to_name": "text", "type": kind, "value": value}]
     assert read(tmp_path, "predictions.json") == [
         {"data": {"text": "7"}, "predictions": [{"model_version": "allalike 1", "result": result}]},
         {"data": {"text": "8"}, "predictions": []},
@@ -82,24 +84,26 @@ def test_each_kind_has_a_control_of_label_studio(
 
 def test_predictions_belong_to_the_tasks_and_the_control_of_an_export(tmp_path: Path) -> None:
     def result(control: str, kind: str, value: Any) -> dict[str, Any]:
-        return {"from_name": control, "to_name": "doc", "type": kind, "value": {kind: value}}
+        return {"id": "1", "from_name": control, "to_name": "doc", "type": kind, "value": {kind: value}}
 
     said = [result("mood", "choices", ["sad"]), result("topic", "taxonomy", [["Sport", "Golf"]]), {"type": "relation"}]
     tasks = [
         {"id": 5, "data": {"body": "…"}, "annotations": [{"result": said}, None, {"result": None}]},
         {"id": 6, "data": {"body": "b"}, "annotations": []},
-        ["odd"],
     ]
     path = tmp_path / "export.json"
     path.write_text(json.dumps(tasks))
     truths = [Truth(5, "Sport / Golf", 0.75), Truth(6, "Sport / Golf", 0.5)]
-    found = Findings("categorical", lambda: iter(truths), inputs=(path, tmp_path / "gone.json", tmp_path))
+    about: dict[str, Any] = {"inputs": (path, tmp_path / "gone.json", tmp_path)}
+    found = Findings("categorical", lambda: iter(truths), files=Files(tool="label-studio", tag="topic"), **about)
     LabelStudioWriter().write(found, tmp_path)
     first, second = read(tmp_path, "predictions.json")
     assert (first["id"], first["data"], second["data"]) == (5, {"body": "…"}, {"body": "b"})
     (prediction,) = first["predictions"]
     assert prediction["score"] == 0.75
     assert prediction["result"] == [result("topic", "taxonomy", [["Sport", "Golf"]])]
+    with pytest.raises(UnsupportedError, match=r"Several of the controls .* categorical: mood \(choices\), topic"):
+        LabelStudioWriter().write(replace(found, files=Files(tool="label-studio")), tmp_path)
 
 
 def test_masks_for_coco_are_those_that_were_found(tmp_path: Path) -> None:
@@ -144,7 +148,7 @@ def test_the_program_refuses_labels_without_a_form_before_it_begins(
     with pytest.raises(SystemExit) as stop:
         main(["discover", "a.csv", "--domain", "real", "--to", "coco"])
     assert stop.value.code == 2
-    assert "Labels of the kind real cannot be written for coco. It takes: bitmap." in capfd.readouterr().err
+    assert "Labels of the kind real cannot be written for coco. It takes: boxes, bitmap." in capfd.readouterr().err
 
 
 def test_the_program_writes_for_several_tools(

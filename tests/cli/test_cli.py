@@ -66,6 +66,8 @@ def test_json_prints_one_object_and_nothing_else(answers: Path) -> None:
         "out/workers.csv",
         "out/groups.csv",
         "out/next.csv",
+        "out/quality.csv",
+        "out/confusion.csv",
         "out/report.html",
         "out/summary.json",
     ]
@@ -150,8 +152,8 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert after < before / 2
     assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
-    tables = ["truth.csv", "workers.csv"]
-    assert written == ["groups.csv", "next.csv", "report.html", "state", "summary.json", *tables]
+    tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
+    assert written == [*tables, "report.html", "state", "summary.json", "truth.csv", "workers.csv"]
     assert done.stdout.endswith(f"The report: {tmp_path / 'allalike-demo' / 'report.html'}\n")
 
 

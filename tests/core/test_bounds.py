@@ -188,7 +188,7 @@ def test_xml_that_declares_entities_is_not_read(tmp_path: Path) -> None:
         '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>'
     )
     with pytest.raises(InputError, match="declares entities, which CVAT does not. It is not read"):
-        cvat._parse(path)
+        cvat.parse_annotations(path)
 
 
 def test_pairs_of_one_task_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

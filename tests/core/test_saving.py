@@ -22,6 +22,8 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
+FILES = ["confusion.csv", "next.csv", "quality.csv", "summary.json", "truth.csv", "workers.csv"]
+
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -62,9 +64,9 @@ def draw_masks(folder: Path, workers: str = "abc", tasks: int = 3) -> None:
 def test_an_earlier_result_is_replaced_also_in_another_format(tmp_path: Path) -> None:
     result().save(tmp_path / "out")
     result().save(tmp_path / "out", format="parquet")
-    assert sorted(content(tmp_path / "out")) == ["next.parquet", "summary.json", "truth.parquet", "workers.parquet"]
+    assert sorted(content(tmp_path / "out")) == [each.replace(".csv", ".parquet") for each in FILES]
     result().save(tmp_path / "out")
-    assert sorted(content(tmp_path / "out")) == ["next.csv", "summary.json", "truth.csv", "workers.csv"]
+    assert sorted(content(tmp_path / "out")) == FILES
 
 
 def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(here: Path) -> None:
@@ -169,9 +171,7 @@ def test_a_folder_of_the_names_of_masks_stays_with_all_that_is_in_it(here: Path)
     assert (here / "out" / "labels" / "notes.txt").read_text() == "mine"
     assert (here / "out" / "labels" / "t0.png").exists()
     result().save("out")  # whose labels are no masks
-    assert sorted(content(here / "out")) == [
-        "labels/notes.txt", "next.csv", "summary.json", "truth.csv", "unweighted/notes.txt", "workers.csv"
-    ]  # fmt: skip
+    assert sorted(content(here / "out")) == sorted([*FILES, "labels/notes.txt", "unweighted/notes.txt"])
     (here / "out" / "labels" / "t0.png").write_text("mine")
     with pytest.raises(OutputError, match="labels/t0.png is there already"):
         found.save("out")
@@ -292,7 +292,7 @@ def test_what_a_running_process_writes_is_not_swept(tmp_path: Path) -> None:
         result().save(tmp_path / "out")
         result().save(tmp_path / "other")
         assert (stage / "notes.txt").exists()
-    assert sorted(content(tmp_path / "out")) == ["next.csv", "notes.txt", "summary.json", "truth.csv", "workers.csv"]
+    assert sorted(content(tmp_path / "out")) == sorted([*FILES, "notes.txt"])
 
 
 def test_a_folder_in_which_somebody_works_and_its_rights_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ def test_xml_that_declares_entities_is_refused_in_every_encoding(tmp_path: Path,
     prolog = f'<?xml version="1.0" encoding="{encoding}"?><!-- --><!DOCTYPE a [<!ENTITY x "boom">]>'
     path.write_bytes(f"{prolog}<annotations>&x;</annotations>".encode(encoding))
     with pytest.raises(InputError, match="declares entities, which CVAT does not"):
-        cvat._parse(path)
+        cvat.parse_annotations(path)
 
 
 def test_a_sheet_that_declares_entities_is_refused(tmp_path: Path) -> None:

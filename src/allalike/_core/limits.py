@@ -35,6 +35,7 @@ __all__ = [
     "MAX_TEXT_CHARACTERS",
     "MAX_UNPACKED_BYTES",
     "MAX_VOTERS",
+    "MAX_VOXELS",
 ]
 
 # Files
@@ -62,6 +63,7 @@ MAX_VOTERS = 100_000_000  # of a file of votes, where a line may stand for many
 MAX_LEVELS = 1000  # of a scale
 MAX_FIELDS = 500  # of a record, each of which is compared and decided by itself
 MAX_PIXELS = 100_000_000  # of a mask
+MAX_VOXELS = 200_000_000  # of a volume
 
 # Work
 MAX_HOURS = 1  # that may be estimated for what compares each two of something

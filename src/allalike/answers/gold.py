@@ -12,13 +12,15 @@ from allalike._core.columns.matches import write_plainly
 from allalike.errors import GoldError, InputError, LabelError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array
     from allalike._core.columns.values import Values
     from allalike.domains import Domain, Encoding
 
-__all__ = ["Gold", "Truths"]
+__all__ = ["Gold", "Truths", "match_truths"]
 
 _PLAIN = (str, int, float)
 
@@ -61,9 +63,7 @@ class Gold:
             twice = int(np.argmax(np.bincount(codes)))
             values, labels = self.label.parsed(lambda value: value)
             first, second = (labels[values[row]] for row in np.flatnonzero(codes == twice)[:2])
-            raise GoldError(
-                f"The gold has two truths for task {ids[twice]!r}, {first!r} and {second!r}. Keep one of them."
-            )
+            raise _two_truths(ids[twice], first, second)
 
     @classmethod
     def of(
@@ -144,6 +144,23 @@ class Gold:
             return []
         codes, values = self.label.parsed(lambda value: value)
         return [values[code] for code in dict.fromkeys(codes[np.sort(rows)].tolist())]
+
+
+def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return the truth of each task, or refuse two that differ.
+
+    >>> match_truths([("t1", "x"), ("t2", "y"), ("t1", "x")])
+    {'t1': 'x', 't2': 'y'}
+    """
+    found: dict[Any, Any] = {}
+    for task, label in pairs:
+        if not _is_same(found.setdefault(task, label), label):
+            raise _two_truths(task, found[task], label)
+    return found
+
+
+def _two_truths(task: Any, first: Any, second: Any) -> GoldError:
+    return GoldError(f"The gold has two truths for task {task!r}, {first!r} and {second!r}. Keep one of them.")
 
 
 def _mark_first(task: Column, label: Column) -> npt.NDArray[np.bool_]:

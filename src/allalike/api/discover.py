@@ -94,7 +94,8 @@ def discover(
         are larger than half of the free memory.
     gold
         Truths that are known: a path or a table with task and label, a mapping, rows of (task, label), or
-        ``"column:NAME"`` for a column of the answers' own table. auto and OA take them as evidence, once they were
+        ``"column:NAME"`` for a column of the answers' own table, or ``"export"`` for what the tool marks as truths
+        that wrote the answers, which are no answers then. auto and OA take them as evidence, once they were
         seen to fit the answers. The summary reports the error against them, of a run that does not see them.
     history
         What is known of workers from earlier answers, for auto: a result, its folder or its table of workers, or a
@@ -225,7 +226,8 @@ def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) ->
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
-    return Result(run, weighing, found, summary, posteriors, basis, origin.inputs, partial(_find_again, method))
+    inputs, again = origin.inputs, partial(_find_again, method)
+    return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)
 
 
 def _list_steps(method: Method, n_answers: int, run: Run | None = None, *, twice: bool = False) -> Steps:

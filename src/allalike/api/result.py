@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.readers.formats.files import Files
     from allalike.report.material import Material
 
 __all__ = ["Result"]
@@ -63,6 +64,8 @@ class Result(Explained, Saved):
         The files and folders that answers and gold were read from, which `save` never replaces.
     again, recipe
         What finds the truths of another run in the same way, and how to find this result from its files once more.
+    files
+        How the files of the answers were read.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -81,6 +84,7 @@ class Result(Explained, Saved):
     inputs: tuple[Path, ...] = ()
     again: Callable[[Run], TaskTable] | None = None
     recipe: Mapping[str, Any] | None = None
+    files: Files | None = None
 
     @property
     def _facts(self) -> Summary:
@@ -206,6 +210,42 @@ class Result(Explained, Saved):
         rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
         return pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns)
 
+    @cached_property
+    def quality(self) -> pd.DataFrame:
+        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
+
+        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
+        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
+        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
+        >>> allalike.discover(rows, domain="set", method="UA").quality.round(2).iloc[-5]
+        worker         eve
+        tag          (all)
+        precision     0.33
+        recall         0.5
+        f1             0.4
+        support          2
+        Name: 6, dtype: object
+        """
+        from allalike.api.results.quality import quality_columns
+
+        return frame_of(quality_columns(self.run, self.weighing, kept=self.keeps_gold))
+
+    @cached_property
+    def confusions(self) -> pd.DataFrame:
+        """One row per worker, truth found and label: how many answers, of classes and levels.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="UA").confusions.query("worker == 'eve'").values.tolist()
+        [['eve', 'x', 'y', 1]]
+        """
+        from allalike.api.results.quality import confusion_columns
+
+        return frame_of(confusion_columns(self.run, self.weighing, kept=self.keeps_gold))
+
     def bias(self) -> pd.DataFrame:
         """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
 
@@ -329,4 +369,5 @@ class Result(Explained, Saved):
     def material(self) -> Material:
         """Return what a report is made of."""
         agreement = self.agreement if len(self.run.problems.sizes) == 1 else None
-        return gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.inputs)
+        material = gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.inputs)
+        return replace(material, quality=self.rated.get("quality", {}))

@@ -18,6 +18,7 @@ from allalike.cli.options import name_answers, name_engine, take_engine_options,
 from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import AllalikeError, DataWarning
+from allalike.telling.coefficients import COEFFICIENTS, name_alpha
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
@@ -29,11 +30,20 @@ if TYPE_CHECKING:
 __all__ = ["agreement"]
 
 _WIDTH = 80
-_N_SHOWN = 4  # workers at each end
+_N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a screen
 _MAX_ID = 30  # characters of an id, so that a line fits
 
 
+def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        echo(rows([(each.name, each.labels, each.what) for each in COEFFICIENTS.values()], indent=""))
+        context.exit()
+
+
 @click.command(no_args_is_help=True)
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the coefficients, and leave."
+)
 @click.option(
     "--by", multiple=True, help="A column to measure each value of alone: blocks of tasks, groups of workers."
 )
@@ -45,7 +55,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     """Measure how much the workers of FILES agree.
 
     Krippendorff's alpha with its limits of 95 %, for any kind of label; for classes also percent agreement, the kappas
-    of Fleiss and Cohen, and Gwet's AC1; and who raises or lowers alpha. With --by, with several columns of labels
+    of Fleiss and Cohen, and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and who raises or lowers
+    alpha. --list says what each is. With --by, with several columns of labels
     (--label 'q*') and for surveys a table has a line for each group. FILES are as in 'allalike discover'.
     """
     files = spool_input(files, options)
@@ -116,7 +127,7 @@ def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
         " and 0 if answers to the same task are no closer than any."
     )
     lines += wrap(prose, _WIDTH)
-    if effects := _effects(found):
+    if effects := _effects(found, max(2, _N_LINES - len(summary["coefficients"]))):
         lines += ["", "Who raises alpha, and who lowers it:", rows(effects)]
     return lines
 
@@ -128,26 +139,30 @@ def _reason(summary: dict[str, Any]) -> str:
 
 
 def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
-    limits = ""
-    if summary["low"] is not None:
-        limits = f"{summary['low']:.3f} to {summary['high']:.3f} for other such tasks (95 %)"
-    lines = [("Krippendorff's alpha", _number(summary["alpha"]), limits)]
-    if summary["percent"] is not None:
-        lines.append(("percent agreement", f"{100 * summary['percent']:.1f} %", "equal pairs of answers to a task"))
-        lines.append(("Fleiss' kappa", _number(summary["fleiss"]), ""))
-        lines.append(("Gwet's AC1", _number(summary["ac1"]), ""))
-        number = summary["cohen_pairs"]
-        pairs = "" if number is None else f"mean over {count(number, 'pair')} of workers"
-        lines.append(("Cohen's kappa", _number(summary["cohen"]), pairs))
-    width = max(len(value) for _, value, _ in lines)
-    return [(name, value.rjust(width), note) for name, value, note in lines]
+    domain = summary["domain"]
+    main, pairs = name_alpha(domain["name"], domain["distance"]), summary["cohen_pairs"]
+    notes = {
+        main: _limits(summary["low"], summary["high"]),
+        "ordinal alpha": _limits(*summary["ordinal_limits"]),
+        "percent agreement": "equal pairs of answers to a task",
+        "Cohen's kappa": "" if pairs is None else f"mean over {count(pairs, 'pair')} of workers",
+    }
+    values = {name: _number(value) for name, value in summary["coefficients"].items()}
+    if (equal := summary["coefficients"].get("percent agreement")) is not None:
+        values["percent agreement"] = f"{100 * equal:.1f} %"
+    width = max(map(len, values.values()))
+    return [(name, value.rjust(width), notes.get(name, "")) for name, value in values.items()]
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None else f"{low:.3f} to {high:.3f} (95 %, for other tasks)"
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _effects(found: Agreement) -> list[tuple[object, ...]]:
+def _effects(found: Agreement, shown: int) -> list[tuple[object, ...]]:
     """List the workers with the largest effects, up and down."""
     import numpy as np
 
@@ -155,7 +170,7 @@ def _effects(found: Agreement) -> list[tuple[object, ...]]:
     effect = found.alpha - without
     known = np.flatnonzero(~np.isnan(effect))
     order = known[np.argsort(-effect[known], kind="stable")]
-    picked = [*order[:_N_SHOWN], *order[max(_N_SHOWN, len(order) - _N_SHOWN) :]]
+    picked = [*order[:shown], *order[max(shown, len(order) - shown) :]]
     lines: list[tuple[object, ...]] = [
         (
             _shortened(str(found.run.workers[int(number)])),
@@ -165,8 +180,8 @@ def _effects(found: Agreement) -> list[tuple[object, ...]]:
         )
         for number in picked
     ]
-    if len(order) > 2 * _N_SHOWN:
-        lines.insert(_N_SHOWN, ("...", "", "", ""))
+    if len(order) > 2 * shown:
+        lines.insert(shown, ("...", "", "", ""))
     return [("worker", "answers", "alpha without", "effect"), *lines] if lines else []
 
 

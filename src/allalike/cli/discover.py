@@ -60,7 +60,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
-@click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
+@click.option("--to", multiple=True, help="Write it for another tool, too; 'allalike formats' lists those.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
 @click.option("--no-answers", is_flag=True, help="Keep no answers in the folder; 'allalike update' needs them.")
 @take_table_options
@@ -177,9 +177,8 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     recipe = write_recipe(source, options["gold"], None, options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"], recipe=recipe)
     writers = find_writers(options["to"]).values()
-    if source.domain is not None:
-        for writer in writers:
-            writer.check(source.domain.name)
+    for writer in writers:
+        writer.check(None if source.domain is None else source.domain.name, inputs)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
     output.check([*result_names(output.format or options["file_format"]), *further])
 

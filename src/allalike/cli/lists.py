@@ -64,16 +64,20 @@ def formats() -> None:
     """List the formats of files, and the tools whose exports are recognised by their content, one line each.
 
     The name of a tool can be given to --from, which also knows "plain": read a file as what it is, whoever wrote it.
+    Last come the tools for which discover writes truths: --to NAME.
     """
+    from allalike.api.writers import WRITERS
     from allalike.readers.formats.endings import ENDINGS
     from allalike.readers.tools import TOOLS
 
     with notes_for_warnings(quiet=False):
-        found = TOOLS.everything()
+        found, writers = TOOLS.everything(), WRITERS.everything()
     formats = {ending: what for what, endings in _FORMATS.items() for ending in endings}
     plain: dict[str, list[str]] = {}
     for ending in filter(formats.get, ENDINGS):  # others are known only to be refused
         plain.setdefault(formats[ending], []).append(ending)
     listed = [(" ".join(endings), what) for what, endings in plain.items()]
     tools = [(name, tool.title, tool.summary) for name, tool in sorted(found.items())]
-    echo("\n".join(["Files by their endings:", rows(listed), "Exports of tools (--from):", rows(tools)]))
+    written = [(name, writer.summary, ", ".join(writer.kinds) or "all kinds") for name, writer in writers.items()]
+    read = ["Files by their endings:", rows(listed), "Exports of tools (--from):", rows(tools)]
+    echo("\n".join([*read, "Written for tools (--to), and the kinds of label:", rows(written)]))

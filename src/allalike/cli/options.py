@@ -91,7 +91,8 @@ _SOLVE_OPTIONS = (
     *_ENGINE_OPTIONS,
     click.option(
         "--gold",
-        help="Known truths, as evidence and to measure errors: a file with task and label, or column:NAME of FILES.",
+        help="Known truths, as evidence and to measure errors: a file with task and label, column:NAME of FILES, or"
+        " export for what the tool marks that wrote FILES.",
     ),
     click.option("--gold-columns", help="Which columns of the gold are which: task=...,label=... ."),
     click.option(

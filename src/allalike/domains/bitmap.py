@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,13 +25,14 @@ import numpy.typing as npt
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
-from allalike._core.masks.files import MaskFile, read_picture, write_pictures
+from allalike._core.masks.files import MaskFile, read_picture, write_masks
 from allalike._core.masks.layers import Layer, split_maps
 from allalike._core.masks.packed import Mask, Pixels, check_size, fill_outline, of_run_lengths
+from allalike._core.masks.volumes import Grid, is_volume, read_grid
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
-from allalike.domains.capabilities import Pictures
+from allalike.domains.capabilities import Marks, Pictures
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
 from allalike.errors import LabelError, OptionError
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Bitmap", "Masks"]
 
 _DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
-_KINDS = "a table of pixels, run lengths as in COCO, or an image file"
+_KINDS = "a table of pixels, run lengths as in COCO, polygons with the size of the picture, or an image file"
 
 
 class Masks(NamedTuple):
@@ -66,11 +68,12 @@ class Masks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Pairwise, Pictures):
+class Bitmap(Pairwise, Pictures, Marks):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
-    ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
+    ...}``, also as JSON), outlines (``{"size": [height, width], "polygons": [[[x, y], ...], ...]}``), or an image file.
+    Masks of one task have one size; other tasks may have others.
 
     Pixels that are not 0 belong to the object, if all of them have the same value. Where they have several, as in grey
     pictures and label maps, one of ``on``, ``threshold`` and ``values`` must say what they mean. Run lengths say
@@ -144,17 +147,30 @@ class Bitmap(Pairwise, Pictures):
             raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = parse_json(value)
-        if isinstance(value, MaskFile):
-            pixels = self._is_on(read_picture(value.path, colours=chosen is None), chosen, value.path)
-        elif not isinstance(value, dict):
-            pixels = self._is_on(_table(value), chosen, "")
-        elif self.values:
-            raise ValueError("run lengths are a mask, of one object, and no label map. Leave values out")
-        else:
-            pixels = of_run_lengths(value)
+        if isinstance(value, dict | Mask) and self.values:
+            raise ValueError(
+                "run lengths are a mask, of one object, and no label map; so are outlines. Leave values out"
+            )
+        if isinstance(value, Mask):
+            return value
+        if isinstance(value, dict) and "polygons" in value:
+            return _outlined(value)
+        source = value.path if isinstance(value, MaskFile) else str(value) if isinstance(value, PathLike) else ""
+        pixels, grid = self._read(value, source, chosen)
         if self.fill:
-            pixels = _filled(pixels)
-        return Mask.of(pixels, str(value.path) if isinstance(value, MaskFile) else "")
+            slices = [pixels] if grid is None else np.split(pixels, grid.shape[2])
+            pixels = np.concatenate(list(map(_filled, slices)))
+        return Mask.of(pixels, source, grid)
+
+    def _read(self, value: Any, source: str, chosen: float | None) -> tuple[Pixels, Grid | None]:
+        """Read which pixels are on, of a file, of run lengths or of a table; of a volume also its grid."""
+        if source:
+            grid = read_grid(source) if is_volume(source) else None
+            return self._is_on(read_picture(source, colours=chosen is None), chosen, source), grid
+        if isinstance(value, dict):
+            return of_run_lengths(value), None
+        table, grid = _table(value)
+        return self._is_on(table, chosen, ""), grid
 
     def _is_on(self, pixels: Array, chosen: float | None, path: str) -> Pixels:
         """Tell which pixels belong to the object; those with several colours do if all of them have a chosen value."""
@@ -219,14 +235,31 @@ class Bitmap(Pairwise, Pictures):
         """Refuse a task whose masks, or whose known truth, differ in size."""
         mask, size = store.mask, store.size
         first = block.label[block.starts]
-        odd = np.flatnonzero((size[block.label] != block.to_answers(size[first])).any(axis=1))
-        pairs = [(mask[block.to_answers(first)[place]], mask[block.label[place]]) for place in odd[:1]]
+        odd = (size[block.label] != block.to_answers(size[first])).any(axis=1)
+        odd |= np.array([each.grid is not None for each in mask], np.bool_)[block.label]
+        places = np.flatnonzero(odd)
+        pairs = list(zip(mask[block.to_answers(first)[places]], mask[block.label[places]], strict=True))
         for one, other in (*pairs, *zip(mask[first[block.gold_task]], block.gold_label, strict=True)):
-            if (one.height, one.width) != (other.height, other.width):
-                raise LabelError(
-                    f"Two masks of a task differ in size: {_sized(one)}, {_sized(other)} (height x width). The masks"
-                    " of a task must have the same size."
-                )
+            if not one.fits(other):
+                raise _differ(one, other)
+
+    @property
+    def marks(self) -> Self:
+        """Pixels are right or wrong one by one."""
+        return self
+
+    def count_marks(self, said: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
+        """Count the pixels that both have, and those of each."""
+        return {None: (overlap.common_area(said, truth), said.area, truth.area)}
+
+    def measure_marks(self, said: Mask, truth: Mask) -> dict[str, float]:
+        """Return the Dice coefficient, and how far the borders are apart."""
+        from allalike.distances.surfaces import measure_surfaces
+
+        areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
+        names = ("hausdorff", "hausdorff_95", "surface_distance")
+        borders = dict(zip(names, measure_surfaces(said, truth), strict=True))
+        return {"dice": 1 - float(overlap.dice(*areas)[0]), **borders}
 
     def key(self, parsed: Any) -> object:
         """Return a hash of the object, wherever it lies in the picture."""
@@ -234,19 +267,17 @@ class Bitmap(Pairwise, Pictures):
 
     def present(self, parsed: Any, common: Any) -> Pixels:
         """Unpack a mask."""
-        pixels: Pixels = parsed.pixels()
+        pixels: Pixels = parsed.shown()
         return pixels
 
     def text(self, label: Any) -> str:
         """Write how large a mask is."""
-        height, width = label.shape
-        return f"{height} x {width} pixels, {int(label.sum())} on"
+        unit = "pixels" if label.ndim == 2 else "voxels"
+        return f"{' x '.join(map(str, label.shape))} {unit}, {int(label.sum())} on"
 
-    def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
-        """Write the masks as PNG files, and return their paths from the folder's parent; none for none."""
-        pairs = [pair for pair in zip(labels.tolist(), tasks.tolist(), strict=True) if pair[0] is not None]
-        paths = iter(write_pictures([mask for mask, _ in pairs], [task for _, task in pairs], folder, on=self.on))
-        return Values([None if mask is None else next(paths) for mask in labels.tolist()])
+    def export(self, masks: Array, tasks: Values, folder: Path) -> Values:
+        """Write the masks as PNG files, and volumes as NIfTI; return their paths from the folder's parent."""
+        return Values(write_masks(masks.tolist(), tasks.tolist(), folder, on=self.on))
 
     def describe(self) -> dict[str, Any]:
         """Return how masks were read."""
@@ -257,20 +288,41 @@ class Bitmap(Pairwise, Pictures):
         return {**super().describe(), "fill": self.fill, **chosen}
 
 
-def _table(value: Any) -> Array:
-    """Read a 2-D table of finite numbers."""
+def _table(value: Any) -> tuple[Array, Grid | None]:
+    """Read a 2-D table of finite numbers, or a volume as the tall picture that it is."""
     if not isinstance(value, np.ndarray | list | tuple):
         raise ValueError(f"a mask is {_KINDS}")
     try:
         table = np.asarray(value)
     except ValueError:
         raise ValueError("the rows of the mask are not equally long") from None
+    grid = None
+    if table.ndim == 3 and table.dtype == np.bool_ and table.size:  # numbers may be colours
+        x, y, z = table.shape
+        grid = Grid((x, y, z))
+        table = grid.flatten(table)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise ValueError(f"a mask is {_KINDS}; a table has rows and columns of numbers")
     check_size(*table.shape)
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
-    return table
+    return table, grid
+
+
+def _outlined(value: dict[str, Any]) -> Mask:
+    """Return all that the outlines of an object go around."""
+    from allalike._core.masks.outlines import fill_polygon, unite
+
+    size, outlines = value.get("size"), value["polygons"]
+    if not isinstance(size, list | tuple) or len(size) != 2 or not all(type(side) is int for side in size):
+        raise ValueError(f"polygons need the size of the picture, as [height, width], not {str(size)[:40]}")
+    try:
+        points = [np.array(outline, np.float64).reshape(-1, 2) for outline in outlines]
+    except (TypeError, ValueError):
+        points = [np.full((1, 2), np.nan)]
+    if not all(np.isfinite(each).all() for each in points):
+        raise ValueError("polygons are lists of points [x, y] with finite numbers")
+    return unite([fill_polygon(each.tolist(), *size) for each in (*points, np.empty((0, 2)))])
 
 
 def _filled(pixels: Pixels) -> Pixels:
@@ -280,6 +332,16 @@ def _filled(pixels: Pixels) -> Pixels:
     return filled
 
 
-def _sized(mask: Mask) -> str:
-    size = f"{mask.height} x {mask.width}"
-    return f"{mask.source} has {size} pixels" if mask.source else f"{size} pixels"
+def _differ(one: Mask, other: Mask) -> LabelError:
+    """Say how two masks of a task differ: in size, or in where their voxels lie."""
+    sizes = [f"{mask.source} has {mask.size_text}" if mask.source else mask.size_text for mask in (one, other)]
+    if one.grid is not None and other.grid is not None and one.grid.shape == other.grid.shape:
+        places = [mask.source or "one without a name" for mask in (one, other)]
+        return LabelError(
+            f"Two volumes of a task lie at different places: the affine matrices of {places[0]} and {places[1]} differ."
+            " Bring the masks of a task to one grid, as by resampling, before they are compared."
+        )
+    sides = " (height x width)" if one.grid is other.grid is None else ""
+    return LabelError(
+        f"Two masks of a task differ in size: {', '.join(sizes)}{sides}. The masks of a task must have the same size."
+    )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
 
-__all__ = ["Adding", "FieldKinds", "Fields", "Pictures", "Things", "Votes"]
+__all__ = ["Adding", "FieldKinds", "Fields", "Marks", "Pictures", "Things", "Votes"]
 
 Kind = TypeVar("Kind")  # a domain
 Known = TypeVar("Known")  # an encoding
@@ -67,8 +67,20 @@ class Pictures(ABC):
         """
 
     @abstractmethod
-    def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
-        """Write labels as files into a folder, and return their paths as they go into a table."""
+    def export(self, masks: Array, tasks: Values, folder: Path) -> Values:
+        """Write codes, of which some may be none, as files into a folder; return their paths for a table."""
+
+
+class Marks(ABC):
+    """Labels that say several things, of which some may be right (`Domain.marks`): elements, objects, pixels."""
+
+    @abstractmethod
+    def count_marks(self, said: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
+        """Return, by tag, how much of an answer is in the truth, how much it says, and how much the truth says."""
+
+    def measure_marks(self, said: Any, truth: Any) -> dict[str, float]:
+        """Return what else says how good an answer is, by name; NaN is unknown."""
+        return {}
 
 
 class Adding(ABC):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
-    from allalike.domains.capabilities import Adding, FieldKinds, Fields, Pictures, Things
+    from allalike.domains.capabilities import Adding, FieldKinds, Fields, Marks, Pictures, Things
     from allalike.domains.offsets import Offsets
     from allalike.noise import Noise
     from allalike.rules import Decision, Rule
@@ -83,9 +83,8 @@ class Domain(Options, ABC):
         chosen = getattr(self, option) or choices[0]
         if chosen not in choices:
             hint = did_you_mean(chosen, choices)
-            raise UnknownNameError(
-                f"The {self.name} domain has no {option} called {chosen!r}.{hint} It has: {', '.join(choices)}."
-            )
+            known = f"It has: {', '.join(choices)}."
+            raise UnknownNameError(f"The {self.name} domain has no {option} called {chosen!r}.{hint} {known}")
         object.__setattr__(self, option, chosen)  # before anybody has seen it
 
     @abstractmethod
@@ -109,10 +108,7 @@ class Domain(Options, ABC):
 
     @property
     def recurring(self) -> bool:
-        """Whether truths found in two ways can well be the same label: classes, orders, or one of the answers.
-
-        Numbers hardly ever are the same, nor are labels that are put together from parts of the answers.
-        """
+        """Whether truths found in two ways can well be the same: not numbers, nor what is put together from parts."""
         return True
 
     @property
@@ -128,6 +124,11 @@ class Domain(Options, ABC):
     @property
     def pictures(self) -> Pictures | None:
         """How labels that are pictures are split, and written as files."""
+        return None
+
+    @property
+    def marks(self) -> Marks | None:
+        """How much of an answer is right, where labels say several things."""
         return None
 
     @property

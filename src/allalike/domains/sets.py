@@ -15,12 +15,13 @@ import json
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, starmap, zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike._core.options import option
 from allalike.distances import jaccard
+from allalike.domains.capabilities import Marks
 from allalike.domains.lists import check_separator, json_list, split_items
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import LabelError
@@ -43,7 +44,7 @@ _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Set(Pairwise):
+class Set(Pairwise, Marks):
     """Sets, compared by Jaccard distance: the share of all their elements that is in one of them only.
 
     A label is a list, tuple or set, or a text: a JSON list, or elements with a separator between them. Elements are
@@ -114,6 +115,15 @@ class Set(Pairwise):
             return []
         answer, place = jaccard.ranges(store.first[block.label], store.first[block.label + 1])
         return [name_elements(block, answer, store.codes[place], store.elements)]
+
+    @property
+    def marks(self) -> Self:
+        """Elements are right or wrong one by one."""
+        return self
+
+    def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
+        """Tell of each element whether it is in both sets, in the first, in the second."""
+        return {each: (each in said and each in truth, each in said, each in truth) for each in {*said, *truth}}
 
     def present(self, parsed: Any, common: Any) -> list[Any]:
         """Return the elements in order."""

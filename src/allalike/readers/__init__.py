@@ -1,11 +1,12 @@
 """Readers: from files and frames to answers."""
 
-from allalike.readers.gold import COLUMN, gather_gold, open_gold, read_gold
+from allalike.readers.gold import COLUMN, EXPORT, gather_gold, is_within, open_gold, read_gold
 from allalike.readers.read_options import READ_OPTIONS, ReadOptions, check_read_options
 from allalike.readers.scans import NA, Scan, find_unusual, read, scan
 
 __all__ = [
     "COLUMN",
+    "EXPORT",
     "NA",
     "READ_OPTIONS",
     "ReadOptions",
@@ -13,6 +14,7 @@ __all__ = [
     "check_read_options",
     "find_unusual",
     "gather_gold",
+    "is_within",
     "open_gold",
     "read",
     "read_gold",

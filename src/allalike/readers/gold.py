@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +16,11 @@ from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
 from allalike.readers.column_names import pick_columns
+from allalike.readers.formats.files import Files
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
-from allalike.readers.sources import open_table
+from allalike.readers.sources import is_path, open_table
+from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,15 +28,25 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.tables import Table
 
-__all__ = ["COLUMN", "gather_gold", "is_truth", "open_gold", "open_gold_table", "read_gold"]
+__all__ = ["COLUMN", "EXPORT", "gather_gold", "is_truth", "is_within", "open_gold", "open_gold_table", "read_gold"]
 
 COLUMN = "column:"  # what stands behind it names a column of the answers that holds truths
+EXPORT = "export"  # the name of the truths that the tool marks which wrote the answers
 _ROLES = ("task", "label")
 _TRUTHS = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
     " correctanswer correctlabel expert expertlabel expertanswer reference solution key"
 )
 _TRUTH_NAMES = frozenset(_TRUTHS.split())
+
+
+def is_within(gold: Any) -> bool:
+    """Tell whether gold is in the files of the answers, and not in one of its own.
+
+    >>> is_within("column:truth"), is_within("export"), is_within("gold.csv")
+    (True, True, False)
+    """
+    return isinstance(gold, str) and (gold == EXPORT or gold.startswith(COLUMN))
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
@@ -58,6 +72,7 @@ def open_gold(
     gold_map: Any = None,
     fields: Sequence[str] = (),
     like: Callable[[], Mapping[str, str]] = dict,
+    files: Files | None = None,
 ) -> Gold:
     """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
 
@@ -65,7 +80,7 @@ def open_gold(
     of the answers have (``like``). Truths without a label are left out
     and counted; in text files, ``na`` are further words for none. A label map says what spellings mean, as it does for
     the answers; a gold map says what labels of the gold mean among those of the answers. If a label has ``fields``,
-    these may be columns of the table.
+    these may be columns of the table. An export of a tool is read as ``files`` says.
 
     >>> open_gold({"t2": "x"}).label.data.to_pylist()
     ['x']
@@ -74,7 +89,7 @@ def open_gold(
     """
     if isinstance(gold, Gold):
         return gold
-    task, label = _columns(gold, columns, fields, like)
+    task, label = _columns(gold, columns, fields, like, files)
     return _make(task, _mapped(label, label_map), _blank(label, na), gold_map)
 
 
@@ -128,7 +143,11 @@ def _different(task: Column, label: Column, na: tuple[str, ...]) -> Iterator[tup
 
 
 def _columns(
-    gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str], like: Callable[[], Mapping[str, str]]
+    gold: Any,
+    chosen: Mapping[str, str] | None,
+    fields: Sequence[str],
+    like: Callable[[], Mapping[str, str]],
+    files: Files | None,
 ) -> tuple[Column, Column]:
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
     if is_series or (isinstance(gold, Mapping) and not chosen and not _is_table(gold, fields)):
@@ -139,7 +158,7 @@ def _columns(
         if bad is not None:
             raise GoldError(f"Row {bad + 1} of the gold is not a pair of task and label: {rows[bad]!r}.")
     else:
-        return _of_table(*_with_fields(open_gold_table(gold), chosen or {}, fields), like)
+        return _of_table(*_with_fields(open_gold_table(gold, files), chosen or {}, fields), like)
     if chosen:
         raise GoldError(f"The gold has no columns of which gold_columns, {chosen!r}, could be some. Leave it out.")
     tasks, labels = zip(*rows, strict=True) if rows else ((), ())
@@ -167,8 +186,8 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str] = ()) -> bool:
         return False
 
 
-def open_gold_table(gold: Any) -> Table:
-    """Open known truths that are a table.
+def open_gold_table(gold: Any, files: Files | None = None) -> Table:
+    """Open known truths that are a table, or the export of a tool, which is one annotator's then.
 
     >>> open_gold_table({"task": [1], "label": ["x"]}).names
     ['task', 'label']
@@ -176,7 +195,8 @@ def open_gold_table(gold: Any) -> Table:
     if isinstance(gold, str) and not gold:
         raise GoldError("The gold is ''. Name a file, or leave it out.")
     try:
-        return open_table(gold)
+        alone = is_path(gold) and Path(gold).is_file() and find_tool([Path(gold)], None) is not None
+        return open_table(gold, replace(files or Files(), worker_from="filename") if alone else None)
     except InputError as error:
         raise GoldError(f"The gold cannot be read. {error}") from error
 

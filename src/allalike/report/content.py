@@ -18,7 +18,7 @@ from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
-from allalike.report.judges import describe_judges, name_people
+from allalike.report.judges import describe_judges, describe_quality, name_people
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
@@ -112,7 +112,8 @@ def _assemble(
     unsure = int(survey.counts[: int(UNSURE * 20)].sum())
     advice = advise(material, flags, single=survey.single, unsure=unsure)
     numbers = {worker: number for number, worker in enumerate(material.run.workers.tolist())}
-    panel = describe_judges(material, people)
+    panel, quality = describe_judges(material, people), describe_quality(material, people)
+    drawn = [*(panel["tables"] if panel else []), *([quality] if quality else [])]
     pictures, captions = describe_pictures(material, people, workers, survey, neighbours)
     return {
         "facts": list_facts(material.summary),
@@ -121,6 +122,7 @@ def _assemble(
         "advice": advice,
         **_describe_changes(material, people),
         "panel": panel,
+        "quality": quality and {"place": len(drawn) - 1, "more": quality["more"]},
         "agreement": describe_agreement(material),
         "scales": list_scales(material.scales),
         "settings": list_settings(material),
@@ -145,7 +147,7 @@ def _assemble(
             "workers": workers,
             "tasks": tasks,
             "matrix": neighbours.get("matrix"),
-            "panel": panel["tables"] if panel else [],
+            "panel": drawn,
         },
     }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.values import Values
 from allalike.report.brevity import brief, cut
 from allalike.report.charts import chart_pairs
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from allalike.report.people import People
     from allalike.telling.remark import Remark
 
-__all__ = ["describe_judges", "draw_pairs", "name_people"]
+__all__ = ["describe_judges", "describe_quality", "draw_pairs", "name_people"]
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120
@@ -95,7 +96,7 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
             {
                 "name": name,
                 "title": title,
-                "columns": list(_list_columns(material.panel[name], judges)),
+                "columns": list(_list_columns(material.panel[name], dict.fromkeys(_NAMING, judges))),
                 "more": max(_count_rows(material.panel[name]) - _MAX_ROWS, 0),
             }
             for name, title in TITLES.items()
@@ -104,16 +105,29 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
     }
 
 
+def describe_quality(material: Material, people: People) -> dict[str, Any] | None:
+    """Return the table of how good workers are, all tags together first, where there is one."""
+    if not material.quality:
+        return None
+    table, number = material.quality, {each: place for place, each in enumerate(material.run.workers.tolist())}
+    tags = table["tag"].tolist()
+    order = np.argsort([tag != tags[0] for tag in tags], kind="stable")[:_MAX_ROWS]  # each worker's first row is of all
+    some = {name: column.take(order) if isinstance(column, Values) else column[order] for name, column in table.items()}
+    workers = people.refer(np.array([number[each] for each in some.pop("worker").tolist()], np.intp))
+    columns = [{"title": "worker", "people": [[place] for place in workers]}, *_list_columns(some, {})]
+    return {"name": "quality", "title": "Quality", "columns": columns, "more": len(tags) - len(order)}
+
+
 def _count_rows(columns: Columns) -> int:
     return len(next(iter(columns.values())))
 
 
-def _list_columns(columns: Columns, judges: _Judges) -> Iterator[dict[str, Any]]:
+def _list_columns(columns: Columns, naming: Mapping[str, _Judges]) -> Iterator[dict[str, Any]]:
     """Return each column with its title, and its values as people, numbers or texts."""
     for name, column in columns.items():
         values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ")
-        if name in _NAMING:
-            yield {"title": title, "people": [judges.find(str(value)) for value in values]}
+        if name in naming:
+            yield {"title": title, "people": [naming[name].find(str(value)) for value in values]}
         elif name != _TASK and all(map(_is_number, values)):
             yield {"title": title, "numbers": [brief(each) if isinstance(each, float) else each for each in values]}
         else:

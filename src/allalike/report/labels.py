@@ -115,6 +115,7 @@ def _points(label: Any) -> list[list[Any]]:
 
 
 def _outline(label: Any) -> dict[str, Any]:
+    label = label if label.ndim == 2 else label.any(axis=2).T  # a volume is seen along its last axis
     height, width = label.shape
     step = max(1, -(-max(height, width) // _MAX_SIDE))
     return {"h": -(-height // step), "w": -(-width // step), "d": trace_outline(_thinned(label, step))}

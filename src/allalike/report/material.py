@@ -38,24 +38,11 @@ class Agreed(Protocol):
         """Its upper limit, of 95 %."""
 
     @property
-    def expected_from(self) -> str:
-        """What the expected distance is known from."""
+    def ordinal(self) -> tuple[float, float, float]:
+        """Krippendorff's ordinal alpha, of levels, and its limits."""
 
-    @property
-    def percent(self) -> float | None:
-        """The share of equal pairs of answers to a task."""
-
-    @property
-    def fleiss(self) -> float | None:
-        """Fleiss' kappa."""
-
-    @property
-    def ac1(self) -> float | None:
-        """Gwet's AC1."""
-
-    @property
-    def cohen(self) -> float | None:
-        """Cohen's kappa, the mean over pairs of workers."""
+    def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
+        """Return all coefficients by their names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +69,8 @@ class Material:
         The tables of a panel of judges, by name, if the workers are one.
     scales
         How much the workers of a survey agree on each of its scales.
+    quality
+        The table of precision, recall and the like of each worker and tag, if there is one.
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
@@ -100,3 +89,4 @@ class Material:
     inputs: tuple[str, ...] = ()
     panel: Mapping[str, Columns] = field(default_factory=dict)
     scales: Mapping[str, Agreed] = field(default_factory=dict)
+    quality: Columns = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
 from allalike.report.brevity import brief, cut, show_number
+from allalike.telling.coefficients import COEFFICIENTS, name_alpha
 from allalike.telling.truths import TOLD_BY, say_counts, say_voices
 
 if TYPE_CHECKING:
@@ -29,12 +30,6 @@ _ELSEWHERE = (
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
 _MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about
-_COEFFICIENTS = {
-    "percent": ("Equal pairs of answers", "the share of pairs of answers to a task that are the same"),
-    "fleiss": ("Fleiss' kappa", "agreement of many workers beyond that of drawn labels"),
-    "cohen": ("Cohen's kappa", "agreement of two workers beyond chance, the mean over pairs"),
-    "ac1": ("Gwet's AC1", "agreement beyond chance, also where one class is frequent"),
-}
 
 
 def list_figures(material: Material) -> list[dict[str, str]]:
@@ -74,7 +69,7 @@ def _figure_of_alpha(agreement: Agreed | None) -> dict[str, str] | None:
     limits = f"{agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else "limits not known"
     return {
         "value": f"{agreement.alpha:.2f}",
-        "name": "Krippendorff's alpha",
+        "name": name_alpha(agreement.run.domain.name, agreement.run.domain.distance),
         "note": f"{limits}; 1 is perfect, 0 is chance",
     }
 
@@ -91,20 +86,18 @@ def _figure_of_gold(gold: ErrorOnGold | None) -> dict[str, str] | None:
 
 def describe_agreement(material: Material) -> dict[str, Any] | None:
     """Return the coefficients of agreement with what they mean, those that are defined; None if none is known."""
-    agreement, rows = material.agreement, []
+    agreement, summary = material.agreement, material.summary
     if agreement is None:
         return None
-    if (alpha := _figure_of_alpha(agreement)) is not None:
-        meaning = f"agreement for any kind of label; what chance would do comes from {agreement.expected_from}"
-        limits = f"{agreement.low:.3f} to {agreement.high:.3f}" if math.isfinite(agreement.low) else ""
-        rows.append({"name": alpha["name"], "value": f"{agreement.alpha:.3f}", "limits": limits, "meaning": meaning})
-    for key, (name, meaning) in _COEFFICIENTS.items():
-        if key == "cohen" and material.summary.answers**2 > _MAX_PAIRS * material.summary.tasks:
-            continue
-        value = getattr(agreement, key)
+    own = name_alpha(summary.domain.name, str(summary.domain.distance))
+    limits = {own: (agreement.low, agreement.high), "ordinal alpha": agreement.ordinal[1:]}
+    rows = []
+    for name, value in agreement.coefficients(pairs=summary.answers**2 <= _MAX_PAIRS * summary.tasks).items():
         if value is not None and math.isfinite(value):
-            shown = f"{100 * value:.1f} %" if key == "percent" else f"{value:.3f}"
-            rows.append({"name": name, "value": shown, "limits": "", "meaning": meaning})
+            low, high = limits.get(name, (math.nan, math.nan))
+            shown = f"{100 * value:.1f} %" if name == "percent agreement" else f"{value:.3f}"
+            between = f"{low:.3f} to {high:.3f}" if math.isfinite(low) else ""
+            rows.append({"name": name, "value": shown, "limits": between, "meaning": COEFFICIENTS[name].what})
     return {"rows": rows} if rows else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.ties import TOLERANCE, Ties
-from allalike._core.masks.packed import Bits, Mask, lay_over
+from allalike._core.masks.packed import Mask, lay_over
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
@@ -82,11 +82,5 @@ def _majority(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
         agreement += float(np.where(major, on, 1 - on)[counts].sum())
     area = int(np.bitwise_count(some).sum())
     confidence = min(agreement / area, 1.0) if area else 1.0
-    return _place(masks[0], found.reshape(bottom - top, end - begin), top, begin), confidence
-
-
-def _place(like: Mask, bits: Bits, top: int, begin: int) -> Mask:
-    """Make a mask of bytes that lie somewhere in a picture of the same size as another's."""
-    box = Mask.of(np.unpackbits(bits, axis=1).view(np.bool_))
-    left = 8 * begin + box.left if box.bits.size else 0
-    return Mask(like.height, like.width, top + box.top if box.bits.size else 0, left, box.bits)
+    drawn = Mask.of(np.unpackbits(found.reshape(bottom - top, end - begin), axis=1).view(np.bool_))
+    return drawn.placed(masks[0].height, masks[0].width, top, 8 * begin, masks[0].grid), confidence

@@ -96,6 +96,7 @@ class AgreementOutput(Section):
     fleiss: float | None
     ac1: float | None
     cohen: float | None
+    coefficients: Mapping[str, float | None]
     paired_answers: int
     paired_tasks: int
     effects: tuple[AlphaWithout, ...]

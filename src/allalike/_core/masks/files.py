@@ -1,6 +1,7 @@
-"""Files of masks: images, one for each mask, and arrays of numpy.
+"""Files of masks: images, one for each mask, arrays of numpy, and volumes.
 
-Images are PNG or TIFF, and need Pillow; arrays are ``.npy``, or ``.npz`` with one array in it, and are never unpickled.
+Images are PNG or TIFF, and need Pillow; arrays are ``.npy``, or ``.npz`` with one array in it, and are never unpickled;
+volumes are NIfTI (`allalike._core.masks.volumes`).
 The headers of all of them are looked at before anything is decoded.
 """
 
@@ -17,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.masks.packed import Pixels, check_size
+from allalike._core.masks.packed import Mask, Pixels, check_size
+from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
 from allalike._core.system.archives import Archive
 from allalike.errors import UnsupportedError
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_pictures"]
+__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_masks", "write_pictures"]
 
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
@@ -58,8 +60,8 @@ def pillow() -> Any:
     return Image
 
 
-def picture_size(path: str | Path) -> tuple[int, int]:
-    """Return height and width as the header of an image or array says, or a reason why it is none.
+def picture_size(path: str | Path) -> tuple[int, ...]:
+    """Return height and width as the header of an image or array says, or a reason why it is none; of volumes x, y, z.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -68,6 +70,8 @@ def picture_size(path: str | Path) -> tuple[int, int]:
     ...     picture_size(Path(folder, path))
     (2, 3)
     """
+    if is_volume(path):
+        return read_grid(path).shape
     if _is_array(path):
         with _opened_array(path) as (_, shape):
             return shape
@@ -76,7 +80,7 @@ def picture_size(path: str | Path) -> tuple[int, int]:
 
 
 def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]:
-    """Return the pixel values of an image or array: a table, or one per colour.
+    """Return the pixel values of an image, array or volume: a table, or one per colour.
 
     Of an image with a palette the values are the numbers in the palette, or with ``colours`` the colours that these
     stand for. Transparency is ignored, unless with ``colours`` all pixels have the same colour: then it is all that
@@ -90,7 +94,10 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
     array([[255,   0],
            [  0, 255]], dtype=uint8)
     """
-    values = _read_array(path) if _is_array(path) else _read_image(path, colours=colours)
+    if is_volume(path):
+        values = read_volume(path)
+    else:
+        values = _read_array(path) if _is_array(path) else _read_image(path, colours=colours)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{path} has a pixel that is not a finite number")
     return values
@@ -194,14 +201,42 @@ def write_pictures(
     ...     write_pictures([np.ones((2, 2), np.bool_)] * 2, ["t1", "../t1"], Path(parent, "masks"))
     ['masks/t1.png', 'masks/_t1-...png']
     """
-    image = pillow()
-    value = int(on) if on is not None and on in range(256) else 255
     folder.mkdir(parents=True, exist_ok=True)
-    names = _file_names(tasks)
+    names = [f"{name}.png" for name in _file_names(tasks)]
     for name, mask in zip(names, masks, strict=True):
-        pixels = np.where(mask, value, 0 if value else 255).astype(np.uint8)
-        image.fromarray(pixels).save(folder / name, format="PNG")
+        _write_picture(mask, folder / name, on)
     return [f"{folder.name}/{name}" for name in names]
+
+
+def write_masks(
+    masks: Sequence[Mask | None], tasks: Sequence[object], folder: Path, *, on: float | None = None
+) -> list[str | None]:
+    """Write masks as `write_pictures` does, volumes as NIfTI, one at a time; return the paths, none for none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     write_masks([Mask.of(np.ones((2, 2), np.bool_)), None], ["t1", "t2"], Path(parent, "masks"))
+    ['masks/t1.png', None]
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[str | None] = []
+    for name, mask in zip(_file_names(tasks), masks, strict=True):
+        if mask is None:
+            paths.append(None)
+            continue
+        path = folder / f"{name}{'.png' if mask.grid is None else '.nii.gz'}"
+        if mask.grid is None:
+            _write_picture(mask.pixels(), path, on)
+        else:
+            write_volume(mask.shown(), mask.grid, path)
+        paths.append(f"{folder.name}/{path.name}")
+    return paths
+
+
+def _write_picture(mask: Pixels, path: Path, on: float | None) -> None:
+    value = int(on) if on is not None and on in range(256) else 255
+    pixels = np.where(mask, np.uint8(value), np.uint8(0 if value else 255))
+    pillow().fromarray(pixels).save(path, format="PNG")
 
 
 def _file_names(tasks: Sequence[object]) -> list[str]:
@@ -213,5 +248,5 @@ def _file_names(tasks: Sequence[object]) -> list[str]:
             name = f"{name}-{hash_bytes(repr(task).encode()):016x}"
         while name.lower() in names:
             name += "_"
-        names[name.lower()] = f"{name}.png"
+        names[name.lower()] = name
     return list(names.values())

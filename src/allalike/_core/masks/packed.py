@@ -6,12 +6,13 @@ copying bytes, and compared 64 pixels at a time.
 
 Run lengths are those of COCO: pixels column after column, off and on in turn, beginning with off; either a list of
 lengths, or a text in which each length (from the fourth on: its difference to the last but one) is written in pieces
-of five bits, lowest first, as characters from ``0`` on.
+of five bits, lowest first, as characters from ``0`` on. Those of Label Studio's brush are bits, as
+`allalike.readers.tools.label_studio_results` reads them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +24,22 @@ from allalike._core.limits import MAX_PIXELS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allalike._core.masks.volumes import Grid
+
 __all__ = [
     "Mask",
     "check_size",
     "fill_outline",
     "lay_over",
     "of_run_lengths",
+    "to_brush",
     "to_run_lengths",
 ]
 
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
+_BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,8 @@ class Mask:
         begins at the last multiple of eight up to ``left``.
     source
         What to call the mask in a message.
+    grid
+        The volume of which this is a tall picture, if it is one.
 
     >>> mask = Mask.of(np.eye(100, dtype=np.bool_))
     >>> mask, mask.bits.shape, mask.area
@@ -66,20 +73,42 @@ class Mask:
     left: int
     bits: Bits
     source: str = ""
+    grid: Grid | None = None
 
     @classmethod
-    def of(cls, pixels: Pixels, source: str = "") -> Mask:
+    def of(cls, pixels: Pixels, source: str = "", grid: Grid | None = None) -> Mask:
         """Make a mask of a table of pixels, on or off."""
         height, width = pixels.shape
         rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
         if not len(rows):
-            return cls(height, width, 0, 0, np.empty((0, 0), np.uint8), source)
+            return cls(height, width, 0, 0, np.empty((0, 0), np.uint8), source, grid)
         top, left = int(rows[0]), int(columns[0])
         box = pixels[top : rows[-1] + 1, left & ~7 : columns[-1] + 1]
-        return cls(height, width, top, left, np.packbits(box, axis=1), source)
+        return cls(height, width, top, left, np.packbits(box, axis=1), source, grid)
+
+    def placed(self, height: int, width: int, top: int, left: int, grid: Grid | None = None) -> Mask:
+        """Return the object in a larger picture, of which this one's first pixel is at ``left``, a multiple of eight.
+
+        >>> Mask.of(np.ones((1, 1), np.bool_)).placed(3, 20, 2, 16).pixels().argmax()
+        np.int64(56)
+        """
+        moved = (top + self.top, left + self.left) if self.bits.size else (0, 0)
+        return replace(self, height=height, width=width, top=moved[0], left=moved[1], grid=grid)
 
     def __repr__(self) -> str:
-        return f"a mask of {self.height} x {self.width} pixels, {self.area} on"
+        return f"a mask of {self.size_text}, {self.area} on"
+
+    @property
+    def size_text(self) -> str:
+        """How large the picture or volume is, in words."""
+        sides = (self.height, self.width) if self.grid is None else self.grid.shape
+        return f"{' x '.join(map(str, sides))} {'pixels' if self.grid is None else 'voxels'}"
+
+    def fits(self, other: Mask) -> bool:
+        """Tell whether two masks are of pictures of one size, or of volumes at the same place."""
+        if self.grid is None or other.grid is None:
+            return self.grid is other.grid and (self.height, self.width) == (other.height, other.width)
+        return self.grid.fits(other.grid)
 
     @property
     def area(self) -> int:
@@ -106,6 +135,10 @@ class Mask:
         box = np.unpackbits(self.bits, axis=1)[:, self.left & 7 :]
         box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
         return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
+
+    def shown(self) -> Pixels:
+        """Return the whole picture, or the whole volume."""
+        return self.pixels() if self.grid is None else self.grid.restore(self.pixels())
 
     def pixels(self) -> Pixels:
         """Return the whole table of pixels."""
@@ -204,6 +237,24 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
     written = runs.copy()
     written[3:] -= runs[1:-2]
     return {"size": [height, width], "counts": "".join(map(_compressed, written.tolist()))}
+
+
+def to_brush(pixels: Pixels) -> list[int]:
+    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was.
+
+    >>> to_brush(np.array([[False, True]]))
+    [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
+    """
+    flat = np.repeat(pixels.ravel(), 4)
+    longest = 1 << _BRUSH_RUNS[-1]
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), longest)]))
+    bits = [f"{len(flat):032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_RUNS)]
+    for value, length in zip(flat[starts].tolist(), np.diff(starts, append=len(flat)).tolist(), strict=True):
+        place = next(place for place, size in enumerate(_BRUSH_RUNS) if length <= 1 << size)
+        bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
+    packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
+    return packed
 
 
 def _compressed(number: int) -> str:

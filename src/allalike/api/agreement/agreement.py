@@ -11,17 +11,29 @@ import numpy as np
 
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
-from allalike.api.agreement.alpha import Alpha, find_mean_distances, measure_alpha
-from allalike.api.agreement.coefficients import Cohen, measure_cohen, measure_fleiss, measure_gwet
+from allalike.api.agreement.alpha import Alpha, find_groups, find_mean_distances, measure_alpha
+from allalike.api.agreement.coefficients import (
+    Cohen,
+    LevelTables,
+    count_tables,
+    measure_cohen,
+    measure_fleiss,
+    measure_gwet,
+    weights_of_agreement,
+)
 from allalike.api.agreement.label_totals import count_labels
+from allalike.telling.coefficients import name_alpha
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["Agreement", "measure_agreement"]
 
 MAX_MATRIX_WORKERS = 500
 _MAX_NAMED = 20  # workers that a summary names
+_MAX_LEVELS = 200  # of which tables of pairs are made
+_POWERS = {"linear": 1, "quadratic": 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +112,87 @@ class Agreement:
         return measure_cohen(self.run) if counts else None
 
     @cached_property
+    def tables(self) -> LevelTables | None:
+        """Which classes or levels two answers to a task name; None for other labels, and for more than 200 of them."""
+        k, one = self.run.encoding.n_classes, len(self.run.problems.sizes) == 1
+        known = k is not None and one and 0 < self.run.encoding.n_labels <= _MAX_LEVELS
+        return count_tables(self.run, find_groups(self.run)) if known else None
+
+    @cached_property
+    def ordinal(self) -> tuple[float, float, float]:
+        """Krippendorff's ordinal alpha, of levels, and its limits of 95 %; NaN for other labels.
+
+        >>> import allalike
+        >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
+        >>> rows = [(worker, task, x) for worker, levels in said.items() for task, x in enumerate(levels)]
+        >>> [round(number, 3) for number in allalike.agreement(rows, domain="ordinal").ordinal]
+        [0.542, -0.081, 0.952]
+        """
+        if self.run.encoding.nominal or self.tables is None:
+            return np.nan, np.nan, np.nan
+        levels = np.arange(self.run.encoding.n_labels, dtype=np.float64)
+        limits = self.tables.limits("ordinal", levels) if self.found.tasks > 1 else (np.nan, np.nan)
+        return self.tables.alpha("ordinal", levels), *limits
+
+    def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
+        """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
+
+        `allalike.telling.coefficients` says what each is, as ``allalike agreement --list`` does.
+
+        Parameters
+        ----------
+        pairs
+            Whether to look at each pair of workers, for Cohen's kappa.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, 1), ("bob", 1, 2), ("ada", 2, 3), ("bob", 2, 3), ("ada", 3, 5), ("bob", 3, 4)]
+        >>> for name, value in allalike.agreement(rows, domain="ordinal").coefficients().items():
+        ...     print(f"{name:35}{value:.3f}")
+        ordinal alpha                      0.902
+        linear alpha                       0.615
+        interval alpha                     0.833
+        ratio alpha                        0.686
+        percent agreement                  0.333
+        Cohen's weighted kappa (linear)    0.571
+        Cohen's weighted kappa (quadratic) 0.800
+        Gwet's AC2 (linear)                0.600
+        Gwet's AC2 (quadratic)             0.846
+        """
+        main = {name_alpha(self.run.domain.name, self.run.domain.distance): self.alpha}
+        if self.tables is None:
+            return {**main, **self._plain(pairs=pairs)}
+        return {**main, **self._plain(pairs=pairs)} if self.run.encoding.nominal else self._of_levels(main, pairs=pairs)
+
+    def _plain(self, *, pairs: bool) -> dict[str, float | None]:
+        """Return the coefficients of classes."""
+        if self.percent is None:
+            return {}
+        found: dict[str, float | None] = {"percent agreement": self.percent}
+        if self.tables is not None and len(self.run.workers) == 2:
+            margins = self.tables.groups.sum(axis=(0, 1))  # of the tasks that both answered
+            found["Scott's pi"] = measure_fleiss(self.percent, margins / max(margins.sum(), 1.0))
+        found |= {"Fleiss' kappa": self.fleiss, **({"Cohen's kappa": self.cohen} if pairs else {})}
+        chance = (
+            None if self.tables is None else self.tables.correct(np.eye(len(self.tables.shares)), "Brennan-Prediger")
+        )
+        return {**found, "Gwet's AC1": self.ac1, "Brennan-Prediger": chance}
+
+    def _of_levels(self, main: dict[str, float], *, pairs: bool) -> dict[str, float | None]:
+        tables, k, numbers = self.tables, self.run.encoding.n_labels, _numbers(self.run.encoding.vocabulary)
+        assert tables is not None
+        found: dict[str, float | None] = {"ordinal alpha": self.ordinal[0], **main}
+        if numbers is not None:
+            found["interval alpha"] = tables.alpha("interval", numbers)
+            found |= {"ratio alpha": tables.alpha("ratio", numbers)} if numbers.min() >= 0 else {}
+        weights = {name: weights_of_agreement(k, power) for name, power in _POWERS.items()}
+        found["percent agreement"] = float(np.trace(tables.pairs))
+        if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS:
+            for name, table in weights.items():
+                kappa = measure_cohen(self.run, table)
+                found[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
+        return found | {f"Gwet's AC2 ({name})": tables.correct(table, "Gwet") for name, table in weights.items()}
+
+    @cached_property
     def workers(self) -> pd.DataFrame:
         """One row per worker: worker, answers, alpha_without (as if she had not answered), effect (what she adds)."""
         without = self.found.without
@@ -152,6 +245,8 @@ class Agreement:
             **{name: _known(value) for name, value in numbers.items()},
             "expected_from": found.source,
             "cohen_pairs": None if cohen is None else cohen.pairs,
+            "coefficients": {name: _known(value) for name, value in self.coefficients().items()},
+            "ordinal_limits": [_known(limit) for limit in self.ordinal[1:]],
             "paired_answers": found.answers,
             "paired_tasks": found.tasks,
             "effects": self._effects(),
@@ -167,9 +262,9 @@ class Agreement:
         ]
 
     def __repr__(self) -> str:
-        parts = [f"Krippendorff's alpha {_short(self.alpha)}"]
-        if not math.isnan(self.low):
-            parts[0] += f" ({_short(self.low)} to {_short(self.high)})"
+        own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.low, self.high
+        alphas = [own] if math.isnan(self.ordinal[0]) else [("ordinal alpha", *self.ordinal), own]
+        parts = [_with_limits(*each) for each in alphas]
         if self.percent is not None:
             parts.append(f"percent agreement {100 * self.percent:.1f} %")
         named = {"Fleiss' kappa": self.fleiss, "Gwet's AC1": self.ac1}
@@ -195,6 +290,17 @@ def measure_agreement(run: Run) -> Agreement:
 
 def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
+
+
+def _numbers(levels: list[Any]) -> Floats | None:
+    """Return levels as numbers, if they are some."""
+    plain = all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
+    return np.array(levels, np.float64) if levels and plain else None
+
+
+def _with_limits(name: str, value: float, low: float, high: float) -> str:
+    limits = "" if math.isnan(low) else f" ({_short(low)} to {_short(high)})"
+    return f"{name} {_short(value)}{limits}"
 
 
 def _short(value: float) -> str:

@@ -197,7 +197,7 @@ def _is_borne_out(run: Run) -> bool:
     if not run.n_gold:
         return False
     sums = run.sum(run.kernels.gold_sums)
-    answers = np.rint(sums["answers"])
+    answers = np.rint(sums["answers"]).astype(np.int64)
     met = answers - np.rint(sums["distance"]) if run.encoding.nominal else answers * 0
     clearly = bdtrc(met - 1, np.maximum(answers, 1), 0.5) < _CERTAIN
     return bool(answers[clearly].sum() >= _MIN_BORNE_OUT * max(answers.sum(), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -12,7 +13,19 @@ from allalike.domains.contract import field_names
 from allalike.engines.growing import Growing, fit_answers, grow
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods.base import Streaming
-from allalike.readers import COLUMN, NA, ReadOptions, Scan, find_unusual, gather_gold, open_gold, scan
+from allalike.readers import (
+    COLUMN,
+    EXPORT,
+    NA,
+    ReadOptions,
+    Scan,
+    find_unusual,
+    gather_gold,
+    is_within,
+    open_gold,
+    scan,
+)
+from allalike.readers.proposals import asking
 from allalike.readers.sources import find_inputs
 
 if TYPE_CHECKING:
@@ -45,8 +58,8 @@ def open_source(
         raise OptionError(
             f"The answers have been read or named already. Give {name} to allalike.read or allalike.scan instead."
         )
-    if isinstance(gold, str) and gold.startswith(COLUMN):
-        return _open_beside(answers, gold.removeprefix(COLUMN), gold_map)
+    if is_within(gold):
+        return _open_beside(answers, gold, gold_map)
     for name, said in (("gold_columns", gold_columns), ("gold_map", gold_map)):
         if gold is None and said:
             raise OptionError(f"{name} is {said!r}, but no gold is given.")
@@ -63,16 +76,35 @@ def open_source(
         raise GoldError(said, **error.settles) from raised
 
 
-def _open_beside(answers: Answers | Scan, name: str, gold_map: Any) -> tuple[Scan, Gold]:
-    """Return answers, and the truths in a column of their table, which is no worker of a matrix then."""
+def _open_beside(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple[Scan, Gold]:
+    """Return answers, and the truths in a column of their table, which is no worker of a matrix then.
+
+    Truths that a tool marks are no answers then, and stand in a column, too.
+    """
+    name = gold.removeprefix(COLUMN)
     if not isinstance(answers, Scan):
         raise GoldError(
             f"The answers have been read already, and the column {name!r} was not. Give what they were read from, or"
             " the truths."
         )
-    gold = _split(gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers)), answers)
+    if gold == EXPORT:
+        answers = replace(answers, files=replace(answers.files, golden=True))
+        name = _find_truths(answers)
+    known = _split(gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers)), answers)
     files = replace(answers.files, skip=(*answers.files.skip, name))
-    return (answers if answers.wide is None else replace(answers, files=files)), gold
+    return (answers if answers.wide is None else replace(answers, files=files)), known
+
+
+def _find_truths(answers: Scan) -> str:
+    """Name the column of the truths that the tool marks which wrote the answers."""
+    with asking(answers):
+        table, picked, _ = answers.opened()
+    if picked["label"] not in table.truths:
+        raise GoldError(
+            f"{table.where} marks no truths: it is not from a tool that marks some, or none is marked in it. Give them"
+            " in a file."
+        )
+    return table.truths[picked["label"]]
 
 
 def _split(gold: Gold, answers: Answers | Scan) -> Gold:
@@ -83,7 +115,9 @@ def _how(answers: Answers | Scan) -> dict[str, Any]:
     """Return also the fields that labels have, where these may be columns, and what the columns of the answers are."""
     from allalike.api.inputs.gold_columns import name_columns
 
-    return {**_spelling(answers), "fields": field_names(answers.domain), "like": partial(name_columns, answers)}
+    files = answers.read_options.get("files") if isinstance(answers, Answers) else answers.files
+    like = partial(name_columns, answers)
+    return {**_spelling(answers), "fields": field_names(answers.domain), "like": like, "files": files}
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:
@@ -98,7 +132,8 @@ def inputs_of(*sources: Any) -> tuple[Path, ...]:
     >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
     ['answers.csv', 'gold.csv']
     """
-    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in sources)
+    given = [source for source in sources if not is_within(source)]
+    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in given)
     return tuple(path for inputs in found for path in inputs)
 
 
@@ -136,7 +171,7 @@ class Origin:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."
             )
-        known, fresh = self.gold, None if gold is None else self._open_gold(run, gold)
+        known, fresh = self.gold, self._open_gold(run, more, gold)
         if fresh is not None:
             fresh.encode(run.encoding)  # so that errors name the rows of this gold
             known = fresh if known is None else known.joined(fresh)
@@ -145,8 +180,16 @@ class Origin:
         grown, news = grow(run, answers, repeats=self.scan.kept_repeats, gold=known, fresh=fresh)
         return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news, answers
 
-    def _open_gold(self, run: Run, gold: Any) -> Gold:
-        return open_gold(gold, label_map=self.scan.label_map, gold_map=self.gold_map).split(run.domain)
+    def _open_gold(self, run: Run, more: Any, gold: Any) -> Gold | None:
+        """Return further truths; where a tool's own are gold, so are those that it marks among more answers."""
+        if gold is not None and not is_within(gold):
+            return open_gold(gold, label_map=self.scan.label_map, gold_map=self.gold_map).split(run.domain)
+        if gold is None and not self.scan.files.golden:
+            return None
+        named = more if isinstance(more, Answers | Scan) else replace(self.scan, source=more, domain=run.domain)
+        with suppress(*([GoldError] if gold is None else [])):  # for not all files mark some
+            return _open_beside(named, gold or EXPORT, self.gold_map)[1]
+        return None
 
     def _read(self, run: Run, more: Any) -> Answers:
         if isinstance(more, Answers):

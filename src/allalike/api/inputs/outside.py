@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.proof import is_signed, sign
 from allalike.errors import InputError
-from allalike.readers import COLUMN
+from allalike.readers import is_within
 from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def list_named(summary: Mapping[str, Any]) -> dict[str, str]:
     """
     given = {"answers": summary["inputs"], **{what: summary["read"].get(name) for name, what in _FURTHER.items()}}
     listed = [(name, what) for what, names in given.items() for name in (names if isinstance(names, list) else [names])]
-    return {name: what for name, what in listed if isinstance(name, str) and not name.startswith(COLUMN)}
+    return {name: what for name, what in listed if isinstance(name, str) and not is_within(name)}
 
 
 def refuse_outside(folder: Path, names: Sequence[str]) -> InputError:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.addresses import hide_in_word
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
-from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
+from allalike.readers import READ_OPTIONS, Scan, find_unusual, is_within, scan
 from allalike.readers.formats.files import Files
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.sources import find_inputs, is_passing, is_path
@@ -88,7 +88,7 @@ def write_scan(how: Scan) -> dict[str, Any]:
     {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
     """
     held = {**vars(how), **vars(how.files)}
-    plain = {name: held[name] for name in READ_OPTIONS if name not in ("label_map", *_OF_DATABASES)}
+    plain = {name: held[name] for name in (*READ_OPTIONS, "golden") if name not in ("label_map", *_OF_DATABASES)}
     meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
     read = {name: _listed(value) for name, value in find_unusual(plain).items()}
     return {**read, **({"label_map": meant} if meant else {})}
@@ -130,7 +130,7 @@ def _name_map(gold_map: Any) -> Any:
 def _name(path: Any) -> str:
     """Return the whole path of a file, or what people call it if it is there for the time being only."""
     name = str(path) if is_passing(path) else hide_in_word(os.fspath(path))
-    return name if is_passing(path) or name.startswith(COLUMN) or "://" in name else str(Path(name).absolute())
+    return name if is_passing(path) or is_within(name) or "://" in name else str(Path(name).absolute())
 
 
 def _unusual(options: Any, usual: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import shutil
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
+from allalike.api.results.quality import rate_workers
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import (
@@ -37,6 +38,7 @@ from allalike.api.results.targets import (
 from allalike.api.writers import Findings
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.readers.formats.files import Files
 from allalike.report.material import Material
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
@@ -83,6 +85,17 @@ class Saved(ABC):
     inputs: tuple[Path, ...]
     recipe: Mapping[str, Any] | None
     basis: Basis | None
+    files: Files | None
+
+    @property
+    def keeps_gold(self) -> bool:
+        """Whether known truths stand among those found."""
+        return "known" in next(iter(self.found.pieces())).found
+
+    @cached_property
+    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+        """The tables of quality and confusions, those that there are."""
+        return rate_workers(self.run, self.weighing, kept=self.keeps_gold)
 
     @property
     @abstractmethod
@@ -108,7 +121,7 @@ class Saved(ABC):
         safe_csv: bool = False,
         answers: bool = True,
     ) -> list[Path]:
-        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
+        """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
 
         The files of an earlier result, which its summary lists, make way; all else in the folder stays.
 
@@ -120,7 +133,8 @@ class Saved(ABC):
         format
             The format of the tables: ``csv`` or ``parquet``.
         to
-            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
+            Other tools for which the result is written, too: ``label-studio``, ``cvat``, ``coco``, ``brat``,
+            ``doccano``, ``prodigy``, ``mturk`` or ``crowd-kit``, with options in brackets if need be.
         overwrite
             Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
             were read from are never replaced.
@@ -137,7 +151,7 @@ class Saved(ABC):
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
         return self.save_with(
             {},
@@ -179,12 +193,11 @@ class Saved(ABC):
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
-        basis = (
-            None if self.basis is None else self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
-        )
+        turned = self.summary.get("changes", {}).get("turned")
+        basis = None if self.basis is None else self.basis.dated(find_date(), turned)
         if basis is not None and len(basis.generations) > 1:
             notes = {**notes, "generations": [each._asdict() for each in basis.generations]}
-        every = tables if changes is None else {**tables, "changes": changes}
+        every = {**self.rated, **tables, **({} if changes is None else {"changes": changes})}
         more = {f"{name}.{format}": columns for name, columns in every.items()}
         optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
@@ -193,15 +206,15 @@ class Saved(ABC):
         optional.pop(truth, None)
         names = [truth, workers, *(name for name, there in optional.items() if there)]
         writers = find_writers([to] if isinstance(to, str) else to).values()
-        findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
+        dressed = guard_table if safe_csv else _as_it_is
         for writer in writers:
-            writer.check(findings.domain)
+            writer.check(run.domain.name, self.inputs)
         with output.staged([*names, *written_names(writers)]) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
             if truth not in more:
                 self.found.write(stage / truth, partial(_dress, rows, dressed))
-            flagged = put_flagged_first(flag_columns(run, weighing, self.found, self.summary))
-            write_tables(stage / workers, [dressed(table_of(flagged))])
+            flagged = flag_columns(run, weighing, self.found, self.summary)
+            write_tables(stage / workers, [dressed(table_of(put_flagged_first(flagged)))])
             if looked:
                 write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
@@ -213,10 +226,10 @@ class Saved(ABC):
                 write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:
                 (stage / writer.name).mkdir()
-                writer.write(findings, stage / writer.name)
+                writer.write(self._findings(flagged, safe_csv=safe_csv), stage / writer.name)
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
-            further = [name for name in written_names(writers) if (stage / name).exists()]
+            further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
             why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
             kept = self._keep(stage / STATE, basis, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
@@ -272,17 +285,21 @@ class Saved(ABC):
             (stage / Path(path).name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")
         return blocked
 
-    def _findings(self, *, safe_csv: bool) -> Findings:
+    def _findings(self, flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
         """Return what writers for other tools may tell."""
         run, weighing = self.run, self.weighing
-        rates = worker_columns(run, weighing).get("error_rate")
+        rates = flagged.get("error_rate")
+        listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
+        read = {name: known for name, known in self.summary.get("guessed", {}).items() if name in ("tool", "tag")}
         return Findings(
             domain=run.domain.name,
             truths=lambda: list_truths(self.found.pieces(), run.encoding, weighing),
             workers=run.workers.tolist(),
+            blocked={worker: reason.split(", ") for worker, flag, reason in listed if flag == "block"},
             skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
             probabilities=None if self.posteriors is None else lambda: self.probabilities,
             inputs=self.inputs,
+            files=replace(self.files or Files(), **read),
             model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",
             safe_csv=safe_csv,
         )

@@ -12,7 +12,7 @@ from allalike.api.writers import Truth
 from allalike.methods.auto.sureness.faults import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -116,13 +116,16 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
     }
 
 
-def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
-    """Return the columns of the table of truths."""
+def truth_columns(
+    piece: Piece, encoding: Encoding, weighing: Weighing, decode: Callable[[str], Values] | None = None
+) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
+    show = decode or (lambda name: encoding.decode(piece.found[name]))
     own = encoding.truth_columns(piece.found)
     limits: dict[str, Values | Array] = {
         name: own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
     }
-    label = own.pop("label", None) or encoding.decode(piece.found["label"])
+    label = own.pop("label", None) or show("label")
     assert isinstance(label, Values)
     return {
         "task": piece.tasks,
@@ -134,7 +137,7 @@ def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[
         "answers": piece.answers,
         **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
         "tied": piece.found["tied"],
-        "unweighted": encoding.decode(piece.found["unweighted"]),
+        "unweighted": show("unweighted"),
         "changed": piece.found["changed"],
         **({"known": piece.found["known"]} if "known" in piece.found else {}),
     }
@@ -159,10 +162,14 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing)
 
 def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder: Path) -> pa.Table:
     """Return the table of truths as it is written; labels that are files are written into the folder."""
-    columns = truth_columns(piece, encoding, weighing)
-    for name, place in (("label", "labels"), ("unweighted", "unweighted")):
-        labels = columns[name]
-        assert isinstance(labels, Values)
-        if encoding.domain.pictures is not None:
-            columns[name] = encoding.domain.pictures.export(labels, piece.tasks, folder / place)
-    return table_of(columns)
+    pictures = encoding.domain.pictures
+    if pictures is None:
+        return table_of(truth_columns(piece, encoding, weighing))
+
+    def export(name: str) -> Values:
+        kept = piece.found[name].copy()
+        if name == "label" and "abstained" in piece.found:
+            kept[piece.found["abstained"]] = None
+        return pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
+
+    return table_of(truth_columns(piece, encoding, weighing, export))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.registry import find
+from allalike._core.registry import make
 from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
@@ -41,6 +41,7 @@ __all__ = [
 REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects")
+_RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
     "judges",
     "pairs",
@@ -68,22 +69,22 @@ def result_names(file_format: str) -> list[str]:
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
-    """Return the writers of these names, each once.
+    """Return the writers of these names, which may have options in brackets, each once.
 
     >>> list(find_writers(["coco", "COCO"]))
     ['coco']
     """
-    found = [find(name, WRITERS, "writer")() for name in names]
+    found = [make(name, WRITERS, "writer") for name in names]
     return {writer.name: writer for writer in found}
 
 
 def written_names(writers: Iterable[Writer]) -> list[str]:
-    """Name the files that writers may write.
+    """Name the files that writers may write, as far as their names are known beforehand.
 
     >>> written_names(find_writers(["coco"]).values())
     ['coco/annotations.json']
     """
-    return [f"{writer.name}/{file}" for writer in writers for file in writer.files]
+    return [f"{writer.name}/{file}" for writer in writers for file in writer.files if "*" not in file]
 
 
 def result_output(
@@ -164,14 +165,14 @@ def list_saved(folder: Path) -> list[str]:
 def _is_own(path: PurePosixPath) -> bool:
     """Tell whether a result may have such a file.
 
-    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "coco/annotations.json"]
+    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "brat/new/1.ann"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [True, True, True, True]
     >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "truth.csv/a", "coco/notes.json", "labels"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [False, False, False, False, False, False]
     """
-    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, "changes") for file_format in FORMATS}
+    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS, "changes") for file_format in FORMATS}
     names.update(name for file_format in FORMATS for name in result_names(file_format))
     outer, name = str(path.parent), path.name
     if outer == ".":
@@ -179,10 +180,11 @@ def _is_own(path: PurePosixPath) -> bool:
     if outer == STATE:
         return path.suffix in (".parquet", ".json")
     if outer in _MASK_FOLDERS:
-        return path.suffix == ".png"
+        return path.name.endswith((".png", ".nii.gz"))
     if outer in names:  # a table that was written in parts
         return path.suffix == ".parquet" == PurePosixPath(outer).suffix
-    return str(path) in written_names(writer() for writer in WRITERS.values())
+    owner = WRITERS.get(path.parts[0])
+    return owner is not None and ".." not in path.parts and owner().owns(str(path.relative_to(path.parts[0])))
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:

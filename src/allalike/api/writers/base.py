@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from allalike._core.options import Options
+from allalike._core.registry import find
 from allalike.errors import UnsupportedError
+from allalike.readers.formats.files import Files
+from allalike.readers.tools import PLAIN, TOOLS, Peek
+from allalike.readers.tools.base import Original
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
-__all__ = ["Findings", "Truth", "Writer"]
+__all__ = ["Findings", "Truth", "Writer", "find_exports"]
 
 
 class Truth(NamedTuple):
-    """What was found for a task: the label, or nothing, and how sure it is, if that is known."""
+    """What was found for a task: the label, or nothing, and how sure it is, if that is known.
+
+    >>> Truth("t1", [{"start": 0, "end": 3, "class": "PER", "confidence": 0.75}], None).spans
+    [(0, 3, 'PER')]
+    """
 
     task: Any
     label: Any
     confidence: float | None
+
+    @property
+    def spans(self) -> list[tuple[int, int, Any]]:
+        """Start, end and class of the spans that the label is."""
+        return [(each["start"], each["end"], each.get("class")) for each in self.label]
 
 
 @dataclass(frozen=True)
@@ -39,10 +55,14 @@ class Findings:
         The ids of the workers.
     skills
         How good each of them is, the higher the better.
+    blocked
+        Whose answers are better left out, with the reasons.
     probabilities
         Returns how probable each class is for each task, where that is known.
     inputs
         The files that the answers were read from, if there are any.
+    files
+        How they were read: as whose export, and which of its questions.
     model
         What to call the program that found it.
     safe_csv
@@ -53,37 +73,104 @@ class Findings:
     truths: Callable[[], Iterator[Truth]]
     workers: Sequence[Any] = ()
     skills: Sequence[float] = ()
+    blocked: Mapping[Any, Sequence[str]] = field(default_factory=dict)
     probabilities: Callable[[], pd.DataFrame] | None = None
     inputs: tuple[Path, ...] = ()
+    files: Files = field(default_factory=Files)
     model: str = "allalike"
     safe_csv: bool = False
 
+    @cached_property
+    def originals(self) -> dict[str, Original]:
+        """What was shown in each task, by the task's name, as far as the tool's export says it."""
+        if self.files.tool in (None, PLAIN):
+            return {}
+        tool = find(self.files.tool, TOOLS, "tool")()
+        return tool.list_originals(find_exports(tool.name, self.inputs), self.files)
 
-class Writer(ABC):
+    def found(self) -> Iterator[tuple[Truth, Original]]:
+        """Yield the truths that there are, each with what was shown; a picture is called like its task if need be."""
+        for truth in self.truths():
+            if truth.label is not None:
+                yield truth, self.originals.get(str(truth.task)) or Original(picture=str(truth.task))
+
+
+def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
+    """Return those of some files that a tool wrote; the others are gold, or a history, or gone.
+
+    >>> from pathlib import Path
+    >>> find_exports("mturk", [Path("nowhere.csv")])
+    []
+    """
+    reader = find(tool, TOOLS, "tool")()
+    return [path for path in paths if reader.recognises(Peek(path))]
+
+
+@dataclass(frozen=True)
+class Writer(Options, ABC):
     """A form in which another tool takes a result: some files in a folder that is called like the writer.
+
+    ``kinds`` are the kinds of labels that it takes; all if there are none. ``files`` are names of files, and patterns
+    of names where these depend on the tasks. ``into`` is what truths are written into, where that must be the tool's
+    own export.
 
     >>> from allalike.api.writers import WRITERS
     >>> list(WRITERS)
-    ['label-studio', 'coco', 'crowd-kit']
+    ['label-studio', 'cvat', 'coco', 'brat', 'doccano', 'prodigy', 'mturk', 'crowd-kit']
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
     files: ClassVar[tuple[str, ...]]
+    into: ClassVar[str] = ""
 
-    def check(self, domain: str) -> None:
-        """Refuse labels that the tool has no form for, by the name of their kind.
+    def check(self, domain: str | None, inputs: Sequence[Path] = ()) -> None:
+        """Refuse labels that the tool has no form for, by the name of their kind if it is known, and other inputs.
 
         >>> from allalike.api.writers import CocoWriter
         >>> CocoWriter().check("real")
         Traceback (most recent call last):
-        allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: bitmap.
+        allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: boxes, bitmap.
         """
-        if domain not in self.kinds:
+        if domain is not None and self.kinds and domain not in self.kinds:
             raise UnsupportedError(
                 f"Labels of the kind {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
             )
+        if self.into and not find_exports(self.name, inputs):
+            raise UnsupportedError(
+                f"What is found is written for {self.name} into {self.into}, and the answers are not read from there."
+            )
+
+    def owns(self, name: str) -> bool:
+        """Tell whether it may have written a file of this name into its folder.
+
+        >>> from allalike.api.writers import BratWriter
+        >>> BratWriter().owns("new/1.ann"), BratWriter().owns("notes.doc")
+        (True, False)
+        """
+        return any(fnmatchcase(name, pattern) for pattern in self.files)
+
+    def lacks(self, what: str, task: Any) -> UnsupportedError:
+        """Return the error that says what a tool needs and the answers do not come with."""
+        return UnsupportedError(
+            f"{what} of task {task!r} cannot be found in the files that were read, and {self.name} needs it. Read the"
+            " answers from the export of the tool that showed it, with all that belongs to it, such as the .txt files"
+            " beside the .ann files of brat."
+        )
+
+    def list_boxes(
+        self, truth: Truth, original: Original, *, percent: bool = False
+    ) -> Iterator[tuple[list[float], Mapping[str, Any]]]:
+        """Yield left, top, width and height of a truth's boxes, in pixels or percent, and all that is said of each."""
+        wide, high = 1.0, 1.0
+        if percent != original.percent:
+            if original.size is None:
+                raise self.lacks("The size of the picture", truth.task)
+            wide, high = (100 / side if percent else side / 100 for side in original.size)
+        for box in truth.label:
+            left, top, right, bottom = (box[side] for side in ("x1", "y1", "x2", "y2"))
+            yield [left * wide, top * high, (right - left) * wide, (bottom - top) * high], box
 
     @abstractmethod
     def write(self, findings: Findings, folder: Path) -> None:

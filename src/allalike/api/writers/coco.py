@@ -1,24 +1,33 @@
-"""COCO: masks as annotations of images, with run lengths as pycocotools reads them."""
+"""COCO: boxes or masks as annotations of images, with run lengths as pycocotools reads them."""
 
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike._core.masks.packed import to_run_lengths
-from allalike.api.writers.base import Findings, Truth, Writer
+from allalike.api.writers.base import Findings, Truth, Writer, find_exports
+from allalike.readers.tools.trees import read_document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from allalike.readers.tools.base import Original
 
 __all__ = ["CocoWriter"]
 
+_THING = "object"  # the category of what has no class
+
 
 class CocoWriter(Writer):
-    """COCO's JSON: an image for each task, and its mask as one annotation of the category ``object``.
+    """COCO's JSON: an image for each task, with its boxes, or with its mask, as annotations.
+
+    Where the answers are files of COCO, images and categories are theirs. What has no class is of the category
+    ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.api.writers import Findings, Truth
@@ -31,42 +40,66 @@ class CocoWriter(Writer):
     """
 
     name: ClassVar[str] = "coco"
-    summary: ClassVar[str] = "masks as annotations of images, with run lengths"
-    kinds: ClassVar[tuple[str, ...]] = ("bitmap",)
+    summary: ClassVar[str] = "images with boxes, or with masks as run lengths"
+    kinds: ClassVar[tuple[str, ...]] = ("boxes", "bitmap")
     files: ClassVar[tuple[str, ...]] = ("annotations.json",)
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write images, annotations and the category."""
+        """Write images, annotations and categories."""
+        categories = {str(each["name"]): each for each in _read_categories(findings)}
+        unused = count(1 + max((each["id"] for each in categories.values()), default=0))
+        ids = [each.record.get("id") for each in findings.originals.values()]
+        numbered = len(set(ids)) < len(ids)  # the files of annotators number their images each in its own way
         images: list[dict[str, Any]] = []
         annotations: list[dict[str, Any]] = []
-        for number, truth in enumerate((each for each in findings.truths() if each.label is not None), start=1):
-            height, width = truth.label.shape
-            images.append({"id": number, "file_name": str(truth.task), "height": height, "width": width})
-            annotations.append(_annotation(number, truth))
+        for number, (truth, original) in enumerate(findings.found(), start=1):
+            images.append({"id": number, **_image(truth, original), **({"id": number} if numbered else {})})
+            for label, mark in self._list_marks(findings.domain, truth, original):
+                if label not in categories:
+                    categories[label] = {"id": next(unused), "name": label, "supercategory": ""}
+                about = {"id": len(annotations) + 1, "image_id": images[-1]["id"]}
+                annotations.append({**about, "category_id": categories[label]["id"], **mark, "iscrowd": 0})
         document = {
-            "info": {"description": f"Masks found by {findings.model}"},
+            "info": {"description": f"Found by {findings.model}"},
             "images": images,
             "annotations": annotations,
-            "categories": [{"id": 1, "name": "object", "supercategory": ""}],
+            "categories": list(categories.values()),
         }
         (folder / "annotations.json").write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
 
-
-def _annotation(number: int, truth: Truth) -> dict[str, Any]:
-    pixels = np.asarray(truth.label, np.bool_)
-    return {
-        "id": number,
-        "image_id": number,
-        "category_id": 1,
-        "segmentation": to_run_lengths(pixels),
-        "area": int(pixels.sum()),
-        "bbox": _box(pixels),
-        "iscrowd": 0,
-        **({} if truth.confidence is None else {"score": truth.confidence}),
-    }
+    def _list_marks(self, domain: str, truth: Truth, original: Original) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the class of each mark of a truth, and the mark."""
+        if domain == "bitmap":
+            pixels = np.asarray(truth.label, np.bool_)
+            mark = {"segmentation": to_run_lengths(pixels), "area": int(pixels.sum()), "bbox": _surround(pixels)}
+            yield _THING, {**mark, **_score(truth.confidence)}
+            return
+        for sides, box in self.list_boxes(truth, original):
+            mark = {"segmentation": [], "bbox": sides, "area": sides[2] * sides[3]}
+            yield str(box.get("class", _THING)), {**mark, **_score(box.get("confidence"))}
 
 
-def _box(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+def _read_categories(findings: Findings) -> list[dict[str, Any]]:
+    """Return the categories that the files of COCO have from which the answers were read."""
+    paths = find_exports("coco", findings.inputs) if findings.files.tool == "coco" else []
+    pages = [page for path in paths if isinstance((page := read_document(path)).value, dict)]
+    listed = [each for page in pages for each in page["categories"].items()]
+    return [each.value for each in listed if each.raw("name") is not None and isinstance(each.raw("id"), int)]
+
+
+def _image(truth: Truth, original: Original) -> dict[str, Any]:
+    """Return what there is to say of an image; one that COCO's own files tell of stays as it is."""
+    if "file_name" in original.record:
+        return dict(original.record)
+    size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
+    return {"file_name": original.picture or str(truth.task), **dict(zip(("width", "height"), size, strict=False))}
+
+
+def _score(confidence: float | None) -> dict[str, float]:
+    return {} if confidence is None else {"score": confidence}
+
+
+def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
     """Return left, top, width and height of what is on."""
     rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Label Studio: truths as predictions that can be imported beside the tasks."""
+"""Label Studio: truths as predictions or annotations, to be imported into a project."""
 
 from __future__ import annotations
 
@@ -6,40 +6,54 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike._core.system.json_text import parse_json
+from allalike._core.masks.packed import to_brush
+from allalike._core.options import choice
 from allalike.api.writers.base import Findings, Truth, Writer
-from allalike.errors import InputError
-from allalike.readers.formats.encodings import read_text
+from allalike.errors import UnsupportedError
+from allalike.readers.tools.base import Original
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
 
 __all__ = ["LabelStudioWriter"]
 
-_ENDINGS = (".json", ".jsonl", ".ndjson", ".gz", ".xz", ".zst", ".bz2", ".zip")
-_TYPES = {"categorical": "choices", "set": "choices", "real": "number", "text": "textarea"}
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "choices": lambda label: {"choices": [str(each) for each in _listed(label)]},
     "taxonomy": lambda label: {"taxonomy": [str(each).split(" / ") for each in _listed(label)]},
+    "pairwise": lambda label: {"selected": str(label)},
     "number": lambda label: {"number": label},
     "rating": lambda label: {"rating": label},
     "textarea": lambda label: {"text": [str(label)]},
 }
-_SERVED = {
-    "categorical": ("choices", "taxonomy", "number", "rating", "textarea"),
+_CLASSES = tuple(_VALUES)
+_SERVED = {  # the controls that take each kind of labels, first that of answers which are no export
+    "categorical": _CLASSES,
+    "ordinal": _CLASSES,
     "set": ("choices", "taxonomy"),
     "real": ("number", "rating"),
     "text": ("textarea",),
+    "spans": ("labels", "timeserieslabels"),
+    "boxes": ("rectanglelabels", "rectangle"),
+    "bitmap": ("brushlabels", "brush"),
 }
+_SIDES = ("x", "y", "width", "height")
+_PICTURES = ("boxes", "bitmap")
+_THING = "object"  # the class of masks that have none
 
 
+@dataclass(frozen=True)
 class LabelStudioWriter(Writer):
-    """Tasks with predictions in Label Studio's JSON, to be imported into a project.
+    """Tasks in Label Studio's JSON, each with its truth as a prediction or as an annotation.
 
-    Where the answers are an export of Label Studio, tasks have their data, and predictions belong to the control that
-    was read. Otherwise the task is the text, and the control is called ``label``.
+    Where the answers are an export of Label Studio, tasks have their data, and truths belong to the control that was
+    read. Otherwise the task is the text or the picture, and the control is called ``label``.
+
+    Parameters
+    ----------
+    form
+        ``predictions``, which people see and may take over, or ``annotations``, as if somebody had made them.
 
     >>> import tempfile, pathlib
     >>> from allalike.api.writers import Findings, Truth
@@ -48,112 +62,127 @@ class LabelStudioWriter(Writer):
     ...     LabelStudioWriter().write(found, pathlib.Path(folder))
     ...     print(pathlib.Path(folder, "predictions.json").read_text())
     [
-    {"data": {"text": "t1"}, "predictions": [{"model_version": "allalike 1.0", "result": [{"from_name": "label",
-    "to_name": "text", "type": "choices", "value": {"choices": ["x"]}}], "score": 0.9}]}
+    {"data": {"text": "t1"}, "predictions": [{"model_version": "allalike 1.0", "result": [{"id": "1", "from_name":
+    "label", "to_name": "text", "type": "choices", "value": {"choices": ["x"]}}], "score": 0.9}]}
     ]
     """
 
     name: ClassVar[str] = "label-studio"
-    summary: ClassVar[str] = "predictions that Label Studio imports"
-    kinds: ClassVar[tuple[str, ...]] = tuple(_TYPES)
-    files: ClassVar[tuple[str, ...]] = ("predictions.json",)
+    summary: ClassVar[str] = "tasks with predictions, or with annotations: label-studio(form=annotations)"
+    kinds: ClassVar[tuple[str, ...]] = tuple(_SERVED)
+    files: ClassVar[tuple[str, ...]] = ("predictions.json", "annotations.json")
+    form: str = choice("predictions", "annotations")
 
     def write(self, findings: Findings, folder: Path) -> None:
         """Write a task for each truth."""
-        export = _read_export(findings.inputs)
-        control = export.choose(findings)
-        with (folder / "predictions.json").open("w", encoding="utf-8") as file:
+        control = _choose(findings)
+        with (folder / f"{self.form}.json").open("w", encoding="utf-8") as file:
             mark = "[\n"
             for truth in findings.truths():
-                task = {**export.task(truth.task), "predictions": _predict(truth, control, findings.model)}
+                original = findings.originals.get(str(truth.task), Original())
+                made = [] if truth.label is None else [self._make(truth, original, control, findings.model)]
+                task = {**_task(truth.task, original, control), self.form: made}
                 file.write(mark + json.dumps(task, ensure_ascii=False))
                 mark = ",\n"
             file.write("\n]\n" if mark == ",\n" else "[]\n")
 
+    def _make(self, truth: Truth, original: Original, control: _Control, model: str) -> dict[str, Any]:
+        """Return the prediction or the annotation of a truth."""
+        names = {"from_name": control.from_name, "to_name": control.to_name, "type": control.type}
+        values = self._list_values(truth, original, control)
+        result = [{"id": str(number), **names, **value} for number, value in enumerate(values, start=1)]
+        if self.form == "annotations":
+            return {"created_username": model, "result": result, "was_cancelled": False, "ground_truth": False}
+        score = {} if truth.confidence is None else {"score": truth.confidence}
+        return {"model_version": model, "result": result, **score}
+
+    def _list_values(self, truth: Truth, original: Original, control: _Control) -> list[dict[str, Any]]:
+        """List what the results of a truth have beside the names of the control."""
+        if control.type in _VALUES:
+            return [{"value": _VALUES[control.type](truth.label)}]
+        if control.type in _SERVED["spans"]:
+            return [
+                {
+                    "value": {
+                        "start": first,
+                        "end": end,
+                        **_words(original, first, end),
+                        **control.name_class(label),
+                    }
+                }
+                for first, end, label in truth.spans
+            ]
+        if control.type in _SERVED["bitmap"]:
+            height, width = truth.label.shape
+            value = {"format": "rle", "rle": to_brush(truth.label), **control.name_class(control.painted)}
+            return [{**_sides((width, height)), "value": value}] if truth.label.any() else []
+        boxes = (
+            {**dict(zip(_SIDES, sides, strict=True)), "rotation": 0, **control.name_class(box.get("class"))}
+            for sides, box in self.list_boxes(truth, original, percent=True)
+        )
+        return [{**_sides(original.size), "value": value} for value in boxes]
+
 
 @dataclass(frozen=True)
 class _Control:
-    """A control of a project, and what was said with it."""
+    """A control of a project, and the classes that were marked with it; of masks also that which was read."""
 
     from_name: str
     to_name: str
     type: str
-    said: set[str] = field(default_factory=set)
+    classes: set[str] = field(default_factory=set)
+    tag: str = ""
+
+    @property
+    def painted(self) -> str | None:
+        """The class of masks that was read: that which the question names, or the only one."""
+        behind = self.tag.removeprefix(f"{self.from_name}: ")
+        return behind if behind in self.classes else next(iter(self.classes), _THING)
+
+    def name_class(self, label: Any) -> dict[str, list[str]]:
+        """Return the class of a region, as this control writes it."""
+        if label is None or not self.type.endswith("labels"):
+            return {}
+        return {self.type: [str(label)] if str(label) in self.classes else str(label).split(" + ")}
 
 
-@dataclass(frozen=True)
-class _Export:
-    """What an export says of tasks and controls; nothing where there is none."""
+def _choose(findings: Findings) -> _Control:
+    """Return the control that was read."""
+    served, tag = _SERVED[findings.domain], findings.files.tag or ""
+    controls: dict[str, _Control] = {}
+    for item in (item for original in findings.originals.values() for item in original.record.get("results", ())):
+        if isinstance(item.get("value"), dict):
+            names = str(item.get("from_name")), str(item.get("to_name")), str(item.get("type"))
+            control = controls.setdefault(names[0], _Control(*names, tag=tag))
+            control.classes.update(map(str, _listed(item["value"].get(control.type, ()))))
+    if not controls:  # the answers are no export of Label Studio
+        return _Control("label", "image" if findings.domain in _PICTURES else "text", served[0])
+    named = [each for name, each in controls.items() if not tag or tag == name or tag.startswith(f"{name}: ")]
+    fitting = [each for each in named if each.type in served]
+    if len(fitting) != 1:
+        listed = ", ".join(f"{each.from_name} ({each.type})" for each in (fitting or named or controls.values()))
+        raise UnsupportedError(
+            f"{'Several' if fitting else 'None'} of the controls of the project can take labels of the kind"
+            f" {findings.domain}: {listed}. Those that can are of the types {', '.join(served)}; tag names one of them."
+        )
+    return fitting[0]
 
-    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    controls: dict[str, _Control] = field(default_factory=dict)
 
-    def task(self, name: Any) -> dict[str, Any]:
-        """Return the task of this name, or one that consists of it."""
-        return self.tasks.get(str(name), {"data": {"text": str(name)}})
-
-    def choose(self, findings: Findings) -> _Control:
-        """Return the control that was read: that with which most of the truths were said."""
-        fitting = [each for each in self.controls.values() if each.type in _SERVED[findings.domain]]
-        if not fitting:
-            return _Control("label", "text", _TYPES[findings.domain])
-        if len(fitting) == 1:
-            return fitting[0]
-        found = {str(each) for truth in findings.truths() if truth.label is not None for each in _listed(truth.label)}
-        return max(fitting, key=lambda control: len(found & control.said))
+def _task(name: Any, original: Original, control: _Control) -> dict[str, Any]:
+    """Return a task as the project has it, or one that consists of what was shown, or of its name."""
+    if "data" in original.record:
+        return {key: original.record[key] for key in ("id", "data") if key in original.record}
+    shown = original.picture if control.to_name == "image" else original.text
+    return {"data": {control.to_name: str(name) if shown is None else shown}}
 
 
-def _predict(truth: Truth, control: _Control, model: str) -> list[dict[str, Any]]:
-    """Return the prediction of a truth; none where there is no truth."""
-    if truth.label is None:
-        return []
-    result = {
-        "from_name": control.from_name,
-        "to_name": control.to_name,
-        "type": control.type,
-        "value": _VALUES[control.type](truth.label),
-    }
-    score = {} if truth.confidence is None else {"score": truth.confidence}
-    return [{"model_version": model, "result": [result], **score}]
+def _words(original: Original, start: int, end: int) -> dict[str, str]:
+    return {} if original.text is None else {"text": original.text[start:end]}
+
+
+def _sides(size: tuple[int, int] | None) -> dict[str, int]:
+    return {} if size is None else {"original_width": size[0], "original_height": size[1], "image_rotation": 0}
 
 
 def _listed(label: Any) -> list[Any]:
     return list(label) if isinstance(label, list | tuple | set | frozenset) else [label]
-
-
-def _read_export(paths: Iterable[Path]) -> _Export:
-    """Read tasks and controls of the inputs that are exports of Label Studio."""
-    export = _Export()
-    for path in paths:
-        if path.is_file() and path.suffix.lower() in _ENDINGS:
-            for record in _read_records(path):
-                _add(export, record)
-    return export
-
-
-def _read_records(path: Path) -> list[Any]:
-    """Return the records of a JSON file, or none if it is no such file."""
-    try:
-        text = read_text(path)
-        found = parse_json(text) if text.lstrip().startswith("[") else [parse_json(line) for line in text.splitlines()]
-    except (OSError, ValueError, InputError):
-        return []
-    return found if isinstance(found, list) else []
-
-
-def _add(export: _Export, record: Any) -> None:
-    if not isinstance(record, dict) or not isinstance(record.get("data"), dict) or "id" not in record:
-        return
-    export.tasks[str(record["id"])] = {"id": record["id"], "data": record["data"]}
-    sheets = [each for key in ("annotations", "completions", "predictions") for each in _items(record.get(key))]
-    for item in (item for sheet in sheets if isinstance(sheet, dict) for item in _items(sheet.get("result"))):
-        if isinstance(item, dict) and isinstance(item.get("value"), dict) and item.get("type") in _VALUES:
-            names = str(item.get("from_name")), str(item.get("to_name"))
-            control = export.controls.setdefault(names[0], _Control(*names, item["type"]))
-            said = item["value"].get("text" if control.type == "textarea" else control.type)
-            parts = [each if isinstance(each, list) else [each] for each in _items(said)] or [[said]]
-            control.said.update(" / ".join(map(str, part)) for part in parts)
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

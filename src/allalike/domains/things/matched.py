@@ -12,7 +12,7 @@ import json
 import struct
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from allalike._core.options import check_number, option, share, whole
 from allalike.distances import matching
 from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Edges, Members
+from allalike.domains.capabilities import Marks
 from allalike.domains.lists import json_list
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.things.parts import Known, order_classes
@@ -54,7 +55,7 @@ def _check_quorum(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched(Pairwise):
+class Matched(Pairwise, Marks):
     """Labels that are lists of objects, compared by the best matching of these.
 
     Parameters
@@ -271,6 +272,28 @@ class Matched(Pairwise):
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
         return np.clip(self.formula(matched, size[left], size[right]), 0.0, 1.0)
+
+    @property
+    def marks(self) -> Self:
+        """Objects are right or wrong one by one."""
+        return self
+
+    def is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which objects of the same class are the same by how similar they are."""
+        return np.asarray((similarity > 0) & (similarity >= self.overlap))
+
+    def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
+        """Count, class by class, the objects of an answer that can be paired with those of the truth, one to one."""
+        from scipy.optimize import linear_sum_assignment
+
+        counts = {}
+        for name in sorted({thing[-1] for thing in (*said, *truth)}, key=repr):
+            one, other = ([thing[:-1] for thing in things if thing[-1] == name] for things in (said, truth))
+            pairs = np.array([(a, b) for a in one for b in other], np.float64)
+            same = self.is_hit(self.similarity(pairs[:, 0], pairs[:, 1])) if len(pairs) else np.zeros(0, np.bool_)
+            table = same.reshape(len(one), len(other))
+            counts[name] = int(table[linear_sum_assignment(table, maximize=True)].sum()), len(one), len(other)
+        return counts
 
     def key(self, parsed: Any) -> str:
         """Write the objects; the bytes of numbers are much faster to hash than a tuple of tuples."""

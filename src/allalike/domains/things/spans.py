@@ -145,6 +145,10 @@ class Spans(Objects):
         which[equal] = members.kind[edges.left[equal]] == members.kind[edges.right[equal]]
         return which
 
+    def is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which spans of the same tag are the same: those that begin and end at the same place."""
+        return np.asarray(similarity == 1)
+
     def measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
         """Measure distances by the positions that are covered, or by the spans that are matched."""
         if self.distance == "characters":

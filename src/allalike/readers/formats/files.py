@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from allalike._core.options import Options, choice, option
+from allalike._core.options import Options, choice, flag, option
 from allalike.errors import OptionError
 from allalike.readers.formats.encodings import find_name
 
@@ -26,6 +26,8 @@ def _check_encoding(value: Any, name: str) -> str:
 class Files(Options):
     """How files are to be read, where they do not say it themselves; the parameters are those of `allalike.read`.
 
+    ``golden`` is for exports whose tool marks truths: what is marked is no answer then, but known.
+
     >>> Files(decimal=",").encoding is None
     True
     """
@@ -40,3 +42,4 @@ class Files(Options):
     layout: str | None = choice(None, "tasks/workers", "workers/tasks")
     query: str | None = None
     table: str | None = None
+    golden: bool = flag(False)

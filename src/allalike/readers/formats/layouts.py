@@ -51,7 +51,7 @@ class Picture(NamedTuple):
     folder: str
     stem: str
     path: Path
-    size: tuple[int, int]
+    size: tuple[int, ...]
 
 
 def guess_layout(root: Path, pictures: Sequence[Picture], advice: str) -> str:
@@ -92,9 +92,10 @@ def check_sizes(pictures: Sequence[Picture], layout: str, *, guessed: bool) -> N
     task = _name_task(one, layout)
     more = f" {len(odd) - 1:,} more differ from others of their task." if len(odd) > 1 else ""
     taken = f" The folders were taken for {layout.partition('/')[0]}." if guessed else ""
+    sides = " (height x width)" if len(one.size) == 2 else ""
     opposite = LAYOUTS[1 - LAYOUTS.index(layout)]
     raise InputError(
-        f"{_sized(one)}, but {_sized(other)} (height x width), and both are masks of task {task!r}.{more} The masks of"
+        f"{_sized(one)}, but {_sized(other)}{sides}, and both are masks of task {task!r}.{more} The masks of"
         f" a task must have the same size: correct the file, or leave it out.{taken}",
         proposals=[Proposal({"layout": opposite})] if guessed and not _find_odd(pictures, opposite) else [],
     )
@@ -118,7 +119,8 @@ def _name_task(picture: Picture, layout: str) -> str:
 
 
 def _sized(picture: Picture) -> str:
-    return "{} has {} x {} pixels".format(picture.path, *picture.size)
+    unit = "pixels" if len(picture.size) == 2 else "voxels"
+    return f"{picture.path} has {' x '.join(map(str, picture.size))} {unit}"
 
 
 def _folder(picture: Picture) -> str:

@@ -7,11 +7,13 @@ one is named before any mask is read.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allalike._core.masks.files import ARRAYS, PICTURES, MaskFile, picture_size, pillow
+from allalike._core.masks.volumes import VOLUMES, is_volume, nibabel
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.layouts import TASKS_OUTSIDE, Picture, check_sizes, guess_layout
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "MANIFEST", "find_layout", "open_masks"]
 
-ENDINGS = (*PICTURES, *ARRAYS)
+ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 MANIFEST = "manifest.csv"
 
 _ADVICE = f"Give a {MANIFEST} in it, with the columns worker, task and path."
@@ -130,20 +132,32 @@ def _pictures(root: Path) -> list[Picture]:
         raise InputError(
             f"It is unclear what {odd} in {root} is: masks lie in one folder per task or worker. {_ADVICE}"
         )
-    twice = [place for place, times in Counter((name, path.stem) for name, path in paths).items() if times > 1]
+    twice = [place for place, times in Counter((name, _stem(path)) for name, path in paths).items() if times > 1]
     if twice:
         raise InputError(f"There are two images called {'/'.join(twice[0])} in {root}, with different endings.")
     _check_readable(path for _, path in paths)
     try:
-        return [Picture(name, path.stem, path, picture_size(path)) for name, path in paths]
+        return [Picture(name, _stem(path), path, picture_size(path)) for name, path in paths]
     except ValueError as error:
         raise InputError(f"A mask cannot be read: {error}.") from error
 
 
 def _check_readable(paths: Iterable[Path]) -> None:
     """Say what is missing to read images, if there are some."""
-    if any(path.suffix.lower() not in ARRAYS for path in paths):
+    listed = list(paths)
+    if any(path.suffix.lower() in PICTURES for path in listed):
         pillow()
+    if any(map(is_volume, listed)):
+        nibabel()
+
+
+def _stem(path: Path) -> str:
+    """Return the name of a file without its ending, which may be that of a packed volume.
+
+    >>> _stem(Path("ada.v2.png")), _stem(Path("ada.v2.nii.gz"))
+    ('ada.v2', 'ada.v2')
+    """
+    return re.sub(r"\.nii(\.gz)?$", "", path.name, flags=re.IGNORECASE) if is_volume(path) else path.stem
 
 
 def _is_deep(path: Path) -> bool:
@@ -180,4 +194,4 @@ def _within(root: Path, path: Path) -> Path:
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in ENDINGS and path.is_file()
+    return path.name.lower().endswith(ENDINGS) and path.is_file()

@@ -78,6 +78,8 @@ class Table:
         Columns that tell several answers of a worker to a task apart, where she was asked more than once on purpose.
     details
         For columns of sets, where more is known of their members: what loads as a mapping from each to what is said.
+    truths
+        For columns of labels, where a tool marks truths: the columns that hold them.
     """
 
     names: list[str]
@@ -104,6 +106,7 @@ class Table:
     scales: str = ""
     samples: Sequence[str] = ()
     details: Mapping[str, str] = field(default_factory=dict)
+    truths: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

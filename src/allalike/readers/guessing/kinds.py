@@ -12,6 +12,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.objects import reads_as_number
 from allalike._core.masks.files import MaskFile
+from allalike._core.masks.packed import Mask
 from allalike._core.system.json_text import parse_json
 from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["guess_domain"]
 
-_REGIONS = {"polygons": {"points"}}
+_REGIONS = {"lines, or outlines without the size of their picture": {"points"}}
 _MOST_TEXTS = 0.1  # of the different labels, or one, may mean that there is no answer, where the others are numbers
 _MIN_TEXT_WORDS = 3  # strings that do not repeat are texts if they have this many on average
 
@@ -111,7 +112,7 @@ def guess_domain(
         return objects
     if kind == "object" and (regions := _name_regions(labels.data)):
         raise LabelError(
-            f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
+            f"{where}: the labels are {regions}, which are not weighed. Compare them by a distance of your own"
             " (domain 'custom' in Python), or read another question of the file."
         )
     if _may_be_lists(labels):
@@ -209,8 +210,13 @@ def _by_type(values: Any) -> Domain | None:
 
 
 def _is_mask(value: Any) -> bool:
-    picture = isinstance(value, np.ndarray) and value.ndim == 2
-    return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
+    if isinstance(value, dict):
+        return "size" in value and ("counts" in value or "polygons" in value)
+    return isinstance(value, MaskFile | Mask) or _is_picture(value)
+
+
+def _is_picture(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and (value.ndim == 2 or (value.ndim == 3 and value.dtype == np.bool_))
 
 
 def _guess_objects(values: Any) -> Domain | None:
@@ -260,7 +266,7 @@ def _name_regions(values: Any) -> str:
     """Return what lists of regions are that are not weighed, such as polygons; nothing if they are something else.
 
     >>> _name_regions([[{"points": [[2, 1]]}], []]), _name_regions([["a", "b"]])
-    ('polygons', '')
+    ('lines, or outlines without the size of their picture', '')
     >>> _name_regions([[[0.5, 5, "bark"]]])
     'stretches that do not begin and end at whole numbers'
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["Peek", "Tool"]
+__all__ = ["Original", "Peek", "Tool"]
 
 _PEEK_BYTES = 1 << 17
 _N_ROWS = 100
@@ -163,6 +163,40 @@ def _mend(text: str) -> Any:
         return None
 
 
+@dataclass(frozen=True)
+class Original:
+    """What was asked in a task, as far as an export says it.
+
+    Parameters
+    ----------
+    record
+        What the tool itself keeps of the task.
+    text
+        The text that was shown.
+    picture
+        The name of the picture that was shown.
+    sides
+        Its width and height in pixels, as they are written.
+    percent
+        Whether marks are measured in percent of the picture, and not in pixels.
+
+    >>> Original(picture="cat.jpg", sides=("640", "480")).size, Original(picture="cat.jpg").size
+    ((640, 480), None)
+    """
+
+    record: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None
+    picture: str | None = None
+    sides: tuple[Any, Any] = (None, None)
+    percent: bool = False
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height of the picture, where both are known."""
+        known = [int(side) for side in self.sides if str(side).isdecimal() and int(side)]
+        return (known[0], known[1]) if len(known) == 2 else None
+
+
 class Tool(ABC):
     """A program that writes answers in a form of its own.
 
@@ -180,6 +214,15 @@ class Tool(ABC):
     @abstractmethod
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Open exports as one table; its roles say which column is worker, task and label."""
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List what was shown in each task, by the task's name, where exports say it; not all do.
+
+        >>> from allalike.readers.tools import TOOLS
+        >>> TOOLS["mturk"]().list_originals([], Files())
+        {}
+        """
+        return {}
 
     def answers_in(self, texts: Mapping[str, str]) -> list[tuple[Any, ...]]:
         """Return worker, task and label of each answer in files of these names, so that a reader can be tried on a few.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection, place_files, place_in_folders
 from allalike.readers.tools.trees import read_text
 
@@ -45,20 +45,32 @@ class Brat(Tool):
         """Read the spans of each annotator in each document."""
         found = Collection(self, paths, files)
         listed = [inner for path in paths for inner in _list(path)]
-        by_name = files.worker_from == "filename"
         spans = {path: _read(path, found, files.encoding) for path in listed}
-        if not by_name and len({path.absolute().parent for path in listed}) == 1:
+        if files.worker_from != "filename" and len({path.absolute().parent for path in listed}) == 1:
             raise _one_annotator(found, spans)
-        places = place_files(listed, by_name=True) if by_name else place_in_folders(listed)
-        for path, those in spans.items():
-            worker, document = places[path]
-            found.add(worker, document or "document", those, kind="spans")
+        for path, place in _place(listed, files).items():
+            found.add(*place, spans[path], kind="spans")
         return found.table()
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """Read the texts that lie beside the annotations."""
+        places = _place([inner for path in paths for inner in _list(path)], files)
+        texts = {
+            document: text for path, (_, document) in places.items() if (text := path.with_suffix(".txt")).is_file()
+        }
+        return {document: Original(text=read_text(text, files.encoding)) for document, text in texts.items()}
 
 
 def _list(path: Path) -> list[Path]:
     """Return the files of annotations in a folder, or this one if it is none of the texts that lie beside them."""
     return sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
+
+
+def _place(listed: Sequence[Path], files: Files) -> dict[Path, tuple[str, str]]:
+    """Return whose file each is, and of which document."""
+    by_name = files.worker_from == "filename"
+    places = place_files(listed, by_name=True) if by_name else place_in_folders(listed)
+    return {path: (worker, document or "document") for path, (worker, document) in places.items()}
 
 
 def _one_annotator(found: Collection, spans: dict[Path, list[Any]]) -> InputError:

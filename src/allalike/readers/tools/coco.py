@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike._core.masks.packed import Mask, of_run_lengths
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.areas import Areas, Painted
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_document
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["COCO"]
 
 _WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")
-_KINDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "polygons", "caption": "texts"}
+_KINDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "areas", "caption": "texts"}
 
 
 class COCO(Tool):
@@ -51,15 +53,33 @@ class COCO(Tool):
         pages = [_File.of(path, read_document(path)) for path in paths]
         marks = [mark for page in pages for mark in page.marks]
         named = any(mark.first(*_WORKER).there for mark in marks)
-        if len(paths) == 1 and not named:
+        by_file = files.worker_from == "filename"
+        if len(paths) == 1 and not (named or by_file):
             raise InputError(
                 f"{found.where}, holds {len(marks):,} marks in {len(pages[0].pictures):,} pictures and does not say"
                 " whose they are. Give one file for each annotator; the file's name is the worker."
             )
         key = _chosen(found, [key for key in _KINDS if any(_has(mark, key) for mark in marks)])
-        for page in pages:
-            _add(found, page, key, by_file=files.worker_from == "filename" or not named)
+        by_file = by_file or not named
+        if key == "segmentation":
+            areas = Areas(found.where)
+            for page in pages:
+                _draw(areas, page, found.worker_of(page.path) if by_file else None)
+            areas.add_to(found, key)
+        else:
+            for page in pages:
+                _add(found, page, key, by_file=by_file)
         return found.table()
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the pictures."""
+        documents = [document for path in paths if isinstance((document := read_document(path)).value, dict)]
+        return {
+            name: Original(each.value, picture=name, sides=(each.raw("width"), each.raw("height")))
+            for page in documents
+            for each in page["images"].items()
+            if (name := str(each.first("file_name", "id").id()))
+        }
 
 
 def _is_coco(item: Any) -> bool:
@@ -97,6 +117,7 @@ class _File:
     pictures: dict[Any, Any]
     classes: dict[Any, Node]
     marks: list[Node]
+    sizes: dict[Any, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, path: Path, document: Node) -> _File:
@@ -108,7 +129,22 @@ class _File:
         marks = document["annotations"].items()
         for mark in marks if not pictures else ():
             pictures[mark["image_id"].id()] = mark["image_id"].id()
-        return cls(path, pictures, classes, marks)
+        sized = [item for item in document["images"].items() if item["height"].there and item["width"].there]
+        sizes = {item["id"].id(): (item["height"].number(), item["width"].number()) for item in sized}
+        return cls(path, pictures, classes, marks, sizes)
+
+    def picture_of(self, mark: Node) -> Any:
+        """Return the name of the picture that a mark is in."""
+        picture = self.pictures.get(mark["image_id"].id())
+        if picture is None:
+            raise mark["image_id"].refused("the id of one of the images")
+        return picture
+
+    def class_of(self, mark: Node) -> tuple[Any, Node | None]:
+        """Return the name of a mark's class, and what else is said of the class."""
+        category = mark["category_id"]
+        kind = self.classes.get(category.id()) if category.there else None
+        return (kind["name"].scalar() if kind is not None else category.value), kind
 
 
 def _add(found: Collection, page: _File, key: str, *, by_file: bool) -> None:
@@ -116,9 +152,7 @@ def _add(found: Collection, page: _File, key: str, *, by_file: bool) -> None:
     if by_file:
         labels = {(found.worker_of(page.path), picture): [] for picture in page.pictures.values()}
     for mark in page.marks:
-        picture = page.pictures.get(mark["image_id"].id())
-        if picture is None:
-            raise mark["image_id"].refused("the id of one of the images")
+        picture = page.picture_of(mark)
         worker = found.worker_of(page.path) if by_file else mark.first(*_WORKER).id()
         label = labels.setdefault((worker, picture), [])
         if _has(mark, key):
@@ -132,9 +166,7 @@ def _read(page: _File, mark: Node, key: str) -> list[Any]:
     """Return the marks of one annotation, each with its class."""
     if key == "caption":
         return [mark["caption"].text()]
-    category = mark["category_id"]
-    kind = page.classes.get(category.id()) if category.there else None
-    name = kind["name"].scalar() if kind is not None else category.value
+    name, kind = page.class_of(mark)
     more = {
         **({} if name is None else {"label": name}),
         **({"score": mark["score"].number()} if mark["score"].there else {}),
@@ -144,12 +176,31 @@ def _read(page: _File, mark: Node, key: str) -> list[Any]:
         if len(box) != 4:
             raise mark["bbox"].refused("[x, y, width, height]")
         return [{"bbox": box, **more}]
-    if key == "keypoints":
-        return _points(mark["keypoints"], kind)
-    outlines = mark["segmentation"]
-    if isinstance(outlines.value, dict):
-        return [{"size": outlines["size"].numbers(), "counts": outlines["counts"].value, **more}]
-    return [{"points": _pairs(outline.numbers()), **more} for outline in outlines.items()]
+    return _points(mark["keypoints"], kind)
+
+
+def _draw(areas: Areas, page: _File, owner: str | None) -> None:
+    """Draw the outlines and run lengths of a file, whose owner or whose marks say who drew them."""
+    for number, picture in page.pictures.items():
+        if owner is not None:
+            areas.see(owner, picture, page.sizes.get(number))
+    for mark in page.marks:
+        picture, worker = page.picture_of(mark), owner or mark.first(*_WORKER).id()
+        areas.see(worker, picture, page.sizes.get(mark["image_id"].id()))
+        for part in _parts(mark["segmentation"]):
+            if isinstance(part, Painted):
+                areas.see(worker, picture, (part.mask.height, part.mask.width))
+            areas.draw(worker, picture, page.class_of(mark)[0], part)
+
+
+def _parts(drawn: Node) -> list[list[list[float]] | Painted]:
+    """Return outlines as points, and run lengths as a mask."""
+    if not isinstance(drawn.value, dict):
+        return [_pairs(outline.numbers()) for outline in drawn.items()]
+    try:
+        return [Painted(Mask.of(of_run_lengths(drawn.value)))]
+    except ValueError as error:
+        raise InputError(f"{drawn.where}: {drawn.way!r} is no mask: {error}.") from error
 
 
 def _pairs(numbers: list[float]) -> list[list[float]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import did_you_mean
+from allalike.answers.gold import match_truths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.tables import Table, of_records
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
     from allalike.readers.tools.base import Tool
 
-__all__ = ["REGIONS", "Collection", "place_files", "place_in_folders"]
+__all__ = ["KNOWN", "REGIONS", "Collection", "place_files", "place_in_folders"]
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
+KNOWN = object()  # who said what a tool marks as truth, where that is gold, and no answer
 _MAX_LISTED = 12
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
 
@@ -113,10 +115,14 @@ class Collection:
             raise InputError(f"{self.where}, holds no answers{counted}.")
         name = self._chosen()
         self._finish_empty(name)
-        answers = _finish(self.questions[name])
+        answers = _set_apart(self.questions[name])
+        if not answers:
+            raise InputError(f"{self.where}, holds no answers beside those that are marked as truths.")
         workers, tasks = ({answer[role] for answer in answers} for role in ("worker", "task"))
         about = f"{self.where} ({len(answers):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
-        remarks = [*self.remarks, *([f"Left out: {self._counted()}."] if self.left_out else [])]
+        known = not self.files.golden and any(answer.get("gold") is not None for answer in answers)
+        told = ["Known truths are in the column gold; they count only with gold='export'."] if known else []
+        remarks = [*self.remarks, *told, *([f"Left out: {self._counted()}."] if self.left_out else [])]
         if len(self.questions) > 1:
             others = ", ".join(sorted(set(self.questions) - {name}))
             remarks.append(f"Read: the answers to {name!r}. The file also has answers to {others}.")
@@ -126,6 +132,7 @@ class Collection:
             guessed={"tool": self.tool.name, **({"tag": name} if name and name != self.files.tag else {})},
             remarks=tuple(remarks),
             samples=[name for name in ("sample", "order") if len({answer.get(name) for answer in answers}) > 1],
+            truths={"label": "gold"} if any("gold" in answer for answer in answers) else {},
         )
 
     def _finish_empty(self, name: str) -> None:
@@ -168,12 +175,20 @@ class Collection:
         return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
 
 
+def _set_apart(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Finish answers, and put what is known of their tasks beside them, which is no answer."""
+    pairs = list(zip([answer["worker"] is KNOWN for answer in answers], _finish(answers), strict=True))
+    known = match_truths((said["task"], said["label"]) for marked, said in pairs if marked)
+    return [{**said, **({"gold": known.get(said["task"])} if known else {})} for marked, said in pairs if not marked]
+
+
 def _finish(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make choices classes or sets, and ids of one type."""
     chosen = [answer["label"] for answer in answers if isinstance(answer["label"], tuple)]
     single = all(len(set(label)) == 1 for label in chosen)
     as_text = {
-        role: len({type(answer[role]) for answer in answers}) > 1 for role in ("worker", "task")
+        role: len({type(answer[role]) for answer in answers if answer[role] is not KNOWN}) > 1
+        for role in ("worker", "task")
     }  # a model's name among the numbers of people
     words = single and len({type(label[0]) for label in chosen}) > 1
 

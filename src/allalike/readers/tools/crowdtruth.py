@@ -42,7 +42,4 @@ class CrowdTruth(Tool):
         worker = next((name for name in _WORKERS if name in table.names), None)
         if worker is None or not {_TASK, _LABEL} <= set(table.names):
             raise InputError(f"{table.where} has not all columns of {self.title}: {_WORKERS[0]}, {_TASK}, {_LABEL}.")
-        known = (
-            (f"Known truths are in the column {_GOLD}, which can be given as gold.",) if _GOLD in table.names else ()
-        )
-        return with_roles(table, self.name, worker, _TASK, _LABEL, known)
+        return with_roles(table, self.name, worker, _TASK, _LABEL, truths={_LABEL: _GOLD})

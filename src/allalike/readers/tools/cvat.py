@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.formats.prologs import check_prolog
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.areas import Areas, Painted
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # a hint
 
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
     Marks = dict[str, list[Any]]  # by question
+    Size = tuple[float, float] | None  # height and width
 
-__all__ = ["CVAT"]
+__all__ = ["CVAT", "parse_annotations"]
 
-_SHAPES = {"box": "boxes", "ellipse": "ellipses", "polygon": "polygons", "polyline": "polylines", "points": "points"}
-_REGIONS = {"polylines": "polygons"}
+_SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "points": "points"}
+_AREAS = "areas"  # which are drawn as polygons or painted as masks
 
 
 class CVAT(Tool):
@@ -53,8 +55,9 @@ class CVAT(Tool):
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Read what each annotator marked in each picture or frame."""
         found = Collection(self, paths, files)
-        marks = {path: dict(_read(path, _parse(path), found)) for path in paths}
-        if len(paths) == 1:
+        read = {path: list(_read(path, parse_annotations(path), found)) for path in paths}
+        marks = {path: {task: shapes for task, shapes, _ in seen} for path, seen in read.items()}
+        if len(paths) == 1 and files.worker_from != "filename":
             n_marks = sum(len(shapes) for seen in marks[paths[0]].values() for shapes in seen.values())
             raise InputError(
                 f"{found.where}, holds {n_marks:,} marks in {len(marks[paths[0]]):,} pictures or frames, of one"
@@ -64,15 +67,27 @@ class CVAT(Tool):
         frames = {task for seen in marks.values() for task in seen if isinstance(task, int)}
         for path, seen in marks.items():
             for task in [*seen, *sorted(frames - set(seen), key=str)]:
-                for question in sorted(questions):
+                for question in sorted(questions - {_AREAS}):
                     shapes = seen.get(task, {}).get(question, [])
                     label = shapes if question in _SHAPES.values() else tuple(shapes)
-                    kind = _REGIONS.get(question, question) if question in _SHAPES.values() else "classes"
+                    kind = question if question in _SHAPES.values() else "classes"
                     found.add(found.worker_of(path), task, label, question=question, kind=kind)
+        if _AREAS in questions:
+            _draw(found, read, frames)
         return found.table()
 
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the pictures."""
+        images = [image for path in paths for image in parse_annotations(path).iter("image")]
+        return {
+            name: Original(image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
+            for image in reversed(images)
+            if (name := image.get("name"))
+        }
 
-def _parse(path: Path) -> Element:
+
+def parse_annotations(path: Path) -> Element:
+    """Read a file of annotations as XML, without entities."""
     from xml.etree import ElementTree  # nosec B405 # without entities, see below
 
     data = read_bytes(path)
@@ -83,14 +98,28 @@ def _parse(path: Path) -> Element:
         raise InputError(f"{path} cannot be read as XML: {error}.") from error
 
 
-def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | int, Marks]]:
-    """Yield each picture, or frame of a video, with its marks."""
+def _draw(found: Collection, read: Mapping[Path, list[tuple[str | int, Marks, Size]]], frames: set[int]) -> None:
+    """Add the polygons and masks of each class as areas."""
+    areas = Areas(found.where)
+    for path, seen in read.items():
+        worker = found.worker_of(path)
+        for frame in sorted(frames):
+            areas.see(worker, frame)
+        for task, marks, size in seen:
+            areas.see(worker, task, size)
+            for shape in marks.get(_AREAS, []):
+                areas.draw(worker, task, shape["label"], shape["points"])
+    areas.add_to(found, _AREAS)
+
+
+def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | int, Marks, Size]]:
+    """Yield each picture, or frame of a video, with its marks and its size, if that is said."""
     for number, image in enumerate(root.iter("image"), start=1):
         where = f"{path}: image {number}"
         marks: Marks = {}
         for shape in image:
             _add(marks, shape, shape.get("label"), where, found)
-        yield str(_attribute(image, "name", where).id()), marks
+        yield str(_attribute(image, "name", where).id()), marks, _size(image.get, where)
     frames: dict[int, Marks] = {}
     for number, track in enumerate(root.iter("track"), start=1):
         where = f"{path}: track {number}"
@@ -98,7 +127,20 @@ def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | 
             if shape.get("outside") != "1":
                 frame = int(_number(shape, "frame", where))
                 _add(frames.setdefault(frame, {}), shape, track.get("label"), where, found)
-    yield from frames.items()
+    for task in root.iter("original_size"):
+        size = _size(task.findtext, f"{path}: original_size")
+        break
+    else:
+        size = None
+    for frame, marks in frames.items():
+        yield frame, marks, size
+
+
+def _size(get: Callable[[str], str | None], where: str) -> Size:
+    """Return height and width, if both are there."""
+    sides = [get("height"), get("width")]
+    height, width = (_as_number(side, where, side) if side else 0.0 for side in sides)
+    return (height, width) if all(sides) else None
 
 
 def _add(marks: Marks, shape: Element, label: str | None, where: str, found: Collection) -> None:
@@ -107,6 +149,9 @@ def _add(marks: Marks, shape: Element, label: str | None, where: str, found: Col
         for attribute in shape.iter("attribute"):
             name = f"{shape.get('label')}.{_attribute(attribute, 'name', where).id()}"
             marks.setdefault(name, []).append((attribute.text or "").strip())
+    elif shape.tag in ("polygon", "mask"):
+        points: Any = _painted(shape, where) if shape.tag == "mask" else _points(shape, where)
+        marks.setdefault(_AREAS, []).append({"points": points, "label": label})
     elif shape.tag in _SHAPES:
         marks.setdefault(_SHAPES[shape.tag], []).extend(
             {**region, "label": label} if label else region for region in _regions(shape, where)
@@ -123,8 +168,23 @@ def _regions(shape: Element, where: str) -> list[dict[str, Any]]:
     if shape.tag == "ellipse":
         x, y, width, height = (_number(shape, key, where) for key in ("cx", "cy", "rx", "ry"))
         return [{"bbox": [x - width, y - height, 2 * width, 2 * height]}]
-    points = [_point(pair, where) for pair in (shape.get("points") or "").split(";") if pair.strip()]
+    points = _points(shape, where)
     return [{"x": x, "y": y} for x, y in points] if shape.tag == "points" else [{"points": points}]
+
+
+def _points(shape: Element, where: str) -> list[list[float]]:
+    return [_point(pair, where) for pair in (shape.get("points") or "").split(";") if pair.strip()]
+
+
+def _painted(shape: Element, where: str) -> Painted:
+    """Read a mask: run lengths in a box, row after row."""
+    left, top, width, height = (int(_number(shape, key, where)) for key in ("left", "top", "width", "height"))
+    parts = [part for part in (shape.get("rle") or "").split(",") if part.strip()]
+    try:
+        runs = [int(_as_number(part, f"{where}: mask.rle", part)) for part in parts]
+        return Painted.of_rows(runs, height, width, top=top, left=left)
+    except ValueError as error:
+        raise InputError(f"{where}: a mask cannot be read: {error}.") from error
 
 
 def _point(pair: str, where: str) -> list[float]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
 
@@ -23,6 +23,7 @@ _DOCUMENT = ("text", "data", "filename")
 _ID = ("id", "doc_id", "document_id", "example_id")
 _LABELS = ("label", "labels", "entities", "cats", "sentences", "bbox")
 _USER = ("username", "user")
+_SAID = {*_LABELS, *_USER, "annotations", "annotation_approver", "relations", "Comments"}
 
 
 class Doccano(Tool):
@@ -46,7 +47,7 @@ class Doccano(Tool):
         found = Collection(self, paths, files)
         records = [(path, record) for path in paths for record in read_records(path)]
         named = any("annotations" in record.value or record.first(*_USER).there for _, record in records)
-        if not named and len(paths) == 1:
+        if not named and len(paths) == 1 and not _from_files(found):
             raise InputError(
                 f"{found.where}, holds {len(records):,} documents and does not say who labelled them. Give one file"
                 " for each annotator, as doccano exports them from a project that is not shared; the file's name is"
@@ -55,6 +56,17 @@ class Doccano(Tool):
         for path, record in records:
             _add(found, record, found.worker_of(path))
         return found.table()
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the documents, without what was said of them."""
+        records = [record for path in paths for record in read_records(path)]
+        return {
+            str(_task(record)): Original(
+                {key: value for key, value in record.value.items() if key not in _SAID},
+                text=next((record.raw(key) for key in _DOCUMENT[:2] if isinstance(record.raw(key), str)), None),
+            )
+            for record in reversed(records)
+        }
 
 
 def _is_document(record: dict[str, Any]) -> bool:
@@ -75,9 +87,7 @@ def _is_answer(record: dict[str, Any]) -> bool:
 
 
 def _add(found: Collection, record: Node, owner: str) -> None:
-    task = next((record[key].id() for key in _ID if record[key].there), None)
-    if task is None:
-        task = record.first(*_DOCUMENT).id()
+    task = _task(record)
     if "annotations" in record.value:
         by_user: dict[Any, list[Node]] = {}
         for item in record["annotations"].items():
@@ -93,6 +103,10 @@ def _add(found: Collection, record: Node, owner: str) -> None:
         if key in record.value:
             _add_labels(found, worker, task, record[key].items(), question=key)
     found.leave_out("relations between spans", len(record["relations"].items()))
+
+
+def _task(record: Node) -> str | int:
+    return record.first(*_ID, *_DOCUMENT).id()
 
 
 def _from_files(found: Collection) -> bool:

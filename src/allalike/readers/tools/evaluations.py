@@ -139,10 +139,6 @@ class Evaluations:
                 self._remark_on(answers)
 
     def _remark_on(self, answers: list[dict[str, Any]]) -> None:
-        if any(answer.get("gold") is not None for answer in answers):
-            self.collection.remarks.append(
-                "The column 'gold' has the known answers; they are used only if they are named as gold."
-            )
         if (most := max(answer["sample"] for answer in answers)) > 1:
             self.collection.remarks.append(
                 f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."

@@ -14,7 +14,7 @@ from allalike.readers.formats.tables import Table
 from allalike.readers.tools.annotations import make_columns
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import as_sets, pick_questions
-from allalike.readers.tools.sheets import as_text, leave_out, open_sheets, sample, with_columns, with_roles
+from allalike.readers.tools.sheets import as_text, leave_out, open_sheets, sample, texts, with_columns, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,9 +61,8 @@ class FigureEight(Tool):
         table = leave_out(table, "_tainted" if "_tainted" in table.names else None, {"true"}, "are tainted")
         table = _with_sets(table, questions)
         label, remark = pick_questions(table, questions, tag=files.tag)
-        gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
-        known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
-        return with_roles(table, self.name, _WORKER, _TASK, label, [remark, known])
+        truths = {name: f"{name}{_GOLD}" for name in questions}
+        return with_roles(table, self.name, _WORKER, _TASK, label, [remark], truths)
 
 
 def _check(table: Table, title: str) -> None:
@@ -92,8 +91,17 @@ def _with_sets(table: Table, questions: list[str]) -> Table:
     columns: dict[str, Callable[[], Any]] = {}
     for name in questions:
         cells = table.load([name])[name]
-        if not isinstance(cells, list) and (joined := as_sets(cells.to_pylist())) is not None:
+        if isinstance(cells, list):
+            continue
+        if (joined := as_sets(cells.to_pylist())) is not None:
             columns[name] = partial(list, joined)
+        if (gold := f"{name}{_GOLD}") in table.names:
+            known = texts(table, gold)
+            both = None if joined is None else as_sets([*cells.to_pylist(), *known])
+            one = [
+                cell if "\n" not in cell.strip() else None for cell in known
+            ]  # any of several is right: no one truth
+            columns[gold] = partial(list, one if both is None else both[len(known) :])
     return with_columns(table, columns) if columns else table
 
 

@@ -56,10 +56,6 @@ class JudgeBench(Tool):
                 f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
                 f" answer; {torn:,} that contradict each other are A=B. The tag 'orders' reads each on its own."
             )
-        if any(answer["gold"] for answers in found.questions.values() for answer in answers):
-            found.remarks.append(
-                "The column 'gold' has the known decisions; they are used only if they are named as gold."
-            )
         return found.table()
 
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.system.json_text import parse_json
-from allalike.errors import InputError
+from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.label_studio_results import add_answers, is_region, kind_of, read_label
+from allalike.readers.tools.base import Original, Peek, Tool
+from allalike.readers.tools.collection import KNOWN, Collection
+from allalike.readers.tools.label_studio_results import AREAS, add_answers, add_areas, is_region, kind_of, read_label
+from allalike.readers.tools.sheets import listed
 from allalike.readers.tools.trees import Node, read_records
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelStudio"]
 
 _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictions", "drafts"}
+_SHEETS = ("annotations", "completions", "predictions")
 _NEEDED = {"id", "annotator", "annotation_id"}
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
 
@@ -68,13 +70,35 @@ class LabelStudio(Tool):
         _remark(found, sheets)
         return found.table()
 
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the tasks with their results, which also say how large pictures are."""
+        tasks = [task for path in paths for task in ([] if _is_table(path) else read_records(path))]
+        if not tasks or any(_is_row(task.value) for task in tasks):
+            raise UnsupportedError(
+                f"{paths[0]} has one row for each annotation, and does not say what the tasks and controls of the"
+                " project are. Export it from Label Studio as JSON."
+            )
+        return {str(task.first("id", "inner_id").id()): _original(task) for task in tasks}
+
 
 def _is_task(record: dict[str, Any]) -> bool:
-    annotations = record.get("annotations", record.get("completions"))
+    annotations = next((record[key] for key in _SHEETS if key in record), None)
     if not isinstance(annotations, list):
         return False
     results = [item.get("result") for item in annotations if isinstance(item, dict)]
     return any(isinstance(result, list) for result in results) or (not annotations and bool(_TASK_KEYS & set(record)))
+
+
+def _original(task: Node) -> Original:
+    """Return a task with what was shown in it, if its data hold one text only, which may be the name of a picture."""
+    texts = [value for value in task["data"].fields().values() if isinstance(value.value, str)]
+    shown = texts[0].text() if len(texts) == 1 else None
+    sheets = [each for key in _SHEETS for each in task[key].items()]
+    results = [item for sheet in sheets if isinstance(sheet.value, dict) for item in sheet["result"].items()]
+    sides = ((item.raw("original_width"), item.raw("original_height")) for item in results)
+    known = next((pair for pair in sides if None not in pair), (None, None))
+    record = {**task.value, "results": [item.value for item in results]}
+    return Original(record, text=shown, picture=shown, sides=known, percent=True)
 
 
 def _annotations(task: Node, found: Collection) -> list[tuple[Node, bool]]:
@@ -93,7 +117,7 @@ def _annotations(task: Node, found: Collection) -> list[tuple[Node, bool]]:
 class _Sheet:
     """What one worker said about one task: the results of each control."""
 
-    worker: str | int
+    worker: Any
     task: str | int
     results: dict[str, list[Node]]
     predicted: bool
@@ -102,11 +126,13 @@ class _Sheet:
 
     @classmethod
     def of(cls, found: Collection, task: Node, node: Node, predicted: bool, path: Path) -> _Sheet:
+        worker: Any
         worker, named = (_model(node), True) if predicted else _person(node)
         if found.files.worker_from == "filename":
             worker, named = found.worker_of(path), True
         results = _by_control(node["result"].items(), found)
         known = node.raw("ground_truth") is True
+        worker = KNOWN if known and found.files.golden else worker
         return cls(worker, task.first("id", "inner_id").id(), results, predicted, named, known)
 
 
@@ -153,7 +179,8 @@ def _remark(found: Collection, sheets: list[_Sheet]) -> None:
             f"{nameless:,} annotations do not say by whom they are: each counts as a worker of its own."
         )
     if known := sum(sheet.known for sheet in sheets):
-        found.remarks.append(f"{known:,} annotations are marked as ground truth; they count like the others.")
+        counted = "are known truths" if found.files.golden else "count like the others, unless gold='export' is said"
+        found.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
 
 
 def _is_row_head(names: Sequence[str]) -> bool:
@@ -181,11 +208,23 @@ def _add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
     controls = _controls(records)
     if not controls:
         raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, records[0]))}.")
-    for row in rows:
-        who = found.worker_of(path) if found.files.worker_from == "filename" else row["annotator"].id()
-        for control in controls:
+    by_file = found.files.worker_from == "filename"
+    people = [found.worker_of(path) if by_file else row["annotator"].id() for row in rows]
+    for control in controls:
+        marks = [_items(row[control]) for row in rows]
+        if any(kind_of(item) in AREAS for items in marks for item in items):
+            sheets = zip(people, rows, marks, strict=True)
+            add_areas(found, control, [(who, row["id"].id(), {control: items}) for who, row, items in sheets])
+            continue
+        for who, row in zip(people, rows, strict=True):
             label, kind = _label(row[control])
             found.add(who, row["id"].id(), label, question=control, kind=kind)
+
+
+def _items(cell: Node) -> list[Node]:
+    """Return the marks that a cell lists, each as a result has them."""
+    values = cell.items() if isinstance(cell.value, list) else []
+    return [Node({"value": value.value}, value) for value in values if isinstance(value.value, dict)]
 
 
 def _controls(records: list[dict[str, Any]]) -> list[str]:
@@ -213,17 +252,12 @@ def _varying(records: list[dict[str, Any]], names: list[str]) -> list[str]:
 def _read_rows(path: Path) -> list[Node]:
     """Read a table of annotations, with JSON in its fields where they begin like that."""
     table = open_delimited(path, delimiter="\t" if ".tsv" in path.name.lower() else ",")
-    columns = {name: _listed(column) for name, column in table.load(table.names).items()}
+    columns = {name: listed(column) for name, column in table.load(table.names).items()}
     rows = zip(*columns.values(), strict=True)
     return [
         Node(dict(zip(columns, map(_cell, row), strict=True)), f"{path}: row {number}")
         for number, row in enumerate(rows, start=1)
     ]
-
-
-def _listed(column: Any) -> list[Any]:
-    column = column() if callable(column) else column
-    return column if isinstance(column, list) else list(column.to_pylist())
 
 
 def _cell(text: Any) -> Any:

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.limits import MAX_PIXELS
+from allalike._core.masks.packed import Mask
 from allalike.errors import InputError
+from allalike.readers.tools.areas import Areas, Painted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
     Sheet = tuple[Any, Any, Mapping[str, list[Node]]]
 
-__all__ = ["add_answers", "is_region", "kind_of", "read_label"]
+__all__ = ["AREAS", "add_answers", "add_areas", "is_region", "kind_of", "read_label"]
+
+AREAS = {"masks", "polygons"}
 
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
@@ -69,24 +73,48 @@ def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:
         for control, items in results.items():
             kinds.setdefault(control, set()).update(map(kind_of, items))
     for control, these in kinds.items():
-        if "masks" in these:
-            _add_masks(found, control, sheets)
+        if these & AREAS:
+            add_areas(found, control, sheets)
             continue
         kind = these.pop() if len(these) == 1 else "unknown regions"
         for worker, task, results in sheets:
             found.add(worker, task, read_label(kind, results.get(control, [])), question=control, kind=kind)
 
 
-def _add_masks(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
-    """Add one question for each class of masks: all that was painted in it, and nothing if nothing was."""
-    painted = [(worker, task, _masks(results.get(control, []))) for worker, task, results in sheets]
-    classes = {label for _, _, masks in painted for label in masks}
-    shapes = {task: next(iter(masks.values())).shape for _, task, masks in painted if masks}
-    for worker, task, masks in painted:
-        for label in sorted(classes):
-            nothing = np.zeros(shapes[task], np.bool_) if task in shapes else None
-            question = f"{control}: {label}" if len(classes) > 1 else control
-            found.add(worker, task, masks.get(label, nothing), question=question, kind="masks")
+def add_areas(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
+    """Add all that was outlined or painted with a control, each class by itself, and nothing if nothing was."""
+    areas = Areas(found.where)
+    for worker, task, results in sheets:
+        areas.see(worker, task)
+        for item in results.get(control, []):
+            size = _size(item)
+            areas.see(worker, task, size)
+            areas.draw(worker, task, _class_of(item) or "mask", _part(item, *size))
+    areas.add_to(found, control)
+
+
+def _size(item: Node) -> tuple[int, int]:
+    """Return height and width of the picture, which the result says, or in short exports its value."""
+    about = item if item["original_width"].there else item["value"]
+    if not about["original_width"].there:
+        raise InputError(
+            f"{item.where}: the picture of {item['value'].way!r} has no size (original_width and original_height), and"
+            " its marks are in percent of it. Export it as JSON, and not in a short form."
+        )
+    return int(about["original_height"].number()), int(about["original_width"].number())
+
+
+def _part(item: Node, height: int, width: int) -> Painted | list[list[float]]:
+    """Return an outline in pixels, or what was painted."""
+    value = item["value"]
+    if kind_of(item) == "masks":
+        return Painted(Mask.of(_decode_brush(item, height, width)))
+    if kind_of(item) != "polygons":
+        raise value.refused("points of an outline, or what was painted")
+    points = [(point, point.numbers()) for point in value["points"].items()]
+    if odd := next((point for point, pair in points if len(pair) != 2), None):
+        raise odd.refused("a point [x, y]")
+    return [[x * width / 100, y * height / 100] for _, (x, y) in points]
 
 
 def read_label(kind: str, items: Sequence[Node]) -> Any:
@@ -147,8 +175,6 @@ def _region(item: Node) -> Any:
     elif kind == "ellipses":
         x, y, width, height = (value[key].number() for key in ("x", "y", "radiusX", "radiusY"))
         region["bbox"] = [x - width, y - height, 2 * width, 2 * height]
-    elif kind == "polygons":
-        region["points"] = [point.numbers() for point in value["points"].items()]
     elif kind == "points":
         region |= {key: value[key].number() for key in ("x", "y")}
     else:
@@ -172,29 +198,16 @@ def _span(item: Node) -> list[Any]:
     return [*(end.scalar() for end in ends), _class_of(item)]
 
 
-def _masks(items: Sequence[Node]) -> dict[str, Any]:
-    """Return one mask for each class, of all that was painted in it."""
-    masks: dict[str, Any] = {}
-    for item in items:
-        label, mask = _class_of(item) or "mask", _decode_brush(item)
-        if any(other.shape != mask.shape for other in masks.values()):
-            raise InputError(f"{item.where}: masks of one picture have different sizes.")
-        masks[label] = masks[label] | mask if label in masks else mask
-    return masks
-
-
-def _decode_brush(item: Node) -> npt.NDArray[np.bool_]:
-    """Return the mask of a brush, from a result of Label Studio.
+def _decode_brush(item: Node, height: int, width: int) -> npt.NDArray[np.bool_]:
+    """Return the mask of a brush in a picture of this size, from a result of Label Studio.
 
     >>> from allalike.readers.tools.trees import Node
     >>> bits = f"{8:032b}" + f"{7:05b}" + f"{2:04b}" * 4 + "1" + "00" + "011" + f"{0:08b}" + "1" + "00" + "011"
     >>> bits += f"{255:08b}"
     >>> data = int(bits.ljust(88, "0"), 2).to_bytes(11)
-    >>> region = {"original_width": 2, "original_height": 1, "value": {"rle": list(data)}}
-    >>> _decode_brush(Node(region, "tasks.json: record 1"))
+    >>> _decode_brush(Node({"value": {"rle": list(data)}}, "tasks.json: record 1"), 1, 2)
     array([[False,  True]])
     """
-    width, height = (int(item[key].number()) for key in ("original_width", "original_height"))
     rle = item["value"]["rle"]
     if not 0 < width * height <= MAX_PIXELS:
         raise InputError(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
 
@@ -46,7 +46,7 @@ class Prodigy(Tool):
         found = Collection(self, paths, files)
         rows = [(path, record) for path in paths for record in read_records(path)]
         named = any(_annotator(record).there for _, record in rows)
-        if not named and len(paths) == 1:
+        if not named and len(paths) == 1 and files.worker_from != "filename":
             raise InputError(
                 f"{found.where}, holds {len(rows):,} answers and does not say whose they are: no record has"
                 " _annotator_id or _session_id. Give one file for each annotator; the file's name is the worker."
@@ -62,6 +62,15 @@ class Prodigy(Tool):
                 " (abstain) to leave it out."
             )
         return found.table()
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the records by both hashes, for either may be the task."""
+        records = [record for path in paths for record in read_records(path)]
+        return {
+            str(record.raw(name)): Original(record.value, text=record.raw("text"))
+            for name in reversed(_HASHES)
+            for record in reversed(records)
+        }
 
 
 def _annotator(record: Node) -> Node:

@@ -33,6 +33,7 @@ __all__ = [
     "join_units",
     "keep_rows",
     "leave_out",
+    "listed",
     "open_sheets",
     "sample",
     "tell_apart",
@@ -110,7 +111,7 @@ def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
     {'a': [1]}
     """
     if table.load_batches is None:
-        return {name: _listed(column) for name, column in table.load(names).items()}
+        return {name: listed(column) for name, column in table.load(names).items()}
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in table.load_batches(names) if names else ():
         for name, column in batch.items():
@@ -179,22 +180,41 @@ def leave_out(table: Table, name: str | None, values: Collection[str], why: str)
 
 
 def with_roles(
-    table: Table, tool: str, worker: str, task: str, label: str | tuple[str, ...], remarks: Iterable[str] = ()
+    table: Table,
+    tool: str,
+    worker: str,
+    task: str,
+    label: str | tuple[str, ...],
+    remarks: Iterable[str] = (),
+    truths: Mapping[str, str] | None = None,
 ) -> Table:
     """Return a table of a tool whose columns are known; rows without a label are no answers to this question.
+
+    ``truths`` are the columns of truths that the tool marks, by those of the labels.
 
     >>> with_roles(Table(["who", "what", "a", "b"], dict), "mturk", "who", "what", ("a", "b")).roles["label"]
     ('a', 'b')
     """
+    known = {name: column for name, column in (truths or {}).items() if column in table.names}
+    seen = sample(table, list(known.values())).items() if known else ()
+    filled = [name for name, cells in seen if any((cell or "") not in BLANKS for cell in cells)]
+    said = f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'." if filled else ""
     return replace(
         table,
         roles={"worker": worker, "task": task, "label": label},
         guessed={**table.guessed, "tool": tool, "missing": "drop"},
-        remarks=(*table.remarks, *filter(None, remarks)),
+        remarks=(*table.remarks, *filter(None, [*remarks, said])),
+        truths=known,
     )
 
 
-def _listed(column: Any) -> list[Any]:
+def listed(column: Any) -> list[Any]:
+    """Return the values of a column as it was loaded.
+
+    >>> import pyarrow as pa
+    >>> listed(pa.chunked_array([["x", None]])), listed(lambda: [1])
+    (['x', None], [1])
+    """
     column = column() if callable(column) else column
     return list(column) if isinstance(column, list) else list(column.to_pylist())
 

@@ -13,14 +13,12 @@ from allalike.errors import InputError
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
-    BLANKS,
     as_text,
     find_name,
     join_units,
     keep_rows,
     leave_out,
     open_sheets,
-    sample,
     tell_apart,
     texts,
     with_columns,
@@ -73,7 +71,8 @@ class Toloka(Tool):
             table = join_units(table, worker, task, inputs)
         questions = [name for name in table.names if name.startswith(_OUTPUT)]
         label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
-        return with_roles(table, self.name, worker, task, label, [remark, _known_truths(table)])
+        truths = {name: name.replace(_OUTPUT, _GOLDEN, 1) for name in questions}
+        return with_roles(table, self.name, worker, task, label, [remark], truths)
 
 
 def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
@@ -106,9 +105,3 @@ def _from_below(table: Table, name: str) -> Any:
     for row in range(len(cells) - 1, -1, -1):
         below = cells[row] = cells[row] or below
     return as_text(cells)
-
-
-def _known_truths(table: Table) -> str:
-    golden = [name for name in table.names if name.startswith(_GOLDEN)]
-    filled = [name for name, cells in sample(table, golden).items() if any((c or "") not in BLANKS for c in cells)]
-    return f"Known truths are in the column {', '.join(filled)}, which can be given as gold." if filled else ""

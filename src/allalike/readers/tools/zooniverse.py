@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.tools.annotations import find_values, list_details, make_columns, parse_annotations
 from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.freehand import draw_outlines, find_outlined
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
     as_text,
     find_name,
+    keep_rows,
+    listed,
     open_sheets,
     sample,
     texts,
@@ -31,7 +38,7 @@ __all__ = ["Zooniverse"]
 
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _RAW, _EXTRACTED, _REDUCED = "annotations", "extractor", "reducer"
-_DETAILS = "details"
+_DETAILS, _EXPERTS = "details", ("gold_standard", "expert")
 _DATA, _CHOICES = "data.", ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
 _ABOUT_NAMES = """
     classification_id user_name user_id user_ip workflow_id workflow_name workflow_version created_at gold_standard
@@ -83,8 +90,11 @@ class Zooniverse(Tool):
             table, questions = _extracted(table)
         else:
             table, questions = _flattened(table)
+        told, truths = _of_experts(table), {name: f"{name} gold" for name in questions}
+        if files.golden and told:
+            table = _set_apart(table, task, truths)
         label, remark = pick_questions(table, questions, tag=files.tag)
-        return with_roles(table, self.name, _WORKER, task, label, [remark, *_of_experts(table)])
+        return with_roles(table, self.name, _WORKER, task, label, [remark, *told], truths)
 
 
 def _unpacked(table: Table) -> tuple[Table, list[str]]:
@@ -107,7 +117,21 @@ def _unpacked(table: Table) -> tuple[Table, list[str]]:
     changed = [f"{name} ({len(wordings[name])})" for name in sorted(names) if len(wordings[name]) > 1]
     remark = f"These questions changed their wording: {', '.join(changed)}." if changed else ""
     table = _with_details(with_columns(table, make_columns(names, found)), names, found)
+    table, names = _with_areas(table, names, found)
     return replace(table, remarks=(*table.remarks, *filter(None, [remark]))), names
+
+
+def _with_areas(table: Table, names: list[str], found: Sequence[Mapping[str, Any]]) -> tuple[Table, list[str]]:
+    """Make masks of outlines, in a column for each tool."""
+    outlined = find_outlined(names, found)
+    if not outlined:
+        return table, names
+    subjects = texts(table, str(find_name(table.names, *_TASKS)))
+    about = texts(table, "metadata") if "metadata" in table.names else [""] * len(found)
+    areas = {name: draw_outlines(name, found, subjects, about, table.where) for name in outlined}
+    columns = {title: (lambda masks=masks: masks) for drawn in areas.values() for title, masks in drawn.items()}
+    titles = [title for name in names for title in areas.get(name, [name])]
+    return with_columns(table, columns), titles
 
 
 def _with_details(table: Table, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
@@ -187,10 +211,24 @@ def _with_names(table: Table) -> Table:
     return replace(with_columns(table, columns), remarks=(*table.remarks, remark))
 
 
+def _set_apart(table: Table, task: str, truths: Mapping[str, str]) -> Table:
+    """Leave out what experts said, and put it beside the answers of others about the same subject."""
+    marks = [list(map(_is_expert, texts(table, name))) for name in _EXPERTS if name in table.names]
+    apart, subjects = [any(row) for row in zip(*marks, strict=True)], texts(table, task)
+    columns: dict[str, Callable[[], Any]] = {}
+    for name, beside in truths.items():
+        said = zip(apart, subjects, listed(table.load([name])[name]), strict=True)
+        known = match_truths((subject, value) for expert, subject, value in said if expert and value)
+        rows = [known.get(subject) for expert, subject in zip(apart, subjects, strict=True) if not expert]
+        columns[beside] = partial(list, rows)
+    return with_columns(keep_rows(table, ~np.array(apart)), columns)
+
+
+def _is_expert(cell: str | None) -> bool:
+    return (cell or "").strip().casefold() in ("true", "expert")
+
+
 def _of_experts(table: Table) -> list[str]:
-    marks = [name for name in ("gold_standard", "expert") if name in table.names]
-    counts = {
-        name: sum((cell or "").strip().casefold() in ("true", "expert") for cell in cells)
-        for name, cells in sample(table, marks).items()
-    }
+    marks = [name for name in _EXPERTS if name in table.names]
+    counts = {name: sum(map(_is_expert, cells)) for name, cells in sample(table, marks).items()}
     return [f"{count:,} classifications are an expert's ({name})." for name, count in counts.items() if count]

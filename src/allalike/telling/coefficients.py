@@ -1,0 +1,83 @@
+"""Coefficients of agreement by the names that textbooks have for them, with what each is and when to use it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["COEFFICIENTS", "Coefficient", "name_alpha"]
+
+
+class Coefficient(NamedTuple):
+    """A number that says how much workers agree, of which labels it is, and what it is."""
+
+    name: str
+    labels: str
+    what: str
+
+
+COEFFICIENTS = {
+    each.name: each
+    for each in (
+        Coefficient(
+            "Krippendorff's alpha",
+            "all labels",
+            "1 - observed/expected distance; any number of workers, gaps allowed; the first choice",
+        ),
+        Coefficient(
+            "nominal alpha", "classes", "Krippendorff's alpha where labels are the same or not; what 'alpha' is there"
+        ),
+        Coefficient(
+            "ordinal alpha",
+            "levels",
+            "Krippendorff's alpha of ranks, as in his book: levels are apart by the answers between them",
+        ),
+        Coefficient(
+            "linear alpha", "levels", "Krippendorff's alpha by steps of the scale, the distance that weights go by here"
+        ),
+        Coefficient(
+            "interval alpha",
+            "levels that are numbers, numbers",
+            "Krippendorff's alpha by squared differences; for equal steps, such as degrees",
+        ),
+        Coefficient(
+            "ratio alpha",
+            "levels from 0 on",
+            "Krippendorff's alpha by squared relative differences; for amounts and counts",
+        ),
+        Coefficient(
+            "percent agreement",
+            "classes, levels",
+            "the share of equal pairs of answers to a task; says nothing of chance",
+        ),
+        Coefficient(
+            "Scott's pi", "classes, two workers", "beyond chance, if both used the classes equally often; small samples"
+        ),
+        Coefficient("Fleiss' kappa", "classes", "Scott's pi for many workers, who need not be the same on every task"),
+        Coefficient(
+            "Cohen's kappa",
+            "classes",
+            "beyond chance, each worker with her own shares of classes; of many, the mean over pairs",
+        ),
+        Coefficient(
+            "Cohen's weighted kappa (linear)", "levels", "Cohen's kappa in which near levels agree a little, by steps"
+        ),
+        Coefficient(
+            "Cohen's weighted kappa (quadratic)", "levels", "the same by squared steps; close to a correlation"
+        ),
+        Coefficient("Gwet's AC1", "classes", "beyond chance, also where nearly all tasks have one class"),
+        Coefficient("Gwet's AC2 (linear)", "levels", "AC1 in which near levels agree a little, by steps"),
+        Coefficient("Gwet's AC2 (quadratic)", "levels", "the same by squared steps"),
+        Coefficient("Brennan-Prediger", "classes", "beyond chance, if chance took every class equally often"),
+    )
+}
+
+_OF_LEVELS = {"linear": "linear alpha", "squared": "interval alpha", "hamming": "nominal alpha"}
+
+
+def name_alpha(domain: str, distance: str) -> str:
+    """Name the alpha that goes by the distance of these labels.
+
+    >>> name_alpha("ordinal", "linear"), name_alpha("text", "gleu")
+    ('linear alpha', "Krippendorff's alpha")
+    """
+    return _OF_LEVELS.get(distance, "Krippendorff's alpha") if domain == "ordinal" else "Krippendorff's alpha"

@@ -1,0 +1,93 @@
+"""Batches of Mechanical Turk with a decision on each assignment: who is rejected, why, and who never is."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import allalike
+from allalike.api.result import Result
+from allalike.cli import main
+from files.tool_exports import write
+
+
+def written(found: Result, folder: Path) -> Path:
+    """Save a result for Mechanical Turk, and return the folder with the batches."""
+    found.save(folder / "out", to="mturk")
+    return folder / "out" / "mturk"
+
+
+def truths(found: Result) -> dict[str, str]:
+    return dict(zip(found.truth["task"], found.truth["label"], strict=True))
+
+
+HEAD = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.url", "Answer.animal", "Approve", "Reject"]
+
+
+def batch(path: Path) -> Path:
+    """Write a batch of thirty HITs, in which eve always says the same; rows end before the decisions."""
+    said = {"ada": "xyz", "bob": "xyz", "eve": "zzz", "kim": "xyz"}
+    rows = [
+        [f"H{hit}", f"A{hit}{who}", who, "Submitted", f"{hit}.jpg", label[hit % 3]]
+        for who, label in said.items()
+        for hit in range(30)
+    ]
+    rows[0][3] = "Approved"
+    rows[1] += ["by hand", ""]
+    rows[60][3] = "Rejected"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEAD, *rows])
+    return path
+
+
+def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tmp_path: Path) -> None:
+    path = batch(tmp_path / "Batch_1_batch_results.csv")
+    found = allalike.discover(path)
+    assert found.save_block_list(tmp_path / "block.txt") == ["eve"]
+    made = written(found, tmp_path) / path.name
+    with made.open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == HEAD
+    with path.open(encoding="utf-8", newline="") as file:
+        assert [row[:6] for row in list(csv.reader(file))[1:]] == [row[:6] for row in rows]
+    decided = [(row[2], row[6], row[7]) for row in rows]
+    why = "All of your answers are the same, whatever was asked."
+    assert decided[:2] == [("ada", "", ""), ("ada", "by hand", "")]  # approved before, and decided by hand
+    assert set(decided[2:60]) == {("ada", "x", ""), ("bob", "x", "")}
+    assert decided[60] == ("eve", "", "")  # rejected before
+    assert {(name, approve) for name, approve, reject in decided[61:90]} == {("eve", "")}
+    assert all(reject.startswith(why) for _, _, reject in decided[61:90])
+    assert set(decided[90:]) == {("kim", "x", "")}
+    assert truths(allalike.discover(made)) == truths(found)
+
+
+def test_nobody_is_rejected_without_a_flag(exports: Path, tmp_path: Path) -> None:
+    text = (exports / "mturk-batch.csv").read_text(encoding="utf-8").replace("Approved", "Submitted")
+    path = write(tmp_path / "batch.csv", text)
+    found = allalike.discover(path)
+    blocked = set(found.save_block_list(tmp_path / "block.txt"))
+    with (written(found, tmp_path) / "batch.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 180
+    for row in rows:
+        assert bool(row["Reject"]) == (row["WorkerId"] in blocked)
+        assert (row["Approve"] == "x") == (row["WorkerId"] not in blocked)
+
+
+def test_decisions_are_for_batches_that_wait_for_them(
+    tmp_path: Path, exports: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("it began"))
+    write(tmp_path / "a.csv", "worker,task,label\nada,1,x\nbob,1,x\n")
+    for path, said in (
+        ("a.csv", "into Batch_..._batch_results.csv, and the answers are not"),
+        (str(exports / "mturk-batch.csv"), "waits for a decision"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["discover", path, "--to", "mturk"])
+        assert stop.value.code == 2
+        assert said in " ".join(capfd.readouterr().err.split())
+    assert not Path("allalike-out").exists()

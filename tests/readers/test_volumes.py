@@ -1,0 +1,108 @@
+"""Volumes of NIfTI files are masks: read, compared, found and written back where they lie."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.errors import AllalikeError, InputError, LabelError
+from running.program import run
+
+AFFINE = np.array([[0.0, -0.8, 0.0, 12.0], [0.8, 0.0, 0.0, -3.0], [0.0, 0.0, 2.5, 40.0], [0.0, 0.0, 0.0, 1.0]])
+
+
+def ball(shift: int = 0, radius: float = 4.0) -> Any:
+    x, y, z = np.mgrid[:14, :12, :9]
+    return (x - 6 - shift) ** 2 + (y - 5) ** 2 + (z - 4) ** 2 <= radius**2
+
+
+def save(path: Path, voxels: Any, affine: Any = AFFINE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nibabel.save(nibabel.Nifti1Image(voxels, affine), path)  # type: ignore[no-untyped-call]
+    return path
+
+
+def readers(folder: Path, *, ending: str = ".nii.gz", dtype: Any = np.uint8) -> Path:
+    for task in ("task1", "task2"):
+        for worker, shift in (("ada", 0), ("bob", 0), ("eve", 2)):
+            save(folder / task / f"{worker}{ending}", ball(shift).astype(dtype))
+    return folder
+
+
+@pytest.mark.parametrize("ending", [".nii", ".nii.gz"])
+def test_truths_are_written_as_volumes_with_the_matrix_of_the_answers(ending: str, tmp_path: Path) -> None:
+    folder, out = readers(tmp_path / "scans", ending=ending), tmp_path / "out"
+    run("discover", folder, "-o", out, "-q")
+    table = pd.read_csv(out / "truth.csv")
+    assert table["label"].tolist() == ["labels/task1.nii.gz", "labels/task2.nii.gz"]
+    written: Any = nibabel.load(out / table["label"][0])
+    assert np.array_equal(np.asarray(written.dataobj).astype(bool), ball())
+    assert np.allclose(written.affine, AFFINE)
+    run("discover", folder, "-o", out, "-q")  # which makes way
+
+
+def test_label_maps_become_a_task_for_each_value(tmp_path: Path) -> None:
+    for task in ("task1", "task2"):
+        for worker, shift in (("ada", 0), ("bob", 0), ("eve", 1)):
+            save(tmp_path / task / f"{worker}.nii.gz", ball(shift) + ball(shift, 2.0).astype(np.int16))
+    with pytest.raises(AllalikeError, match="values"):
+        allalike.discover(tmp_path)
+    result = allalike.discover(tmp_path, domain="bitmap(values=[1, 2])", method="UA")
+    assert result.truth["task"].tolist() == ["task1/1", "task1/2", "task2/1", "task2/2"]
+    assert np.array_equal(result.truth["label"][1], ball(0, 2.0))
+
+
+def test_volumes_at_different_places_and_of_different_shapes_are_clear_errors(tmp_path: Path) -> None:
+    folder = readers(tmp_path / "scans")
+    odd = save(folder / "task1" / "kim.nii.gz", ball().astype(np.uint8), AFFINE + np.diag([0, 0, 0.5, 0]))
+    with pytest.raises(LabelError, match="lie at different places: the affine matrices of .* differ. Bring the masks"):
+        allalike.discover(folder)
+    save(odd, ball().astype(np.uint8), AFFINE * (1 + 1e-6))
+    assert len(allalike.discover(folder).workers) == 4  # which only rounding tells apart
+    save(odd, ball()[:, :, 1:].astype(np.uint8))
+    with pytest.raises(InputError, match="kim.nii.gz has 14 x 12 x 8 voxels, but .* has 14 x 12 x 9 voxels, and both"):
+        allalike.discover(folder)
+
+
+def test_what_is_no_volume_is_named(tmp_path: Path) -> None:
+    folder = readers(tmp_path / "scans")
+    odd = folder / "task1" / "kim.nii.gz"
+    for content, what in ((b"no volume", "cannot be read as NIfTI"), (gzip.compress(b"\0" * 400), "cannot be read")):
+        odd.write_bytes(content)
+        with pytest.raises(InputError, match=rf"kim.nii.gz {what}"):
+            allalike.read(folder)
+    save(odd, np.zeros((4, 4, 4, 3), np.uint8))
+    with pytest.raises(InputError, match="kim.nii.gz holds 4 x 4 x 4 x 3 values; a mask has three dimensions"):
+        allalike.read(folder)
+    whole = save(odd, ball().astype(np.float32)).read_bytes()
+    odd.write_bytes(gzip.compress(gzip.decompress(whole)[:-100]))
+    _, err = run("discover", folder, "-o", tmp_path / "out", code=2)
+    assert "kim.nii.gz cannot be read as NIfTI" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_nibabel_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = readers(tmp_path / "scans")
+    monkeypatch.setitem(__import__("sys").modules, "nibabel", None)
+    with pytest.raises(AllalikeError, match="Volumes need nibabel. Install it with: pip install 'allalike.medical.'"):
+        allalike.read(folder)
+
+
+def test_a_truth_may_be_a_path_or_an_array_and_a_report_shows_volumes(tmp_path: Path) -> None:
+    folder = readers(tmp_path / "scans")
+    gold = {"task1": save(tmp_path / "gold.nii", ball().astype(np.uint8)), "task2": folder / "task2" / "eve.nii.gz"}
+    result = allalike.discover(folder, gold=gold, use_gold=False, method="UA")
+    assert result.summary["gold"]["error"] == pytest.approx(0.5 * _jaccard(ball(), ball(2)))
+    assert allalike.discover(folder, gold={"task1": ball()}, method="UA", use_gold=False).summary["gold"]["error"] == 0
+    assert "<!doctype html>" in result.report(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def _jaccard(one: Any, other: Any) -> float:
+    return float(1 - (one & other).sum() / (one | other).sum())
