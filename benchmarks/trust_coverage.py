@@ -89,7 +89,7 @@ def cover_truths(shape: str, population: str, each: int, *, crowds: int = 20) ->
     inside = []
     for seed in range(crowds):
         rows, truth = draw_numbers(shape, population, each, np.random.default_rng(seed))
-        found = allalike.discover(rows, domain="real").truth
+        found = allalike.discover(rows, domain="real").tables_as("pandas").truth
         inside.append((found["low"] <= truth) & (truth <= found["high"]))
     return 100 * float(np.concatenate(inside).mean())
 

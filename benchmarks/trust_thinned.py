@@ -61,7 +61,7 @@ def miss(answers: Answers, kept: int) -> Floats:
     rates = find_error_rates(answers)
     able = np.flatnonzero(np.isfinite(rates))
     few = rng.permutation(able)[: int(SHARE * len(able))]
-    result = allalike.discover(thin(answers, few, kept, rng), domain="categorical")
+    result = allalike.discover(thin(answers, few, kept, rng), domain="categorical").tables_as("pandas")
     faults = result.weighing.insight.faults
     if faults is None or not len(few):
         return np.empty((0, 2))

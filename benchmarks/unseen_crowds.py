@@ -92,7 +92,7 @@ def _read_arrays(path: Path) -> Answers:
     table = pa.table({"worker": worker, "task": task, "label": label})
     answers = allalike.read(table, domain="categorical", columns={name: name for name in table.column_names})
     known = np.flatnonzero(gold >= 0)
-    return read_gold(dict(zip(known.tolist(), gold[known].tolist(), strict=True)), answers)
+    return read_gold(dict(zip(known.tolist(), gold[known].tolist(), strict=True)), replace(answers, frame="pandas"))
 
 
 def blind(answers: Answers) -> Answers:

@@ -254,7 +254,7 @@ def test_odd_objects_are_read_as_what_they_are(case: str, engine: Engine, tmp_pa
     scanned = allalike.scan(source, **{"domain": "categorical", **options})
     found = allalike.discover(scanned, engine=engine, method="UA")
     found.save(tmp_path / "out")
-    shown = found.truth["label"].tolist()
+    shown = list(found.truth["label"])
     exact = not isinstance(labels[0], float)
     assert shown == labels if exact else shown == pytest.approx(labels)
 

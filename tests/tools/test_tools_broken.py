@@ -100,6 +100,7 @@ SAMPLES: dict[str, Any] = {
         {"question_id": 1, "model_1": "a", "model_2": "b", "judge": ["m", "p"], "g1_winner": "tie", "g2_winner": "tie"},
         {"question_id": 1, "model": "a", "judge": ["m", "p"], "turn": 1, "score": 3},
     ],
+    "wrench": {"0": {"label": 1, "weak_labels": [-1, 0, 1], "data": {"text": "x"}}},
     "peerannot": {"t1": {"ada": 1, "bob": 2}},
     "inspect": inspect_log(
         [inspect_sample(1, {"qa": panel_score("C", "I"), "match": {"value": "C"}})], graders=["a", {"model": "b"}]

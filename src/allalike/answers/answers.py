@@ -60,6 +60,8 @@ class Answers:
         How they were read, so that more can be read in the same way: options of `allalike.scan`.
     inputs
         The files and folders that they were read from, which no output may replace.
+    frame
+        The kind of frame that they came in, in which tables go out.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
@@ -86,6 +88,7 @@ class Answers:
     notes: dict[str, Any] = field(default_factory=dict)
     read_options: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
+    frame: str = "pandas"
 
     def __repr__(self) -> str:
         first = np.arange(min(self.n_answers, _N_SHOWN))

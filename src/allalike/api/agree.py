@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from allalike._core.blocks.ties import Ties
@@ -71,13 +72,15 @@ def agreement(
     check_read_options(agreement, how)
     source, _ = open_source(answers, None, domain=domain, **how)
     if by is None:
-        return _measure(source, engine)
+        return _measure(source, engine, source.frame)
     if isinstance(source, Answers):
         raise OptionError(
             f"The answers have been read already, without the column {by!r}. Give what they were read from."
         )
     names = name_groups(source, [by] if isinstance(by, str) else by)
-    return Agreements(tuple(names), {values: _measure(part, engine) for values, part in source.split(names).items()})
+    return Agreements(
+        tuple(names), {values: _measure(part, engine, source.frame) for values, part in source.split(names).items()}
+    )
 
 
 def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
@@ -92,6 +95,6 @@ def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
     return [table.scales, *by] if apart else list(by)
 
 
-def _measure(source: Answers | Scan, engine: str | Engine | None) -> Agreement:
+def _measure(source: Answers | Scan, engine: str | Engine | None, frame: str) -> Agreement:
     _, run = open_run(source, None, engine=engine, ties=Ties())
-    return measure_agreement(make_ready(run, corrected=False))
+    return measure_agreement(replace(make_ready(run, corrected=False), frame=frame))

@@ -82,8 +82,9 @@ def discover(
     ----------
     answers
         A path or several (CSV, TSV, JSON lines, Parquet; globs too), an address (``s3://...``, ``postgresql://...``),
-        a pandas, polars or pyarrow table, whatever else hands over Arrow, rows of (worker, task, label), what
-        `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table.
+        a pandas, polars, pyarrow or Hugging Face table, whatever else hands over Arrow, rows of (worker, task, label),
+        a label matrix, what `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table. Tables
+        of the result are of the kind that came in (`Result.tables_as`).
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
@@ -311,6 +312,7 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
             run = where.open(held, known, ties)
     else:
         run = where.load(held if known is None else held.with_gold(known), ties)
+    run = replace(run, frame=held.frame)
     if guessed and where.name != Memory.name:
         run = replace(run, notes={**run.notes, "guessed": {**run.notes.get("guessed", {}), "engine": where.name}})
     return run

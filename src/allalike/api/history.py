@@ -16,6 +16,7 @@ from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_regular
+from allalike.readers.reading import find_frame
 
 __all__ = ["read_history"]
 
@@ -31,9 +32,11 @@ def read_history(source: Any) -> History:
     array([1., 1., 1.])
     """
     if isinstance(source, Result):
-        return _of_table(source.workers)
+        return _of_table(source.tables_as("pandas").workers)
     if isinstance(source, str | os.PathLike):
         return _of_table(_read(_find_table(os.fspath(source))))
+    if find_frame(source) != "pandas" and hasattr(source, "to_pandas"):
+        return _of_table(source.to_pandas())
     if hasattr(source, "columns") and hasattr(source, "__getitem__"):
         return _of_table(source)
     raise InputError(

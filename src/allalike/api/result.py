@@ -12,7 +12,7 @@ from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.api.explanations.explain import Explained
-from allalike.api.results.curve import find_curve
+from allalike.api.frames import Frame
 from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.shown import list_first, result_html, result_text
 from allalike.api.results.summaries import group_columns
@@ -43,7 +43,7 @@ __all__ = ["Result"]
 
 
 @dataclass(frozen=True)
-class Result(Explained, Saved):
+class Result(Explained, Saved[Frame]):
     """The truths that were found, the workers that were weighed, and how it was done.
 
     Parameters
@@ -95,7 +95,8 @@ class Result(Explained, Saved):
         return result_text(self._facts, list_first(self.found, self.run.encoding), has_groups=has_groups)
 
     def _repr_html_(self) -> str:
-        return result_html(repr(self), self.workers, self.next())
+        plain = self.tables_as("pandas")
+        return result_html(repr(self), plain.workers, plain.next())
 
     @property
     def notes(self) -> list[str]:
@@ -109,15 +110,15 @@ class Result(Explained, Saved):
         return [remark.sentence for remark in told]
 
     @cached_property
-    def truth(self) -> pd.DataFrame:
+    def truth(self) -> Frame:
         """One row per task: task, label, confidence, error, answers, tied, unweighted, changed.
 
         Of numbers, auto knows low and high in place of the confidence: the limits of the truth, of 95 %.
         """
-        return frame_of(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
+        return self._dress(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
 
     @cached_property
-    def workers(self) -> pd.DataFrame:
+    def workers(self) -> Frame:
         """One row per worker: worker, answers, disparity, fault, weight, and error_rate where the method knows it.
 
         With auto also shared, error_rate for classes or rmse for numbers, low, high and few: how many of her answers
@@ -127,26 +128,26 @@ class Result(Explained, Saved):
         """
         from allalike.api.results.flags import flag_columns
 
-        return frame_of(flag_columns(self.run, self.weighing, self.found, self.summary))
+        return self._dress(flag_columns(self.run, self.weighing, self.found, self.summary))
 
     @cached_property
-    def groups(self) -> pd.DataFrame:
+    def groups(self) -> Frame:
         """One row per group of workers who answer alike: copies, who have one voice, and those who are only alike.
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).groups.columns.tolist()
         ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
         """
-        return frame_of(group_columns(self.run, self.weighing))
+        return self._dress(group_columns(self.run, self.weighing))
 
     @cached_property
-    def objects(self) -> pd.DataFrame:
+    def objects(self) -> Frame:
         """One row per object of a truth, where truths are lists of objects, with its confidence and who supports it."""
         things = self.run.encoding.things
         if things is None:
             raise UnsupportedError(f"The truths of {self.run.domain.name} labels are not made of objects.")
         piece = self.found.joined()
-        return frame_of(things.list_objects(piece.tasks, piece.found))
+        return self._dress(things.list_objects(piece.tasks, piece.found))
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -161,7 +162,7 @@ class Result(Explained, Saved):
         return measure_agreement(self.run)
 
     @cached_property
-    def probabilities(self) -> pd.DataFrame:
+    def probabilities(self) -> Frame:
         """One row per task: how probable each class is, for methods that know it (auto, DS and the like).
 
         >>> import allalike
@@ -171,17 +172,12 @@ class Result(Explained, Saved):
         0     1  1.0  0.0
         1     2  0.0  1.0
         """
-        if self.posteriors is None:
-            method = self._facts.method.name
-            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
-            raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
-
-        piece = self.posteriors().joined()
+        piece = self._need_posteriors().joined()
         table = piece.found["probability"]
         classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
-        return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
+        return self._dress(pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1))
 
-    def confusion(self, worker: Any) -> pd.DataFrame:
+    def confusion(self, worker: Any) -> Frame:
         """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
 
         Parameters
@@ -208,10 +204,10 @@ class Result(Explained, Saved):
             )
         names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
         rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
-        return pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns)
+        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
 
     @cached_property
-    def quality(self) -> pd.DataFrame:
+    def quality(self) -> Frame:
         """One row per worker and tag: precision, recall, f1 and support, against the truths found.
 
         Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
@@ -231,10 +227,10 @@ class Result(Explained, Saved):
         """
         from allalike.api.results.quality import quality_columns
 
-        return frame_of(quality_columns(self.run, self.weighing, kept=self.keeps_gold))
+        return self._dress(quality_columns(self.run, self.weighing, kept=self.keeps_gold))
 
     @cached_property
-    def confusions(self) -> pd.DataFrame:
+    def confusions(self) -> Frame:
         """One row per worker, truth found and label: how many answers, of classes and levels.
 
         >>> import allalike
@@ -244,9 +240,9 @@ class Result(Explained, Saved):
         """
         from allalike.api.results.quality import confusion_columns
 
-        return frame_of(confusion_columns(self.run, self.weighing, kept=self.keeps_gold))
+        return self._dress(confusion_columns(self.run, self.weighing, kept=self.keeps_gold))
 
-    def bias(self) -> pd.DataFrame:
+    def bias(self) -> Frame:
         """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
 
         They are compared with the weighted mean of the others; a bias that all have in common is not seen.
@@ -266,7 +262,7 @@ class Result(Explained, Saved):
         groups = self.weighing.insight.groups
         found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
         tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
-        return frame_of({**tasks, "worker": self.run.workers, **found._asdict()})
+        return self._dress({**tasks, "worker": self.run.workers, **found._asdict()})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -299,7 +295,7 @@ class Result(Explained, Saved):
         found: Result = self.basis.renew(self.basis, self.weighing, more, gold)
         return found
 
-    def next(self, n: int = 10) -> pd.DataFrame:
+    def next(self, n: int = 10) -> Frame:
         """Return the tasks that one more answer helps most: task, confidence, answers, gain.
 
         The least sure come first. The gain is by how much an answer of a typical worker is expected to raise the
@@ -321,9 +317,9 @@ class Result(Explained, Saved):
         [3, 3, 3, 3, 3, 3, 3, 3, 5, 3]
         """
         piece = rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))
-        return frame_of(next_columns(piece, self.weighing))
+        return self._dress(next_columns(piece, self.weighing))
 
-    def curve(self) -> pd.DataFrame:
+    def curve(self) -> Frame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
 
         For each number, so many answers per task are drawn, ten times, from about 20,000 answers, and the mean
@@ -336,7 +332,9 @@ class Result(Explained, Saved):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        return find_curve(self.run, self.weighing, self._facts.method.name)
+        from allalike.api.results.curve import find_curve
+
+        return self._dress(find_curve(self.run, self.weighing, self._facts.method.name))
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.

@@ -77,6 +77,7 @@ def update(
         format="parquet" if "truth.parquet" in files else "csv",
         to=[name for name in WRITERS if any(file.startswith(f"{name}/") for file in files)],
         report=REPORT in files,
+        probabilities=any(file.startswith("probabilities.") for file in files),
         safe_csv=bool(summary.get("safe_csv")),
         unchanged=state.digest,
     )

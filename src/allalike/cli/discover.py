@@ -61,6 +61,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
 @click.option("--to", multiple=True, help="Write it for another tool, too; 'allalike formats' lists those.")
+@click.option("--probabilities", is_flag=True, help="Write how probable each class of a task is, too: soft labels.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
 @click.option("--no-answers", is_flag=True, help="Keep no answers in the folder; 'allalike update' needs them.")
 @take_table_options
@@ -142,7 +143,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     report("saving")
     how = {
         "format": options["file_format"],
-        **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv")},
+        **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv", "probabilities")},
         "answers": not options["no_answers"],
     }
     listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
@@ -180,7 +181,8 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
-    output.check([*result_names(output.format or options["file_format"]), *further])
+    names = result_names(output.format or options["file_format"])
+    output.check([*(each for each in names if options["probabilities"] or "probabilities" not in each), *further])
 
 
 def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:

@@ -70,8 +70,8 @@ class Run(ABC):
     ``only_number`` what all labels are where they are one number, ``n_gold`` for how many tasks the truth is known,
     ``notes`` what was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task
     is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for,
-    ``threads`` how many of them work in memory, and
-    ``history`` what is known of the workers from earlier answers.
+    ``threads`` how many of them work in memory, ``history`` what is known of the workers from earlier answers, and
+    ``frame`` of which kind the frame was that the answers came in.
 
     An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
     (`allalike.engines.growing`): it can `pick` some of its answers, and `extend` itself by a shard.
@@ -93,6 +93,7 @@ class Run(ABC):
     block_answers: int | None = None
     threads: int | None = None
     history: History | None = None
+    frame: str = "pandas"
 
     @property
     def domain(self) -> Domain:

@@ -15,7 +15,22 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike.readers.formats.tables import Table
 
-__all__ = ["complete", "keep_worker", "note_table", "read_batches"]
+__all__ = ["complete", "find_frame", "keep_worker", "note_table", "read_batches"]
+
+_KINDS = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
+
+
+def find_frame(source: Any) -> str:
+    """Name the kind of frame that answers came in: that of pandas, unless they came in another one.
+
+    >>> import pyarrow as pa
+    >>> find_frame(pa.table({"worker": ["ada"]})), find_frame("answers.csv")
+    ('arrow', 'pandas')
+    """
+    package = type(source).__module__.partition(".")[0]
+    return _KINDS.get(package) or (
+        "arrow" if hasattr(source, "__arrow_c_stream__") or "duckdb" in package else "pandas"
+    )
 
 
 def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
@@ -25,7 +40,8 @@ def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[st
     kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
     more = {"remarks": list(table.remarks), "samples": list(table.samples)}
-    return {**found, **{name: told for name, told in more.items() if told}}
+    silent = {} if table.silent is None else {"silent": table.silent}
+    return {**found, **{name: told for name, told in more.items() if told}, **silent}
 
 
 def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:

@@ -16,11 +16,11 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
-from allalike.errors import ColumnError, InputError, OptionError, Proposal
+from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
-from allalike.readers.formats.matrices import find_matrix, load_matrix
+from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
+from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
 from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.places import list_near, name_places
 from allalike.readers.formats.tables import Table, of_columns
@@ -29,7 +29,7 @@ from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_words
-from allalike.readers.reading import complete, keep_worker, note_table, read_batches
+from allalike.readers.reading import complete, find_frame, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.joined_columns import join_columns
@@ -37,7 +37,7 @@ from allalike.readers.reshaping.listed_answers import spread_lists
 from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.merged_cells import fill_down
 from allalike.readers.reshaping.records import combine, has_fields
-from allalike.readers.reshaping.wide import ROWS, stack
+from allalike.readers.reshaping.wide import stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
@@ -59,8 +59,8 @@ _OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout", "query", "table
 class Scan(Options):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
-    ``choices`` are another rule or distance of the domain, be that given or guessed; the other parameters are those
-    of `allalike.read`.
+    ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
+    in which the answers came; the other parameters are those of `allalike.read`.
 
     >>> answers = Scan(source=[("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")])
     >>> answers.read().n_answers, [len(batch["label"]) for batch in answers.stream().batches()]
@@ -78,6 +78,7 @@ class Scan(Options):
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     files: Files = field(default_factory=Files)
+    frame: str = "pandas"
 
     @property
     def size(self) -> int:
@@ -151,7 +152,7 @@ class Scan(Options):
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
-        return replace(answers, inputs=self.inputs)
+        return replace(answers, inputs=self.inputs, frame=self.frame)
 
     def stream(self) -> Stream:
         """Open the answers, to be read batch after batch.
@@ -264,12 +265,10 @@ class Scan(Options):
     def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if is_matrix(rows):
-            if self.wide is not None or not holds_rows(rows):
-                return of_matrix(rows, *self._rows_of_matrix()), _OWN_NAMES, {}
+        if is_matrix(rows) and self.wide is None and holds_rows(rows):
             rows = rows.tolist()
-        if self.wide is not None and (path := find_matrix(self.source)) is not None:
-            return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
+        if is_matrix(rows) or find_matrix(rows) is not None:
+            return open_matrix(rows, self.wide), _OWN_NAMES, {}
         if is_rows(rows):
             table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
             return (self._gathered(table, _OWN_NAMES) if self.repeats == SET else table), _OWN_NAMES, {}
@@ -296,16 +295,6 @@ class Scan(Options):
 
         return part_scales(table, picked, self.domain)
 
-    def _rows_of_matrix(self) -> tuple[str, str]:
-        if self.wide is None:
-            shape = " x ".join(map(str, self.source.shape))
-            rows = ", or a worker, a task and a label (then give array.tolist())" if self.source.shape[1] == 3 else ""
-            raise InputError(
-                f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
-                proposals=[Proposal({"wide": wide}) for wide in ROWS],
-            )
-        return ROWS[self.wide]
-
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:
     """Read answers from a file, several, a frame or rows of (worker, task, label).
@@ -314,15 +303,17 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     ----------
     source
         A path or several (CSV, JSON, Parquet, SQLite, DuckDB; globs too), an address (``s3://...``,
-        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow or DuckDB, or whatever else hands over
-        Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix.
+        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB or Hugging Face, or what else
+        hands over Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a
+        matrix.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
         Which column is which: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths such as
         ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
     wide
-        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
+        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. A matrix of numpy
+        of whole numbers, the least of them -1, is a label matrix without it: a row per task, and -1 is no answer.
     repeats
         Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``; rankings
         can be added up (``add``), and are so unless it is said. All others keep the first. ``set`` where the rows of a
@@ -385,7 +376,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
     held, given["table"] = name_places(held, given.get("table"))
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
-    return Scan(source=held, domain=kind, files=files, **given)
+    return Scan(source=held, domain=kind, files=files, frame=find_frame(source), **given)
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:

@@ -293,6 +293,7 @@ class Summary(Section):
     unparsed: Unparsed | None = None
     repeats_added: int = 0
     repeats_set_aside: int = 0
+    silent: int | None = None
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     versions: Mapping[str, str] = _NOTHING

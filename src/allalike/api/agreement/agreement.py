@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike.api.agreement.alpha import Alpha, find_groups, find_mean_distances, measure_alpha
 from allalike.api.agreement.coefficients import (
@@ -22,6 +21,7 @@ from allalike.api.agreement.coefficients import (
     weights_of_agreement,
 )
 from allalike.api.agreement.label_totals import count_labels
+from allalike.api.frames import Frame, Framed
 from allalike.telling.coefficients import name_alpha
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _POWERS = {"linear": 1, "quadratic": 2}
 
 
 @dataclass(frozen=True, repr=False)
-class Agreement:
+class Agreement(Framed[Frame]):
     """How much the workers agree; what is not defined is None, and what cannot be known is NaN.
 
     Parameters
@@ -193,14 +193,14 @@ class Agreement:
         return found | {f"Gwet's AC2 ({name})": tables.correct(table, "Gwet") for name, table in weights.items()}
 
     @cached_property
-    def workers(self) -> pd.DataFrame:
+    def workers(self) -> Frame:
         """One row per worker: worker, answers, alpha_without (as if she had not answered), effect (what she adds)."""
         without = self.found.without
         numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
-        return frame_of({"worker": self.run.workers, **numbers})
+        return self._dress({"worker": self.run.workers, **numbers})
 
     @cached_property
-    def matrix(self) -> pd.DataFrame | None:
+    def matrix(self) -> Frame | None:
         """Each worker against each: the mean distance on their common tasks; None for more than 500 workers.
 
         >>> import allalike
@@ -214,7 +214,7 @@ class Agreement:
         if len(self.run.workers) > MAX_MATRIX_WORKERS:
             return None
         ids = self.run.workers.tolist()
-        return pd.DataFrame(find_mean_distances(self.run), ids, ids)
+        return self._dress(pd.DataFrame(find_mean_distances(self.run), ids, ids), "worker")
 
     def summary(self) -> dict[str, Any]:
         """Return all numbers, and the workers with the largest effects, as what JSON can hold; unknown is None.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pd
+from allalike.api.frames import dress
 
 if TYPE_CHECKING:
     from allalike.api.agreement.agreement import Agreement
@@ -67,14 +68,15 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
         return {"by": list(self.by), "groups": groups}
 
     @cached_property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Any:
         """One row per group: its values, how many answers, workers and tasks, the domain, alpha and all else."""
         rows = [
             {**group["group"], "domain": group["domain"]["name"], **{name: group[name] for name in _NUMBERS}}
             for group in self.summary()["groups"]
         ]
         names = [*self.by, *_NUMBERS[:3], "domain", *_NUMBERS[3:]]
-        return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(_NUMBERS[3:], float))
+        table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(_NUMBERS[3:], float))
+        return dress(table, next((found.run.frame for found in self.groups.values()), "pandas"))
 
     def __repr__(self) -> str:
         return "\n".join(f"{', '.join(values) or '(none)'}: {found!r}" for values, found in self.groups.items())

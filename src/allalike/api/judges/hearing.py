@@ -171,7 +171,7 @@ def hear(
             other = f" Look whether verdicts name {rows.about}." if rows.about else ""
             raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
         heard = rows.ballots.hear(voices)
-    heard = heard if known is None else heard.with_gold(known)
+    heard = replace(heard if known is None else heard.with_gold(known), frame=opened.frame)
     return Hearing(heard, asked, {}, rows, voices, inputs_of(gold["gold"]))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.columns.values import frame_of
 from allalike._core.words import count
+from allalike.api.frames import Frame, Framed
 from allalike.api.judges.outcomes import Outcomes
 from allalike.api.results.saving import write_page
 from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    import pandas as pd
-
     from allalike._core.blocks.block import Array
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns, Finding
     from allalike.api.result import Result
+    from allalike.engines import Run
     from allalike.report.material import Material
 
 __all__ = ["Panel"]
@@ -36,7 +35,7 @@ _LIMITS = ("low", "high")
 
 
 @dataclass(frozen=True, repr=False)
-class Panel:
+class Panel(Framed[Frame]):
     """The verdicts of a panel of judges, and what is known of the judges.
 
     What agreement cannot tell it does not say: errors that all judges share look like truth, and judges of one family
@@ -59,8 +58,17 @@ class Panel:
     ['decides', 'decides_right', 'adds_voices']
     """
 
-    result: Result
+    result: Result[Frame]
     findings: tuple[Finding, ...]
+
+    @property
+    def run(self) -> Run:  # type: ignore[override]
+        """The answers, where they are."""
+        return self.result.run
+
+    def tables_as(self, frame: str) -> Any:
+        """Return the same with tables of another kind of frame: pandas, polars, arrow or datasets."""
+        return replace(self, result=self.result.tables_as(frame))
 
     def __repr__(self) -> str:
         found = self.summary["panel"]
@@ -74,26 +82,26 @@ class Panel:
         return "\n".join([*lines, see])
 
     @cached_property
-    def truth(self) -> pd.DataFrame:
+    def truth(self) -> Frame:
         """One row per task: task, label, verdict, confidence, answers, unweighted, changed.
 
         The ``verdict`` is a class, a tie, inconclusive or unreadable; the last two have no label.
         """
         truth = self._silent_truths()
-        return self.result.truth if truth is None else frame_of(truth)
+        return self.result.truth if truth is None else self._dress(truth)
 
     @cached_property
-    def judges(self) -> pd.DataFrame:
+    def judges(self) -> Frame:
         """One row per judge: answers, error with limits, weight, group, what known truths say, price and cost.
 
         The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``fault``. ``group`` numbers those
         who have one voice, ``wrong_together`` those whom pairs connect that are wrong together. ``decides`` counts the
         tasks whose verdict turns without her, and ``adds_voices`` is what she adds to the panel's independent voices.
         """
-        return frame_of(self._judge_columns())
+        return self._dress(self._judge_columns())
 
     @cached_property
-    def pairs(self) -> pd.DataFrame:
+    def pairs(self) -> Frame:
         """One row per pair of judges, the most improbable first: how often both gave the same wrong label.
 
         >>> import allalike
@@ -101,23 +109,23 @@ class Panel:
         >>> allalike.jury(rows).pairs.columns.tolist()[:6]
         ['judge', 'other', 'common', 'wrong', 'other_wrong', 'both_wrong']
         """
-        return frame_of(self._tables()["pairs"])
+        return self._dress(self._tables()["pairs"])
 
     @cached_property
-    def sizes(self) -> pd.DataFrame:
+    def sizes(self) -> Frame:
         """One row per size of a panel: its best judges, what it is worth on tasks that did not choose it, its costs."""
-        return frame_of(self._tables()["sizes"])
+        return self._dress(self._tables()["sizes"])
 
     @cached_property
-    def coverage(self) -> pd.DataFrame:
+    def coverage(self) -> Frame:
         """One row per level: the share of tasks that are as sure, how often they are expected to be right, and are.
 
         Only classes have it; of all other labels it is empty.
         """
-        return frame_of(self._tables().get("coverage", {}))
+        return self._dress(self._tables().get("coverage", {}))
 
     @cached_property
-    def pivotal(self) -> pd.DataFrame:
+    def pivotal(self) -> Frame:
         """One row per task whose verdict turns without one judge, the least sure first: task, and who decides it.
 
         >>> import allalike
@@ -126,10 +134,10 @@ class Panel:
         >>> allalike.jury(rows).pivotal[["task", "decided_by"]].sort_values("task").to_numpy().tolist()
         [[2, 'ada'], [3, 'ada']]
         """
-        return frame_of(self._tables()["pivotal"])
+        return self._dress(self._tables()["pivotal"])
 
     @cached_property
-    def rates(self) -> pd.DataFrame:
+    def rates(self) -> Frame:
         """One row for all tasks and one per group: the rate of what is good, with limits; empty if nothing is.
 
         >>> import allalike
@@ -138,20 +146,20 @@ class Panel:
            tasks  apparent   rate
         0      4      0.75  0.375
         """
-        return frame_of(self._tables().get("rates", {}))
+        return self._dress(self._tables().get("rates", {}))
 
     @cached_property
-    def ask(self) -> pd.DataFrame:
+    def ask(self) -> Frame:
         """One row per task whose truth to find out next, so that the rate is better known; empty if there is none."""
-        return frame_of(self._tables().get("ask", {}))
+        return self._dress(self._tables().get("ask", {}))
 
     @cached_property
-    def drift(self) -> pd.DataFrame:
+    def drift(self) -> Frame:
         """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
-        return frame_of(self._tables().get("drift", {}))
+        return self._dress(self._tables().get("drift", {}))
 
     @cached_property
-    def orders(self) -> pd.DataFrame:
+    def orders(self) -> Frame:
         """One row per judge: how often she says the same in both orders of a pair, and her position bias with limits.
 
         >>> import allalike
@@ -162,7 +170,7 @@ class Panel:
         return self._frame("orders", "order")
 
     @cached_property
-    def samples(self) -> pd.DataFrame:
+    def samples(self) -> Frame:
         """One row per judge, the panel first, and number of samples: how often it is right, and what it keeps.
 
         >>> import allalike
@@ -172,10 +180,10 @@ class Panel:
         """
         return self._frame("samples", "sample")
 
-    def _frame(self, name: str, option: str) -> pd.DataFrame:
+    def _frame(self, name: str, option: str) -> Frame:
         if name not in self._tables():
             raise UnsupportedError(f"Nothing is known about {name}. Name their column with {option}= of allalike.jury.")
-        return frame_of(self._tables()[name])
+        return self._dress(self._tables()[name])
 
     @property
     def smallest(self) -> list[Any]:

@@ -16,6 +16,7 @@ from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.late import pd
 from allalike._core.system.formulas import guard_text
 from allalike._core.system.progress import report
+from allalike.api.frames import Frame, Framed
 from allalike.api.results.shown import comparison_html, comparison_text
 from allalike.api.results.targets import table_output
 from allalike.errors import GoldError
@@ -67,7 +68,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Framed[Frame]):
     """What all methods found in the same answers.
 
     Parameters
@@ -96,27 +97,31 @@ class Comparison:
     inputs: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        return comparison_text(Summary.from_dict(self.summary), self.table)
+        return comparison_text(Summary.from_dict(self.summary), self._listed)
 
     def _repr_html_(self) -> str:
-        return comparison_html(Summary.from_dict(self.summary), self.table)
+        return comparison_html(Summary.from_dict(self.summary), self._listed)
 
     @cached_property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Frame:
         """One row per method, best first; those that failed come last.
 
         With gold: method, error (mean distance to gold), change and RI against UA in percent, verdict (best, tie,
         worse, oracle, failed), p, seconds, iterations, converged, note. Without: in place of error to p the average
         over the other methods of same (the share of tasks with the same label) and distance (between the truths).
         """
+        return self._dress(self._listed)
+
+    @property
+    def _listed(self) -> pd.DataFrame:
         return pd.DataFrame(self.rows).astype({"iterations": "Int64", "converged": "boolean"})
 
     @cached_property
-    def agreement(self) -> pd.DataFrame:
+    def agreement(self) -> Frame:
         """Each method against each: the share of tasks with the ``same`` label, and the mean ``distance``."""
         names = list(self._labels)
         parts = {name: pd.DataFrame(part, names, names) for name, part in self._agreement.items()}
-        return pd.concat(parts, axis=1)
+        return self._dress(pd.concat(parts, axis=1), "method")
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -172,7 +177,7 @@ class Comparison:
         """
         target = Path(path)
         with table_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
-            table = self.table
+            table = self._listed
             if safe_csv:
                 table = table.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell)
             table.to_csv(stage / target.name, index=False)

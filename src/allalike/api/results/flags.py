@@ -102,7 +102,12 @@ def flag_columns(
     """
     reasons = list_reasons(run, weighing, found, summary)
     said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
-    return {**worker_columns(run, weighing), **{name: text_column(texts) for name, texts in said.items()}}
+    columns = worker_columns(run, weighing)
+    if run.notes.get("silent") is not None:
+        from allalike.api.results.functions import function_columns  # which label matrices alone need
+
+        columns |= function_columns(run)
+    return {**columns, **{name: text_column(texts) for name, texts in said.items()}}
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:

@@ -21,11 +21,19 @@ from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
+from allalike.api.frames import Frame, Framed
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
 from allalike.api.results.quality import rate_workers
 from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
+from allalike.api.results.tables import (
+    list_truths,
+    next_columns,
+    object_table,
+    probability_table,
+    truth_table,
+    worker_columns,
+)
 from allalike.api.results.targets import (
     REPORT,
     find_writers,
@@ -36,7 +44,7 @@ from allalike.api.results.targets import (
     written_names,
 )
 from allalike.api.writers import Findings
-from allalike.errors import OptionError, ReportWarning
+from allalike.errors import OptionError, ReportWarning, UnsupportedError
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.report.material import Material
@@ -47,7 +55,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    import pandas as pd
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
@@ -69,7 +76,7 @@ _NOTE = """<!doctype html>
 _MAX_NEXT_ON_PAGE = 100  # tasks that a report may name as the next
 
 
-class Saved(ABC):
+class Saved(Framed[Frame], ABC):
     """What can be saved: truths that were found in a run, and the workers that were weighed.
 
     >>> import allalike
@@ -99,12 +106,20 @@ class Saved(ABC):
 
     @property
     @abstractmethod
-    def probabilities(self) -> pd.DataFrame:
+    def probabilities(self) -> Frame:
         """How probable each class is, one row per task, where `posteriors` finds it."""
 
     @abstractmethod
     def material(self) -> Material:
         """Return what a report is made of."""
+
+    def _need_posteriors(self) -> TaskTable:
+        """Return how probable each class is, per task, if the method says so."""
+        if self.posteriors is None:
+            method = Summary.from_dict(self.summary).method.name
+            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
+            raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
+        return self.posteriors()
 
     def material_with(self, tables: Mapping[str, Mapping[str, Values | Array]], notes: Mapping[str, Any]) -> Material:
         """Return what a report is made of, with the tables of a panel, and with notes in the summary."""
@@ -119,6 +134,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        probabilities: bool = False,
         answers: bool = True,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
@@ -143,6 +159,9 @@ class Saved(ABC):
         safe_csv
             Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
             By default ids and labels are written as they came.
+        probabilities
+            Whether to write ``probabilities.csv`` (or ``.parquet``), too: how probable each class is, one row per task
+            and one column per class, to be learned from as soft labels. It is as large as tasks times classes.
         answers
             Whether to keep the answers in the folder ``state``, too, so that `allalike.load` has the result again,
             on any machine, and `allalike.update` goes on with it. Where that cannot be, the summary says why.
@@ -153,17 +172,8 @@ class Saved(ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
-        return self.save_with(
-            {},
-            {},
-            folder,
-            format=format,
-            to=to,
-            overwrite=overwrite,
-            report=report,
-            safe_csv=safe_csv,
-            answers=answers,
-        )
+        how: dict[str, Any] = {"overwrite": overwrite, "report": report, "safe_csv": safe_csv, "answers": answers}
+        return self.save_with({}, {}, folder, format=format, to=to, probabilities=probabilities, **how)
 
     def save_with(
         self,
@@ -176,6 +186,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        probabilities: bool = False,
         answers: bool = True,
         changes: Mapping[str, Values | Array] | None = None,
         unchanged: str | None = None,
@@ -191,15 +202,14 @@ class Saved(ABC):
         about: dict[str, Any] = {"recipe": self.recipe, "unchanged": unchanged}
         output = result_output(folder, inputs=self.inputs, overwrite=overwrite, **about)
         format = output.format or format  # noqa: A001
-        truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
+        truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
-        turned = self.summary.get("changes", {}).get("turned")
-        basis = None if self.basis is None else self.basis.dated(find_date(), turned)
-        if basis is not None and len(basis.generations) > 1:
-            notes = {**notes, "generations": [each._asdict() for each in basis.generations]}
+        basis, dates = self._date()
+        notes = {**notes, **dates}
         every = {**self.rated, **tables, **({} if changes is None else {"changes": changes})}
         more = {f"{name}.{format}": columns for name, columns in every.items()}
-        optional = {groups: looked, ahead: True, objects: encoding.things is not None}
+        posteriors = self._need_posteriors() if probabilities else None
+        optional = {groups: looked, ahead: True, objects: encoding.things is not None, soft: probabilities}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
@@ -222,6 +232,8 @@ class Saved(ABC):
             if encoding.things is not None:
                 listed = partial(object_table, things=encoding.things)
                 self.found.write(stage / objects, partial(_dress, listed, dressed))
+            if posteriors is not None:
+                posteriors.write(stage / soft, partial(_dress, partial(probability_table, encoding=encoding), dressed))
             for name, columns in more.items():
                 write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:
@@ -244,6 +256,14 @@ class Saved(ABC):
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return output.name_written([*names, *further])
+
+    def _date(self) -> tuple[Basis | None, dict[str, Any]]:
+        """Return what it was found from, with the date, and what a summary says of several ones."""
+        if self.basis is None:
+            return None, {}
+        basis = self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
+        several = len(basis.generations) > 1
+        return basis, {"generations": [each._asdict() for each in basis.generations]} if several else {}
 
     def _keep(self, folder: Path, basis: Basis | None, why: str) -> dict[str, Any]:
         """Write what the result can be loaded from, and say in which format; or say why that cannot be, or is not."""
@@ -297,7 +317,7 @@ class Saved(ABC):
             workers=run.workers.tolist(),
             blocked={worker: reason.split(", ") for worker, flag, reason in listed if flag == "block"},
             skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
-            probabilities=None if self.posteriors is None else lambda: self.probabilities,
+            probabilities=None if self.posteriors is None else lambda: self.tables_as("pandas").probabilities,
             inputs=self.inputs,
             files=replace(self.files or Files(), **read),
             model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",

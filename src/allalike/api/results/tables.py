@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.columns.values import Values, table_of, text_column
+from allalike.api.frames import tell_apart
 from allalike.api.writers import Truth
 from allalike.methods.auto.sureness.faults import FEW
 
@@ -32,6 +33,7 @@ __all__ = [
     "list_truths",
     "next_columns",
     "object_table",
+    "probability_table",
     "sureness",
     "truth_columns",
     "truth_table",
@@ -146,6 +148,13 @@ def truth_columns(
 def object_table(piece: Piece, *, things: Things[Encoding]) -> pa.Table:
     """Return the table of the objects that truths are made of."""
     return table_of(things.list_objects(piece.tasks, piece.found))
+
+
+def probability_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+    """Return the table of how probable each class is: a column for each."""
+    found = piece.found["probability"]
+    names = tell_apart(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
+    return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 
 def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:

@@ -40,7 +40,7 @@ __all__ = [
 
 REPORT = "report.html"
 _SUMMARY = "summary.json"
-_TABLES = ("truth", "workers", "groups", "next", "objects")
+_TABLES = ("truth", "workers", "groups", "next", "objects", "probabilities")
 _RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
     "judges",
@@ -63,7 +63,7 @@ def result_names(file_format: str) -> list[str]:
     """Name the files of a result; those of masks, and for other tools, are further ones.
 
     >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'summary.json']
+    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'probabilities.csv', 'summary.json']
     """
     return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
 

@@ -48,6 +48,10 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
     if is_nested(source):
         return of_nested
     kind = type(source).__module__.partition(".")[0]
+    if kind == "datasets":
+        from allalike.readers.formats.hugging_face import of_data_set  # which hardly anybody has
+
+        return of_data_set
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):
         return _of_lazy
     if kind == "pyarrow" and hasattr(source, "to_table"):

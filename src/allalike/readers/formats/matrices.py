@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_regular, read_start
 from allalike.readers.formats.failures import unreadable
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.frames import of_matrix
 
 if TYPE_CHECKING:
-    from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
-__all__ = ["find_matrix", "load_matrix", "refuse_matrix"]
+__all__ = [
+    "ROWS",
+    "SILENT",
+    "as_label_matrix",
+    "find_matrix",
+    "is_label_matrix",
+    "load_matrix",
+    "open_matrix",
+    "refuse_matrix",
+]
 
+ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
+SILENT = -1  # what a function of a label matrix returns that says nothing
 _ENDINGS = (".npy", ".npz")
 _MAGIC = b"\x93NUMPY"
 
@@ -33,6 +46,59 @@ def find_matrix(source: Any) -> Path | None:
     return Path(named)
 
 
+def is_label_matrix(matrix: Any) -> bool:
+    """Tell whether this is the output of labelling functions, such as Snorkel's L: whole numbers, the least of them -1.
+
+    >>> import numpy as np
+    >>> is_label_matrix(np.array([[0, -1], [1, 1]])), is_label_matrix(np.array([[0, 2], [1, 1]]))
+    (True, False)
+    """
+    import numpy as np
+
+    if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "if" or not matrix.size:
+        return False
+    return bool(matrix.min() == SILENT and (matrix == np.floor(matrix)).all())
+
+
+def open_matrix(source: Any, wide: str | None) -> Table:
+    """Open a matrix, or the file of one, whose rows are what is said, or which is seen to be a label matrix.
+
+    >>> import numpy as np
+    >>> table = open_matrix(np.array([[0, -1], [1, 1], [-1, -1]]), None)
+    >>> table.load(["label"])["label"].data.to_pylist(), table.silent
+    ([0, 1, 1], 1)
+    """
+    path = find_matrix(source)
+    matrix = source if path is None else load_matrix(path)
+    if wide is not None:
+        return of_matrix(matrix, *ROWS[wide])
+    if is_label_matrix(matrix):
+        return _of_label_matrix(matrix)
+    if path is not None:
+        return refuse_matrix(path, Files())
+    shape = " x ".join(map(str, matrix.shape))
+    rows = ", or a worker, a task and a label (then give array.tolist())" if matrix.shape[1] == 3 else ""
+    raise InputError(
+        f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
+        proposals=[Proposal({"wide": wide}) for wide in ROWS],
+    )
+
+
+def _of_label_matrix(matrix: Any) -> Table:
+    import numpy as np
+
+    said = matrix != SILENT
+    table = of_matrix(np.where(said, matrix, np.nan), "task", "worker")
+    return as_label_matrix(table, int((~said.any(axis=1)).sum()), " (wide='tasks' reads it as a label)")
+
+
+def as_label_matrix(table: Table, silent: int, otherwise: str = "") -> Table:
+    """Return a table of what functions say, with a remark; on so many tasks they are silent."""
+    nothing = f" On {silent:,} tasks no function says anything; they are left out." if silent else ""
+    remark = f"It is a label matrix: workers are labelling functions, and {SILENT} says nothing{otherwise}.{nothing}"
+    return replace(table, domain="categorical", silent=silent, remarks=(*table.remarks, remark))
+
+
 def refuse_matrix(path: Path, files: Files) -> Table:
     """Refuse a matrix of which is not known what its rows are.
 
@@ -46,7 +112,7 @@ def refuse_matrix(path: Path, files: Files) -> Table:
     """
     raise InputError(
         f"{path} is a matrix. Its rows may be tasks or workers.",
-        proposals=[Proposal({"wide": wide}) for wide in ("tasks", "workers")],
+        proposals=[Proposal({"wide": wide}) for wide in ROWS],
     )
 
 

@@ -76,6 +76,8 @@ class Table:
         The column that tells of which scale a label is, where tasks have scales of their own.
     samples
         Columns that tell several answers of a worker to a task apart, where she was asked more than once on purpose.
+    silent
+        Of a label matrix, on how many tasks no function says anything; nothing of other tables.
     details
         For columns of sets, where more is known of their members: what loads as a mapping from each to what is said.
     truths
@@ -107,6 +109,7 @@ class Table:
     samples: Sequence[str] = ()
     details: Mapping[str, str] = field(default_factory=dict)
     truths: Mapping[str, str] = field(default_factory=dict)
+    silent: int | None = None
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

@@ -14,6 +14,7 @@ from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.matrices import ROWS
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import find_row_ids, find_strangers
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-__all__ = ["ROWS", "StackedTable", "find_row_column", "stack"]
+__all__ = ["StackedTable", "find_row_column", "stack"]
 
-ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
 _LOOKED_AT = 10_000  # this many rows tell what columns are
 
 

@@ -40,6 +40,7 @@ TOOLS: Registry[Tool] = Registry(
         "judgebench": "judgebench:JudgeBench",
         "alpaca_eval": "alpaca_eval:AlpacaEval",
         "mt-bench": "mt_bench:MTBench",
+        "wrench": "wrench:Wrench",
         "peerannot": "peerannot:Peerannot",
         "crowd-kit": "crowd_kit:CrowdKit",
         "crowdtruth": "crowdtruth:CrowdTruth",

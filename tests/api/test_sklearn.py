@@ -1,0 +1,141 @@
+"""A classifier of scikit-learn learns from a crowd, and joins it."""
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import allalike
+from allalike.errors import UnsupportedError
+from allalike.sklearn import CrowdClassifier
+
+X, KNOWN = load_iris(return_X_y=True)
+COLUMN_IS_A_WORKER = {"check_supervised_y_2d": "a matrix of one column is what one worker said, and needs no warning"}
+
+
+def draw(seed: int = 0, per_sample: int = 2) -> npt.NDArray[np.int64]:
+    """Return a few answers per sample, of workers who are right from 40 to 90 % of the time."""
+    rng = np.random.default_rng(seed)
+    right = np.linspace(0.4, 0.9, 12)
+    said = np.where(rng.random((len(X), 12)) < right, KNOWN[:, None], rng.integers(0, 3, (len(X), 12)))
+    return np.where(rng.random(said.shape).argsort(axis=1) < per_sample, said, -1)
+
+
+@pytest.mark.long
+def test_the_checks_of_scikit_learn_pass() -> None:
+    done = check_estimator(CrowdClassifier(), expected_failed_checks=COLUMN_IS_A_WORKER, on_skip=None)
+    assert {check["status"] for check in done} == {"passed", "skipped", "xfail"}
+    assert [check["check_name"] for check in done if check["status"] == "xfail"] == list(COLUMN_IS_A_WORKER)
+
+
+def test_truths_are_those_of_discover_and_weigh_what_is_learned() -> None:
+    y = draw()
+    model = CrowdClassifier(GaussianNB()).fit(X, y)
+    result = allalike.discover(y)
+    assert model.truth_.tolist() == result.truth["label"].tolist()
+    np.testing.assert_allclose(model.worker_weights_, result.workers["weight"])
+    table = result.probabilities.iloc[:, 1:].to_numpy()
+    by_hand = GaussianNB().fit(X, table.argmax(axis=1), sample_weight=table.max(axis=1))
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X))
+
+
+def test_a_classifier_among_the_workers_makes_truths_better_where_answers_are_few() -> None:
+    alone, joined = (CrowdClassifier(GaussianNB(), cv=cv).fit(X, draw(seed=3)) for cv in (None, 5))
+    assert np.mean(joined.truth_ == KNOWN) > np.mean(alone.truth_ == KNOWN) + 0.05
+    assert joined.trust_ > 0 == alone.trust_
+
+
+def test_what_the_classifier_says_out_of_its_fold_is_multiplied_with_what_the_crowd_says() -> None:
+    y, folds = draw(), KFold(3, shuffle=True, random_state=0)
+    alone, joined = (CrowdClassifier(GaussianNB(), cv=cv).fit(X, y) for cv in (None, folds))
+    crowd, guess = alone.posteriors_, np.empty_like(alone.posteriors_)
+    for train, test in folds.split(X):
+        learned = GaussianNB().fit(X[train], crowd[train].argmax(axis=1), sample_weight=crowd[train].max(axis=1))
+        guess[test] = learned.predict_proba(X[test]).clip(1e-9)
+    both = allalike.discover(np.column_stack([y, guess.argmax(axis=1)])).probabilities.iloc[:, 1:].to_numpy()
+    frequent = both.mean(axis=0)
+    tried = np.linspace(0, 3, 3001)
+    powers = [softmax(np.log(frequent) + t * np.log(guess / frequent), axis=1) for t in tried]
+    best = tried[np.argmax([(both * np.log(power)).sum() for power in powers])]
+    assert joined.trust_ == pytest.approx(best, abs=2e-3)
+    product = crowd * (guess / frequent) ** joined.trust_
+    np.testing.assert_allclose(joined.posteriors_, product / product.sum(axis=1, keepdims=True), atol=1e-6)
+
+
+def test_features_that_say_nothing_change_hardly_any_truth() -> None:
+    noise = np.random.default_rng(1).normal(size=(len(X), 4))
+    alone, joined = (CrowdClassifier(LogisticRegression(), cv=cv).fit(noise, draw(per_sample=5)) for cv in (None, 5))
+    assert np.mean(alone.truth_ == joined.truth_) > 0.9
+
+
+def test_answers_may_be_a_matrix_a_frame_rows_or_a_table() -> None:
+    y = draw()
+    sample, worker = np.nonzero(y >= 0)
+    rows = list(zip(worker.tolist(), sample.tolist(), y[sample, worker].tolist(), strict=True))
+    named = pd.DataFrame(rows, columns=["worker", "task", "label"])
+    texts = np.where(y < 0, "", np.array(["a", "b", "c"])[y])
+    forms: list[Any] = [y, np.where(y < 0, np.nan, y), pd.DataFrame(y), rows, named]
+    found = [CrowdClassifier(GaussianNB()).fit(X, form).predict(X).tolist() for form in forms]
+    assert all(each == found[0] for each in found)
+    letters = CrowdClassifier(GaussianNB()).fit(X, texts).predict(X)
+    assert ["abc".index(letter) for letter in letters] == found[0]
+
+
+def test_a_vector_is_taken_for_the_truth() -> None:
+    model = CrowdClassifier(GaussianNB(), cv=3).fit(X, KNOWN)
+    np.testing.assert_allclose(model.predict_proba(X), GaussianNB().fit(X, KNOWN).predict_proba(X))
+    assert cross_val_score(CrowdClassifier(GaussianNB()), X, KNOWN, cv=3).min() > 0.9
+
+
+def test_samples_that_nobody_answered_are_not_learned_from_unless_the_classifier_joins() -> None:
+    y = draw()
+    y[:10] = -1
+    alone, joined = (CrowdClassifier(GaussianNB(), cv=cv).fit(X, y) for cv in (None, 5))
+    assert (len(alone.truth_), len(joined.truth_)) == (len(X) - 10, len(X))
+    assert np.isnan(alone.posteriors_[:10]).all()
+    assert (joined.truth_[:10] == KNOWN[:10]).mean() > 0.8
+
+
+def test_pipelines_and_classifiers_without_weights_learn_too() -> None:
+    for inner in (make_pipeline(StandardScaler(), LogisticRegression()), KNeighborsClassifier()):
+        model = clone(CrowdClassifier(inner, cv=3)).fit(X, draw())
+        assert np.mean(model.predict(X) == KNOWN) > 0.85
+
+
+def test_a_method_without_probabilities_serves_too() -> None:
+    assert np.mean(CrowdClassifier(GaussianNB(), method="P-TD").fit(X, draw()).predict(X) == KNOWN) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.full((150, 3), -1), "There are no answers"),
+        (np.zeros((150, 2, 2)), "3 dimensions"),
+        (np.zeros((10, 3)), "inconsistent numbers of samples"),
+        ([(0, 150, 1), (1, 0, 1)], "The task 150 is no sample: they are numbered from 0 to 149"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(y: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        CrowdClassifier(GaussianNB()).fit(X, y)
+
+
+def test_scikit_learn_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, "allalike.sklearn")
+    with pytest.raises(UnsupportedError, match="CrowdClassifier needs scikit-learn. Install it with: pip install"):
+        importlib.import_module("allalike.sklearn")
