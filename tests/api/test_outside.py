@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import allalike
-from allalike.api.revisit import find_strange, revisit
+from allalike.api.load import find_strange, load
 from allalike.errors import InputError
 from allalike.serve.desk import Desk
 from allalike.serve.work import perform
@@ -28,7 +28,7 @@ EXPLAIN = ("explain", "out", "task", "1")
 def out(tmp_path: Path) -> Path:
     """Save a result beside its answers, as people do."""
     (tmp_path / "answers.csv").write_text(ROWS)
-    done = call("discover", "answers.csv", "-o", "out", "--no-report", "-q", folder=tmp_path)
+    done = call("discover", "answers.csv", "-o", "out", "--no-report", "--no-answers", "-q", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path / "out"
 
@@ -53,12 +53,12 @@ def test_ones_own_result_is_opened_without_a_question_wherever_it_is_moved(out: 
     (tmp_path / "deep").mkdir()
     out.rename(tmp_path / "deep" / "moved")
     assert find_strange(tmp_path / "deep" / "moved") == []
-    assert revisit(tmp_path / "deep" / "moved").summary["answers"] == 6
+    assert load(tmp_path / "deep" / "moved").summary["answers"] == 6
 
 
 def test_a_result_has_the_same_proof_each_time(out: Path, tmp_path: Path) -> None:
     before = (out / "summary.json").read_bytes()
-    allalike.discover(tmp_path / "answers.csv").save(out)
+    allalike.discover(tmp_path / "answers.csv").save(out, answers=False)
     assert read(out)["proof"] == json.loads(before)["proof"]
 
 
@@ -78,8 +78,8 @@ def test_the_result_of_another_is_refused_with_the_command_that_opens_it(
 def test_in_python_it_is_an_error_that_names_the_argument(out: Path, elsewhere: Callable[[], None]) -> None:
     elsewhere()
     with pytest.raises(InputError, match=r"Say it with open_inputs=True\.$"):
-        revisit(out)
-    assert revisit(out, open_inputs=True).truth["label"].tolist() == ["x", "y"]
+        load(out)
+    assert load(out, open_inputs=True).truth["label"].tolist() == ["x", "y"]
 
 
 def test_a_proof_is_one_of_what_was_saved_and_of_nothing_else(out: Path, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_proof_is_one_of_what_was_saved_and_of_nothing_else(out: Path, tmp_pat
             write(out, forged)
             assert name in find_strange(out)
             with pytest.raises(InputError, match="outside of that folder"):
-                revisit(out)
+                load(out)
 
 
 def test_what_is_in_the_folder_is_opened_for_everybody(
@@ -102,7 +102,7 @@ def test_what_is_in_the_folder_is_opened_for_everybody(
     elsewhere()
     (tmp_path / "answers.csv").rename(out / "answers.csv")
     write(out, {**read(out), "inputs": [str(out / "answers.csv")]})
-    assert revisit(out).summary["answers"] == 6
+    assert load(out).summary["answers"] == 6
     monkeypatch.chdir(out)
     assert find_strange(".") == []
     (tmp_path / "link").symlink_to(out, target_is_directory=True)
@@ -134,7 +134,7 @@ def test_nothing_outside_is_even_looked_at_before_there_is_leave(
     for name in ("stat", "lstat", "open", "scandir", "listdir"):
         monkeypatch.setattr(os, name, watched(getattr(os, name)))
     with pytest.raises(InputError):
-        revisit(out)
+        load(out)
     monkeypatch.undo()
     assert seen
     assert not [path for path in seen if path.endswith("answers.csv")]
@@ -158,7 +158,7 @@ def test_without_a_secret_results_are_saved_and_asked_about(tmp_path: Path, monk
     (tmp_path / "file").touch()
     monkeypatch.setenv("ALLALIKE_STATE", str(tmp_path / "file"))
     (tmp_path / "answers.csv").write_text(ROWS)
-    allalike.discover(tmp_path / "answers.csv").save(tmp_path / "out")
+    allalike.discover(tmp_path / "answers.csv").save(tmp_path / "out", answers=False)
     assert "proof" not in read(tmp_path / "out")
     assert find_strange(tmp_path / "out") == [str(tmp_path / "answers.csv")]
 

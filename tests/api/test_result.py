@@ -76,9 +76,11 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    files = ["confusion.csv", "groups.csv", "next.csv", "quality.csv", "truth.csv", "workers.csv", "summary.json"]
+    kept = [f"state/{name}" for name in ("answers-1.parquet", "gold.parquet", "state.json", "truth.parquet")]
+    tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
+    files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {"schema": "allalike/discover/1", **result.summary, "files": files}
+    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 1}, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     np.testing.assert_array_equal(back["weight"], result.workers["weight"])
@@ -89,7 +91,7 @@ def test_a_failed_save_leaves_the_old_files_and_nothing_else(
 ) -> None:
     out = tmp_path / "out"
     result.save(out)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = {path.name: path.read_bytes() for path in out.rglob("*.*")}
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -98,7 +100,7 @@ def test_a_failed_save_leaves_the_old_files_and_nothing_else(
     other = allalike.discover(crowd("categorical", seed=1))
     with pytest.raises(OutputError, match="No space left on device"):
         other.save(out)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     with pytest.raises(OutputError):
         other.save(tmp_path / "new")
@@ -115,6 +117,7 @@ def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None
         "groups.csv",
         "next.csv",
         "quality.csv",
+        "state",
         "summary.json",
         "truth.csv",
         "workers.csv",

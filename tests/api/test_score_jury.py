@@ -23,7 +23,7 @@ from allalike.api.judges.scale_use import find_scale_use
 from allalike.api.judges.trials import Trials
 from allalike.api.judges.verdicts import Verdicts
 from allalike.api.judges.wanted_error import find_wanted
-from allalike.api.revisit import revisit
+from allalike.api.load import load
 from allalike.cli import main
 from allalike.errors import DataNote, UnsupportedError
 
@@ -336,4 +336,4 @@ def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest
     assert "j4 scores 2." in text
     assert "Offsets were taken away before the panel decided." in text
     assert "No panel has an error of at most 0.01" in text
-    assert "bias" in revisit(tmp_path / "out").workers
+    assert "bias" in load(tmp_path / "out").workers

@@ -153,7 +153,7 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
     tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
-    assert written == [*tables, "report.html", "summary.json", "truth.csv", "workers.csv"]
+    assert written == [*tables, "report.html", "state", "summary.json", "truth.csv", "workers.csv"]
     assert done.stdout.endswith(f"The report: {tmp_path / 'allalike-demo' / 'report.html'}\n")
 
 

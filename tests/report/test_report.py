@@ -317,7 +317,7 @@ def test_a_report_that_does_not_fit_in_memory_does_not_take_the_tables_with_it(
         with pytest.warns(ReportWarning, match="The report is missing"):
             result.save(tmp_path / "out", report=True)
     saved = {path.name for path in (tmp_path / "out").iterdir()}
-    assert saved == {*TABLES, "summary.json", "report.html"}
+    assert saved == {*TABLES, "state", "summary.json", "report.html"}
     assert "there was not enough memory to write it" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(MemoryError):
         result.report(tmp_path / "seen.html")

@@ -169,7 +169,7 @@ def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, 
 
 def test_a_result_without_a_report_gets_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(ROWS)
-    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out")
+    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out", answers=False)
     folder, page = str(tmp_path / "out"), str(tmp_path / "page.html")
     order = {"do": "revisit", "folder": folder, "page": page, "open_inputs": False}
     assert perform(order) == {"notes": []}

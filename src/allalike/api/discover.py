@@ -16,7 +16,7 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
-from allalike.api.inputs.opening import Origin, inputs_of, open_source
+from allalike.api.inputs.opening import Basis, Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
 from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
@@ -31,7 +31,7 @@ from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from allalike._core.system.outlook import Steps
     from allalike.answers import Answers
@@ -39,14 +39,24 @@ if TYPE_CHECKING:
     from allalike.answers.history import History
     from allalike.api.doubts.warning import Doubt
     from allalike.domains import Domain, Encoding
-    from allalike.engines import News, Run, TaskTable
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
 _ORACLE = "OA"  # which cannot do without known truths
 _ANSWER_BYTES, _ANSWERS_PER_TASK = 25, 5  # in a file, about
 _TASK_WORK, _REPORT_WORK = 30, 3e7  # of writing a task, and what is written of all, beside the work of an answer
 
-__all__ = ["check_served", "discover", "find_ties", "load_run", "open_run", "read_whole", "remark_names"]
+__all__ = [
+    "check_served",
+    "discover",
+    "find_ties",
+    "load_run",
+    "open_run",
+    "read_whole",
+    "remark_names",
+    "renew",
+    "solve",
+]
 
 
 def discover(
@@ -89,8 +99,8 @@ def discover(
         that wrote the answers, which are no answers then. auto and OA take them as evidence, once they were
         seen to fit the answers. The summary reports the error against them, of a run that does not see them.
     history
-        What is known of workers from earlier answers, for auto: a result, the path of its table of workers, or a table
-        with worker, answers and error_rate (or rmse).
+        What is known of workers from earlier answers, for auto: a result, its folder or its table of workers, or a
+        table with worker, answers and error_rate (or rmse).
     plain
         Whether to leave out what auto does about copies and about workers whose answers say nothing; the other methods
         are always as their papers have them.
@@ -143,7 +153,8 @@ def discover(
     check_served(chosen, run.encoding)
     doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen, (held, gold))]
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
-    result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
+    settings = {"engine": where.name, "seed": seed, "ties": ties, **least}
+    result = solve(Basis(run, chosen, origin, settings), doubts)
     note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
@@ -188,19 +199,15 @@ def _look_at_gold(
     return [] if misfit is None else [doubt_misfit(misfit)]
 
 
-def _solve(
-    run: Run,
-    method: Method,
-    origin: Origin,
-    doubts: list[Doubt],
-    earlier: tuple[Weighing, Callable[[], News]] | None = None,
-    **settings: Any,
-) -> Result:
-    given, run = run, make_ready(run, origin.history)
+def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) -> Result:
+    """Weigh the workers, and find all truths; a stream goes on from what was found earlier."""
+    given, method, origin, settings = basis.run, basis.method, basis.origin, basis.settings
+    run = make_ready(given, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     learns = run.n_gold > 0 and without_gold(method) != method
     expect(_list_steps(method, int(run.answer_counts.sum()), run, twice=learns), begun=2)
-    weighing = with_quorum(run, weigh(method, run, earlier))
+    begun = None if earlier is None or basis.news is None else (earlier, basis.news)
+    weighing = with_quorum(run, weigh(method, run, begun))
     report("deciding")
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
@@ -214,14 +221,14 @@ def _solve(
     }
     posteriors = partial(find_posteriors, run, weighing) if weighing.decision.probabilities else None
 
-    renew = partial(_renew, given, method, origin, weighing, settings)
+    basis = replace(basis, run=given, renew=renew)
     summary = summarise(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
     inputs, again = origin.inputs, partial(_find_again, method)
-    return Result(run, weighing, found, summary, posteriors, renew, inputs, again, files=origin.scan.files)
+    return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)
 
 
 def _list_steps(method: Method, n_answers: int, run: Run | None = None, *, twice: bool = False) -> Steps:
@@ -246,18 +253,21 @@ def _find_again(method: Method, run: Run) -> TaskTable:
     return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and without_gold(method) != method)
 
 
-def _renew(
-    run: Run, method: Method, origin: Origin, weighing: Weighing, settings: dict[str, Any], more: Any, gold: Any
-) -> Result:
-    grown, remembered, news = origin.grow(run, more, gold)
-    check_served(method, grown.encoding)
-    doubts = find_doubts(grown, remembered.gold, again=True)
-    doubts += _look_at_gold(grown, remembered.gold, method) if gold is not None else []
-    warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
-    result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
-    note(result.summary, doubts, stacklevel=3)
+def renew(basis: Basis, weighing: Weighing | None, more: Any, gold: Any, *, stacklevel: int = 3) -> Result:
+    """Find the result for more answers; only a stream needs to know what was found before.
+
+    Warnings are in the name of a caller so many levels up, as if this were `Result.update`.
+    """
+    grown = basis.grow(more, gold)
+    run, method, known = grown.run, grown.method, grown.origin.gold
+    check_served(method, run.encoding)
+    doubts = find_doubts(run, known, again=True)
+    doubts += _look_at_gold(run, known, method) if gold is not None else []
+    warn_of(doubts, stacklevel=stacklevel)
+    result = solve(grown, doubts, weighing)
+    note(result.summary, doubts, stacklevel=stacklevel)
     if warning := limit_reached(method, result.weighing):
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=stacklevel)
     return result
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from allalike._core.late import pa, pd
 from allalike._core.system.formulas import unguard_text
 from allalike._core.system.json_text import parse_json
+from allalike._core.system.tables import FORMATS
 from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
@@ -21,7 +22,7 @@ __all__ = ["read_history"]
 
 
 def read_history(source: Any) -> History:
-    """Return what a result, its saved table of workers, or any table like it says of workers.
+    """Return what a result, its folder, its saved table of workers, or any table like it says of workers.
 
     A table has the columns worker, answers (or shared, those that others answered too), and error_rate, rmse or fault.
 
@@ -33,14 +34,25 @@ def read_history(source: Any) -> History:
     if isinstance(source, Result):
         return _of_table(source.tables_as("pandas").workers)
     if isinstance(source, str | os.PathLike):
-        return _of_table(_read(os.fspath(source)))
+        return _of_table(_read(_find_table(os.fspath(source))))
     if find_frame(source) != "pandas" and hasattr(source, "to_pandas"):
         return _of_table(source.to_pandas())
     if hasattr(source, "columns") and hasattr(source, "__getitem__"):
         return _of_table(source)
     raise InputError(
-        f"The history is a {type(source).__name__}. Give a result, the path of its workers.csv, or a table like that."
+        f"The history is a {type(source).__name__}. Give a result, its folder or its workers.csv, or a table like that."
     )
+
+
+def _find_table(path: str) -> str:
+    """Return the table of workers of a folder with a result, and anything else as it is."""
+    if not Path(path).is_dir():
+        return path
+    tables = [Path(path, f"workers.{ending}") for ending in FORMATS]
+    found = next((table for table in tables if table.is_file()), None)
+    if found is None:
+        raise InputError(f"The history {path} is a folder in which there is no result: it has no workers.csv.")
+    return str(found)
 
 
 def _read(path: str) -> Any:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.api.agreement.agreement import Agreement
+    from allalike.api.inputs.opening import Basis
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
@@ -57,8 +58,8 @@ class Result(Explained, Saved[Frame]):
         Counts, settings, versions, what was guessed, and the errors against gold where there is any.
     posteriors
         What finds the probability of each class, per task, for methods that know it.
-    renew
-        What finds the result for more answers and more gold.
+    basis
+        What it was found from, so that it can go on with more answers.
     inputs
         The files and folders that answers and gold were read from, which `save` never replaces.
     again, recipe
@@ -79,7 +80,7 @@ class Result(Explained, Saved[Frame]):
     found: TaskTable
     summary: dict[str, Any]
     posteriors: Callable[[], TaskTable] | None = None
-    renew: Callable[[Any, Any], Result] | None = None
+    basis: Basis | None = None
     inputs: tuple[Path, ...] = ()
     again: Callable[[Run], TaskTable] | None = None
     recipe: Mapping[str, Any] | None = None
@@ -290,9 +291,10 @@ class Result(Explained, Saved[Frame]):
         1     2     x        3
         2     3     z        1
         """
-        if self.renew is None:
+        if self.basis is None or self.basis.renew is None:
             raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
-        return self.renew(more, gold)
+        found: Result = self.basis.renew(self.basis, self.weighing, more, gold)
+        return found
 
     def next(self, n: int = 10) -> Frame:
         """Return the tasks that one more answer helps most: task, confidence, answers, gain.

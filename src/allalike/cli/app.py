@@ -26,6 +26,7 @@ from allalike.cli.options import limit_options
 from allalike.cli.schema import schema
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
+from allalike.cli.update import update
 from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError, Proposal
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def app() -> None:
 
 
 _COMMANDS = (
-    *(discover, compare, jury, agreement, explain, serve, simulate, datasets, demo),
+    *(discover, update, compare, jury, agreement, explain, serve, simulate, datasets, demo),
     *(methods, domains, rules, formats, schema),
 )
 for _command in _COMMANDS:

@@ -51,7 +51,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
     help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
-@click.option("--history", help="What is known of workers: the workers.csv of an earlier result.")
+@click.option("--history", help="What is known of workers: the folder of an earlier result, or its workers.csv.")
 @click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options
@@ -63,6 +63,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--to", multiple=True, help="Write it for another tool, too; 'allalike formats' lists those.")
 @click.option("--probabilities", is_flag=True, help="Write how probable each class of a task is, too: soft labels.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
+@click.option("--no-answers", is_flag=True, help="Keep no answers in the folder; 'allalike update' needs them.")
 @take_table_options
 @take_write_options
 @take_print_options
@@ -143,6 +144,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     how = {
         "format": options["file_format"],
         **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv", "probabilities")},
+        "answers": not options["no_answers"],
     }
     listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
     return result, [*result.save(folder, **how), *listed]

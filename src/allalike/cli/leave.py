@@ -22,7 +22,7 @@ def get_leave(folder: str | os.PathLike[str]) -> bool:
     False
     """
     from allalike.api.inputs.outside import refuse_outside
-    from allalike.api.revisit import find_strange
+    from allalike.api.load import find_strange
 
     strange = find_strange(folder)
     if not strange:

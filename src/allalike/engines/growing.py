@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.domains import Encoding
 
-__all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "grow", "pick"]
+__all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "fit_answers", "grow", "pick"]
 
 _JOIN_RATIO = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
 _MIN_REMAINDER = 1e-2  # below this share of the peak, sum again: subtraction has cancelled too many digits
@@ -69,6 +69,23 @@ class Growing(Run):
         known = replace(self)
         vars(known).update(unweighted_peer_sums=sums, unweighted_peaks=peaks)
         return known
+
+    @abstractmethod
+    def each_shard(self) -> Iterator[Shard]:
+        """Yield the shards, as they are by now."""
+
+    def each_answers(self) -> Iterator[Answers]:
+        """Yield all answers, those of some tasks at a time.
+
+        >>> import allalike
+        >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
+        >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in run.each_answers()]
+        [(['ada', 'bob'], [1, 2], [0, 0, 1])]
+        """
+        for number, shard in enumerate(self.each_shard()):
+            found = pick(shard, number, self.encoding, np.unique(shard.task_hash))
+            if found is not None:
+                yield replace(found.answers, workers=self.workers)
 
     @property
     @abstractmethod
@@ -206,7 +223,7 @@ def grow(
     >>> sorted(news().after.tasks.tolist()), [part.tasks.tolist() for part in news().before]
     ([2, 3], [[2]])
     """
-    more, known = _fitting(run, more), run.encoding
+    more, known = fit_answers(run, more), run.encoding
     workers, place, other = _place(run.workers, more.workers)
     encoding, truths = known.merge([more.encoding]), None
     if gold is not None:
@@ -239,7 +256,7 @@ def grow(
     return grown, partial(News.of, old, answers, more.tasks.hashes(), known, place)
 
 
-def _fitting(run: Growing, more: Answers) -> Answers:
+def fit_answers(run: Growing, more: Answers) -> Answers:
     """Refuse answers that do not go together with those of a run."""
     if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
         raise UnsupportedError(

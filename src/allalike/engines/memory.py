@@ -204,6 +204,10 @@ class MemoryRun(Growing):
         """Change all blocks now."""
         return replace(self, shards=[_changed(shard, change) for shard in self.shards])
 
+    def each_shard(self) -> Iterator[Shard]:
+        """Yield the shards."""
+        yield from self.shards
+
     @property
     def sample_tasks(self) -> Values:
         """The tasks of the first shard."""

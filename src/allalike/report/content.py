@@ -18,7 +18,7 @@ from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
-from allalike.report.judges import describe_judges, describe_quality
+from allalike.report.judges import describe_judges, describe_quality, name_people
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
@@ -120,6 +120,7 @@ def _assemble(
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(material.summary)],
         "advice": advice,
+        **_describe_changes(material, people),
         "panel": panel,
         "quality": quality and {"place": len(drawn) - 1, "more": quality["more"]},
         "agreement": describe_agreement(material),
@@ -149,6 +150,16 @@ def _assemble(
             "panel": drawn,
         },
     }
+
+
+def _describe_changes(material: Material, people: People) -> dict[str, Any]:
+    """Return what changed when answers were added, and when that was; nothing if none were."""
+    if not material.summary.generations:
+        return {"changes": [], "generations": []}
+    from allalike.telling.changes import list_generations, remark_changes
+
+    said = name_people(remark_changes(material.summary), material, people)
+    return {"changes": said, "generations": list_generations(material.summary)}
 
 
 def _list_workers(material: Material, shown: npt.NDArray[np.intp], flags: list[list[str]]) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from allalike.report.brevity import brief, cut
 from allalike.report.charts import chart_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allalike.report.material import Columns, Material
     from allalike.report.people import People
+    from allalike.telling.remark import Remark
 
-__all__ = ["describe_judges", "describe_quality", "draw_pairs"]
+__all__ = ["describe_judges", "describe_quality", "draw_pairs", "name_people"]
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120
@@ -42,15 +43,36 @@ class _Judges:
         """Cut a sentence where names stand in it, which become places."""
         for name in {str(name) for name in names} - self.places.keys():  # who has no voice in this panel
             sentence = sentence.replace(name, _SOMEBODY)
-        wanted = sorted({str(name) for name in names} & self.places.keys(), key=len, reverse=True)
-        if not wanted:
-            return [sentence]
-        pieces = re.split(f"({'|'.join(map(re.escape, wanted))})", sentence)
-        return [self.places.get(piece, piece) if place % 2 else piece for place, piece in enumerate(pieces)]
+        wanted = {str(name) for name in names} & self.places.keys()
+        return _split_at(sentence, {name: self.places[name] for name in wanted})
 
     def find(self, text: str) -> list[int]:
         """Return the places of the judges whose names stand in a text."""
         return [piece for piece in self.split(text, list(self.places)) if isinstance(piece, int)]
+
+
+def _split_at(sentence: str, places: Mapping[str, int]) -> list[str | int]:
+    """Cut a sentence where names stand in it, and put their places there.
+
+    >>> _split_at("ada and adam are copies.", {"ada": 3, "adam": 5})
+    ['', 3, ' and ', 5, ' are copies.']
+    """
+    if not places:
+        return [sentence]
+    wanted = sorted(places, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, wanted))})", sentence)
+    return [places[piece] if place % 2 else piece for place, piece in enumerate(pieces)]
+
+
+def name_people(remarks: Iterable[Remark], material: Material, people: People) -> list[list[str | int]]:
+    """Return what is said of workers, cut where one is named."""
+    numbers = {str(worker): number for number, worker in enumerate(material.run.workers.tolist())}
+    said = []
+    for remark in remarks:
+        known = [str(name) for name in remark.names if str(name) in numbers]
+        places = people.refer(np.array([numbers[name] for name in known], np.intp))
+        said.append(_split_at(remark.sentence, dict(zip(known, places, strict=True))))
+    return said
 
 
 def describe_judges(material: Material, people: People) -> dict[str, Any] | None:

@@ -121,7 +121,7 @@ class Desk:
             }
 
     def show(self, folder: Path, *, open_inputs: bool = False) -> None:
-        """Show a result that is there; write its page if it has none, from what `revisit` may open for that."""
+        """Show a result that is there; write its page if it has none, from what `load` may open for that."""
         if not (folder / "summary.json").is_file():
             raise InputError(
                 f"There is no summary.json in {folder}. Name a folder that 'allalike discover' wrote a result into, or"

@@ -97,11 +97,11 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
 
 def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:
     """Write the page of a result that has none."""
-    from allalike.api.revisit import revisit
+    from allalike.api.load import load
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all of it was said when the result was found
-        result = revisit(order["folder"], open_inputs=order["open_inputs"])
+        result = load(order["folder"], open_inputs=order["open_inputs"])
     report("saving")
     result.report(Path(order["page"]))
     return {"notes": []}

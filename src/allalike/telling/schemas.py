@@ -6,13 +6,13 @@ something else; what is added does not change it, so that readers must allow for
 """
 
 from collections.abc import Mapping
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from allalike._core.registry import did_you_mean
 from allalike.errors import UnknownNameError
 from allalike.telling.panel_summary import PanelSummary
-from allalike.telling.summary import LabelKind, Section, Summary
+from allalike.telling.summary import Changes, LabelKind, Section, Summary
 
 __all__ = ["SCHEMAS", "make_schema", "name_schema"]
 
@@ -24,12 +24,20 @@ class SavedSummary(Summary):
     """What was found: counts, settings, what was guessed, what was noticed; and the files that were written."""
 
     files: tuple[str, ...]
+    state: Mapping[str, Any] = MappingProxyType({})
 
 
 class DiscoverOutput(SavedSummary):
     """What `allalike discover` found, and the files that it wrote."""
 
     schema: str
+
+
+class UpdateOutput(Summary):
+    """What `allalike update` found in all answers, and what changed."""
+
+    schema: str
+    changes: Changes
 
 
 class DiscoverOutputs(Section):
@@ -180,6 +188,7 @@ class SourceOutput(Section):
 
 SCHEMAS: Mapping[str, tuple[int, tuple[type[Section], ...]]] = {
     "discover": (1, (DiscoverOutput, DiscoverOutputs)),
+    "update": (1, (UpdateOutput,)),
     "jury": (1, (JuryOutput,)),
     "compare": (1, (CompareOutput,)),
     "agreement": (1, (AgreementOutput, AgreementOutputs)),

@@ -10,6 +10,8 @@ from typing import Any, Self, dataclass_transform, get_args
 
 __all__ = [
     "AlikeGroup",
+    "ChangedWorker",
+    "Changes",
     "Correlation",
     "ErrorOnGold",
     "HowRead",
@@ -18,12 +20,14 @@ __all__ = [
     "MethodName",
     "OtherReading",
     "PartSizes",
+    "SavedGeneration",
     "Section",
     "Silent",
     "Summary",
     "Suspect",
     "Suspects",
     "TrustInWorkers",
+    "TurnedTruth",
     "Unparsed",
 ]
 
@@ -205,6 +209,52 @@ class Unparsed(Section):
     example: Any
 
 
+class TurnedTruth(Section):
+    """A task whose truth is another one now."""
+
+    task: Any
+    before: Any
+    now: Any
+
+
+class ChangedWorker(Section):
+    """A worker whose answers are nearer to the truth than before, or farther, by the measure of others."""
+
+    worker: Any
+    what: str
+    before: float
+    now: float
+    answers_before: int
+    answers_now: int
+    low: float
+    high: float
+    probability: float
+
+
+class Changes(Section):
+    """What changed when answers were added."""
+
+    answers: int
+    turned: int | None
+    of: int
+    set_aside: int = 0
+    labels: tuple[str, ...] = ()
+    tested: int
+    truths: tuple[TurnedTruth, ...] = ()
+    workers: tuple[ChangedWorker, ...] = ()
+    copies: tuple[tuple[Any, ...], ...] = ()
+
+
+class SavedGeneration(Section):
+    """When a result was saved, what there was, and how many truths turned since the time before."""
+
+    when: str
+    answers: int
+    workers: int
+    tasks: int
+    turned: int | None = None
+
+
 class MethodName(Section):
     """What the method is called."""
 
@@ -247,6 +297,8 @@ class Summary(Section):
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     versions: Mapping[str, str] = _NOTHING
+    changes: Changes | None = None
+    generations: tuple[SavedGeneration, ...] = ()
     ranked_by: str = ""
     not_served: tuple[str, ...] = ()
     written: Mapping[str, Any] = _NOTHING

@@ -17,12 +17,17 @@ from allalike._core.system.addresses import hide_in_word
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import READ_OPTIONS, Scan, find_unusual, is_within, scan
+from allalike.readers.formats.files import Files
+from allalike.readers.label_maps import read_label_map
 from allalike.readers.sources import find_inputs, is_passing, is_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["open_recipe", "write_domain", "write_recipe"]
+__all__ = ["open_recipe", "read_domain", "read_scan", "write_domain", "write_recipe", "write_scan"]
+
+
+_OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run
 
 
 def write_recipe(
@@ -70,10 +75,36 @@ def open_recipe(recipe: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, An
     known = {name: read.pop(name) for name in ("gold", "gold_columns", "gold_map", "history") if name in read}
     per_task, choices = read.pop("per_task", False), read.pop("choices", {})
     if "domain" in read:
-        read["domain"] = _read_domain(read["domain"])
+        read["domain"] = read_domain(read["domain"])
     how: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
     source = replace(scan(list(recipe["inputs"]), **how), choices=choices)
     return (source.read().per_task() if per_task else source), known
+
+
+def write_scan(how: Scan) -> dict[str, Any]:
+    """Return how answers are read, as far as that is not the usual way, and what is in files written out.
+
+    >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
+    {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
+    """
+    held = {**vars(how), **vars(how.files)}
+    plain = {name: held[name] for name in (*READ_OPTIONS, "golden") if name not in ("label_map", *_OF_DATABASES)}
+    meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
+    read = {name: _listed(value) for name, value in find_unusual(plain).items()}
+    return {**read, **({"label_map": meant} if meant else {})}
+
+
+def read_scan(written: Mapping[str, Any]) -> Scan:
+    """Return how answers were read, as it was written.
+
+    >>> read_scan({"repeats": "last", "tool": "toloka"}).files.tool
+    'toloka'
+    """
+    how: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in written.items()}
+    if given := how.keys() & set(_OF_DATABASES):
+        raise ValueError(f"{given} is not to be run again")
+    files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
+    return Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
 
 
 def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:
@@ -125,10 +156,15 @@ def write_domain(domain: Domain) -> dict[str, Any]:
     return {"name": domain.name, **_unusual(domain, own()), **({"fields": parts} if parts else {})}
 
 
-def _read_domain(written: Mapping[str, Any]) -> Domain:
+def read_domain(written: Mapping[str, Any]) -> Domain:
+    """Return the domain that was written.
+
+    >>> read_domain({"name": "real", "bias": True}).bias
+    True
+    """
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in written.items() if name != "name"
     }
     if "fields" in options:
-        options["fields"] = [(name, kind and _read_domain(kind)) for name, kind in options["fields"]]
+        options["fields"] = [(name, kind and read_domain(kind)) for name, kind in options["fields"]]
     return DOMAINS[written["name"]](**options)

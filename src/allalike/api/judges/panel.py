@@ -221,9 +221,10 @@ class Panel(Framed[Frame]):
         """
         truth = self._silent_truths()
         tables = {**({} if truth is None else {"truth": truth}), **self._tables()}
-        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
+        told = {"not_kept": "a panel is found again from the files of its verdicts"}
+        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"], "state": told}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(tables, notes, folder, **how)
+        return self.result.save_with(tables, notes, folder, answers=False, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.

@@ -169,4 +169,4 @@ def _decide_again(result: Result, run: Run) -> Result:
     settings = {"domain": run.encoding.describe(), **{name: result.summary[name] for name in _SETTINGS}}
     before = {"gold": result.summary["gold"]} if run.n_gold else {}
     summary = {**result.summary, **summarise(run, weighing, found, settings), **before}
-    return replace(result, run=run, weighing=weighing, found=found, summary=summary, renew=None)
+    return replace(result, run=run, weighing=weighing, found=found, summary=summary, basis=None)

@@ -6,6 +6,7 @@ A page gets its tables as columns: those in pandas, whose import takes as long a
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -22,6 +23,7 @@ from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.frames import Frame, Framed
 from allalike.api.inputs.outside import sign_recipe
+from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
 from allalike.api.results.quality import rate_workers
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import (
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.api.agreement.agreement import Agreement
+    from allalike.api.inputs.opening import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
@@ -88,6 +91,7 @@ class Saved(Framed[Frame], ABC):
     posteriors: Callable[[], TaskTable] | None
     inputs: tuple[Path, ...]
     recipe: Mapping[str, Any] | None
+    basis: Basis | None
     files: Files | None
 
     @property
@@ -131,6 +135,7 @@ class Saved(Framed[Frame], ABC):
         report: bool = False,
         safe_csv: bool = False,
         probabilities: bool = False,
+        answers: bool = True,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
 
@@ -157,6 +162,9 @@ class Saved(Framed[Frame], ABC):
         probabilities
             Whether to write ``probabilities.csv`` (or ``.parquet``), too: how probable each class is, one row per task
             and one column per class, to be learned from as soft labels. It is as large as tasks times classes.
+        answers
+            Whether to keep the answers in the folder ``state``, too, so that `allalike.load` has the result again,
+            on any machine, and `allalike.update` goes on with it. Where that cannot be, the summary says why.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -164,7 +172,7 @@ class Saved(Framed[Frame], ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
-        how: dict[str, Any] = {"overwrite": overwrite, "report": report, "safe_csv": safe_csv}
+        how: dict[str, Any] = {"overwrite": overwrite, "report": report, "safe_csv": safe_csv, "answers": answers}
         return self.save_with({}, {}, folder, format=format, to=to, probabilities=probabilities, **how)
 
     def save_with(
@@ -179,19 +187,27 @@ class Saved(Framed[Frame], ABC):
         report: bool = False,
         safe_csv: bool = False,
         probabilities: bool = False,
+        answers: bool = True,
+        changes: Mapping[str, Values | Array] | None = None,
+        unchanged: str | None = None,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary.
 
-        A table of truths among them takes the place of the one that was found.
+        A table of truths among them takes the place of the one that was found. The result may be one that others were
+        added to: then it has a table of ``changes``, and takes the place of no other but one that is ``unchanged``.
         """
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, recipe=self.recipe)
+        about: dict[str, Any] = {"recipe": self.recipe, "unchanged": unchanged}
+        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, **about)
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
-        more = {f"{name}.{format}": columns for name, columns in {**self.rated, **tables}.items()}
+        basis, dates = self._date()
+        notes = {**notes, **dates}
+        every = {**self.rated, **tables, **({} if changes is None else {"changes": changes})}
+        more = {f"{name}.{format}": columns for name, columns in every.items()}
         posteriors = self._need_posteriors() if probabilities else None
         optional = {groups: looked, ahead: True, objects: encoding.things is not None, soft: probabilities}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
@@ -226,7 +242,9 @@ class Saved(Framed[Frame], ABC):
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
-            said = {**notes, **({"safe_csv": True} if safe_csv else {})}
+            why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
+            kept = self._keep(stage / STATE, basis, why)
+            said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
                 "schema": name_schema("discover"),
@@ -238,6 +256,30 @@ class Saved(Framed[Frame], ABC):
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return output.name_written([*names, *further])
+
+    def _date(self) -> tuple[Basis | None, dict[str, Any]]:
+        """Return what it was found from, with the date, and what a summary says of several ones."""
+        if self.basis is None:
+            return None, {}
+        basis = self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
+        several = len(basis.generations) > 1
+        return basis, {"generations": [each._asdict() for each in basis.generations]} if several else {}
+
+    def _keep(self, folder: Path, basis: Basis | None, why: str) -> dict[str, Any]:
+        """Write what the result can be loaded from, and say in which format; or say why that cannot be, or is not."""
+        groups = self.weighing.insight.groups
+        if basis is None or why or (why := why_not_kept(basis)):
+            return {"not_kept": why or why_not_kept(None)}
+        copies = [
+            [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
+        ]
+        said: dict[str, Any] = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
+        try:
+            write_state(folder, basis, self.found.pieces(), copies, said)
+        except TypeError as error:
+            shutil.rmtree(folder)
+            return {"not_kept": str(error)}
+        return {"format": FORMAT}
 
     def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
         """Write the ids of workers whose answers are better left out, one a line, into a file; return them.

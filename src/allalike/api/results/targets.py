@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from allalike._core.system.addresses import Address, find_scheme, is_address, na
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
+from allalike.api.inputs.state import STATE, find_digest
 from allalike.api.writers import WRITERS
 from allalike.errors import OutputError
 from allalike.readers.formats.places import local_name
@@ -91,8 +93,11 @@ def result_output(
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
     recipe: Mapping[str, Any] | None = None,
+    unchanged: str | None = None,
 ) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
+
+    That must be the one whose digest is given, if one is.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
@@ -114,7 +119,7 @@ def result_output(
         )
     return Output(
         folder=Path(name),
-        find_own=list_saved,
+        find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
         inputs=tuple(list_inputs(inputs)),
         overwrite=overwrite,
         index=_SUMMARY,
@@ -133,6 +138,12 @@ def inner_place(output: str, name: str) -> str:
     address, prefix = named
     whole = f"{find_scheme(address)}:///{address.file}" if address.file else split_table(address[:])[0]
     return f"{whole}#{prefix}{'_' if prefix else ''}{name}"
+
+
+def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
+    if find_digest(folder) != unchanged:
+        raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
+    return list_saved(folder)
 
 
 def list_saved(folder: Path) -> list[str]:
@@ -161,11 +172,13 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [False, False, False, False, False, False]
     """
-    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS) for file_format in FORMATS}
+    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS, "changes") for file_format in FORMATS}
     names.update(name for file_format in FORMATS for name in result_names(file_format))
     outer, name = str(path.parent), path.name
     if outer == ".":
         return name in {REPORT, *names}
+    if outer == STATE:
+        return path.suffix in (".parquet", ".json")
     if outer in _MASK_FOLDERS:
         return path.name.endswith((".png", ".nii.gz"))
     if outer in names:  # a table that was written in parts

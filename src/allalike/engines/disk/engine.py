@@ -260,6 +260,10 @@ class DiskRun(Growing):
         """Write changed blocks beside those that are there."""
         return replace(self, shards=self.shards.changed(change))
 
+    def each_shard(self) -> Iterator[Shard]:
+        """Read one shard after the other."""
+        yield from (stored.read() for stored in self.shards.stored)
+
     @property
     def sample_tasks(self) -> Values:
         """Some tasks of the first shard."""

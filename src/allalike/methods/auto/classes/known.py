@@ -30,6 +30,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
 from allalike.engines.sample import pick_known
+from allalike.engines.sums import select_workers
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.steps.ballots import count_votes, row_peaks, softmax
 from allalike.methods.steps.descent import descend
@@ -79,7 +80,7 @@ class Learned:
 
     def tell(self, block: Block, table: Floats) -> Floats:
         """Return how probable classes are, given how probable the crowd finds them; the block has its voices."""
-        votes = count_votes(block, self.workers[block.workers], k=table.shape[1])
+        votes = count_votes(block, *select_workers(block, [self.workers]), k=table.shape[1])
         score = self.crowd * _logarithm(table) + self.classes + votes
         return softmax(score if self.power is None else self.power * score)[0]
 

@@ -1,0 +1,50 @@
+"""The command `allalike update`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from allalike.cli.commands import dress
+from allalike.cli.console import bar_after_a_second, echo, note, notes_for_warnings
+from allalike.cli.options import name_engine, take_engine_options, take_print_options
+from allalike.cli.schema import echo_json
+from allalike.cli.standard_input import spool_input
+from allalike.telling.answers import remark_doubts
+from allalike.telling.summary import Summary
+
+__all__ = ["update"]
+
+
+@click.command(no_args_is_help=True)
+@click.argument("out")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--gold", help="Further truths that are known: a file with task and label.")
+@click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant.")
+@take_engine_options
+@take_print_options
+def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Add the answers in FILES to the result in OUT, and say what changed.
+
+    OUT is the folder that 'allalike discover' wrote its result into. FILES are read as the first answers were: the same
+    columns, options and kind of label. The new result takes the place of the old one, which stays until it is whole.
+
+    It says which truths turned, which workers got better or worse beyond chance, and which copies are new; changes.csv
+    has all of them, and the report a line for each time that answers came.
+    """
+    from allalike.api.update import update as run
+    from allalike.telling.changes import remark_changes
+
+    files = spool_input(files, options)
+    with notes_for_warnings(quiet=quiet, force=force), bar_after_a_second(quiet=quiet):
+        result = run(out, list(files), gold=options["gold"], engine=name_engine(options))
+    told = Summary.from_dict(result.summary)
+    if not quiet:
+        for remark in remark_doubts(told):
+            note(f"Note: {dress(remark)}")
+    if as_json:
+        echo_json("update", result.summary)
+    elif not quiet:
+        echo("\n".join(dress(remark) for remark in remark_changes(told)))
+        echo(f"Now there are {told.answers:,} answers of {told.workers:,} workers to {told.tasks:,} tasks in {out}.")

@@ -1,0 +1,294 @@
+"""A saved result can be loaded: it is the one that was saved, and goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Disk, Memory, Result
+from allalike.engines import Engine
+from allalike.errors import AllalikeError, InputError, OutputError, UnsupportedError
+from crowds.samples import KINDS, crowd, kind
+from running.program import call
+from running.updates import assert_same, cut
+
+pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning", "ignore::allalike.errors.DataNote")
+BOTH = pytest.mark.parametrize("engine", [Memory(), Disk(partitions=3)], ids=["memory", "disk"])
+
+
+def assert_equal(found: Result, expected: Result) -> None:
+    """Compare what was loaded with what was saved: everything is the same, numbers to 1e-12."""
+    for mine, theirs in ((found.truth, expected.truth), (found.workers, expected.workers)):
+        assert list(mine.columns) == list(theirs.columns)
+        for name in mine:
+            left, right = mine[name], theirs[name]
+            assert left.dtype == right.dtype, name
+            if right.dtype.kind == "f":
+                np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12, err_msg=str(name))
+            else:
+                assert repr(left.tolist()) == repr(right.tolist()), name
+    texts = [json.dumps(each.summary, sort_keys=True, default=str) for each in (found, expected)]
+    assert texts[0] == texts[1]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+
+
+@pytest.mark.parametrize("domain", KINDS)
+def test_a_result_that_was_saved_is_loaded_as_it_was(domain: str, tmp_path: Path) -> None:
+    rows = crowd(domain, seed=2, n=5, m=8, missing=0.2)
+    gold = {task: label for _, task, label in rows[:3]}
+    method = "auto" if domain in ("categorical", "real") else "P-TD"
+    result = allalike.discover(rows, domain=kind(domain), gold=gold, method=method)
+    result.save(tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    if domain == "custom":  # whose distance is a function
+        with pytest.raises(UnsupportedError, match="was saved without its answers"):
+            allalike.load(tmp_path / "elsewhere")
+        return
+    assert_equal(allalike.load(tmp_path / "elsewhere"), result)
+
+
+@pytest.mark.parametrize("domain", ["categorical", "real", "spans"])
+def test_it_is_loaded_on_another_engine_than_it_was_found_on(domain: str, tmp_path: Path) -> None:
+    rows = crowd(domain, seed=4, n=6, m=20, missing=0.2)
+    engines: list[Engine] = [Memory(), Disk(partitions=3)]
+    for one, other in (engines, engines[::-1]):
+        result = allalike.discover(rows, domain=kind(domain), engine=one, method="iP-TD")
+        result.save(tmp_path / "out")
+        assert_same(allalike.load(tmp_path / "out", engine=other), result)
+
+
+def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) -> None:
+    lines = ["who;item;vote", *(f"w{w};t{t};{(w * t) % 3 % 2 or 'o'}" for t in range(12) for w in range(5)), "w1;t1;?"]
+    (tmp_path / "a.csv").write_text("\n".join([*lines, "w0;t0;third"]), encoding="utf-8")
+    past = {"worker": ["w0", "w1"], "answers": [50, 40], "error_rate": [0.1, 0.4]}
+    how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"o": "zero", 1: "one"}}
+    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": __import__("pandas").DataFrame(past)}
+    result = allalike.discover(tmp_path / "a.csv", **how, **known, seed=7, ties="first", min_confidence=0.6)
+    assert result.run.encoding.n_labels == 3  # though the only answer with the third was set aside
+    result.save(tmp_path / "out")
+    (tmp_path / "a.csv").unlink()
+    again = allalike.load(tmp_path / "out")
+    assert_equal(again, result)
+    more = "\n".join(["who;item;vote", "w7;t3;o", "w7;t4;1"])
+    (tmp_path / "b.csv").write_text(more, encoding="utf-8")
+    assert_equal(again.update(tmp_path / "b.csv"), result.update(tmp_path / "b.csv"))
+
+
+def test_one_problem_a_task_and_the_last_of_repeats_are_loaded(tmp_path: Path) -> None:
+    rows = [("ada", 1, "z"), ("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+    answers = allalike.read(rows, repeats="last", domain="categorical")
+    for each in (answers, answers.per_task()):
+        result = allalike.discover(each, method="P-TD")
+        result.save(tmp_path / "out")
+        assert_equal(allalike.load(tmp_path / "out"), result)
+        assert result.run.encoding.n_labels == 3
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["auto", "LA"])
+def test_updating_the_folder_is_updating_the_result(method: str, engine: Engine, tmp_path: Path) -> None:
+    parts = cut(crowd("categorical", seed=5, n=7, m=20, missing=0.3), 3, seed=5)
+    result = allalike.discover(parts[0], domain="categorical", method=method, engine=engine)
+    result.save(tmp_path / "out", report=True)
+    for number, part in enumerate(parts[1:], 2):
+        first = (tmp_path / "out" / "state" / "answers-1.parquet").stat()
+        result, found = result.update(part), allalike.update(tmp_path / "out", part, engine=engine)
+        told = found.summary.pop("changes")
+        assert_same(found, result)
+        assert told["answers"] == len(part)
+        assert (tmp_path / "out" / "state" / "answers-1.parquet").stat().st_ino == first.st_ino  # not written again
+        assert len(list((tmp_path / "out" / "state").glob("answers-*"))) == number
+        again = allalike.load(tmp_path / "out", engine=engine)
+        assert again.summary.pop("changes") == told
+        assert_same(again, result)
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_report_of_an_updated_result_has_a_line_for_each_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in range(2):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(1772355600 + 86400 * day))
+        if day:
+            allalike.update(tmp_path, [("<b>", 1, "y"), ("kim", 1, "y"), ("lea", 1, "y")])
+        else:
+            allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y")]).save(tmp_path, report=True)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.index("What changed") < page.index("2026-03-01 09:00") < page.index("2026-03-02 09:00")
+    assert "1 of 2 truths (50.0 %) turned: task 1 from x to y." in page
+    assert "<b>" not in page.partition('id="changes"')[2].partition("</section>")[0]
+
+
+def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = crowd("categorical", seed=1, n=4, m=9)
+    allalike.discover(rows, domain="categorical").save(tmp_path / "out")
+    before = bytes_of(tmp_path)
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("allalike.api.results.saving.write_state", fail)  # behind the tables
+    with pytest.raises(OutputError, match="No space"):
+        allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
+    assert bytes_of(tmp_path) == before
+
+
+def test_what_changed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ada turns bad, dan copies from cyd, and two tasks are answered otherwise by three more workers."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 400)
+    names = ["ada", "bob", "cyd", "eve", "fay", "gil"]
+
+    def answer(tasks: range, wrong: dict[str, float]) -> list[tuple[str, str, str]]:
+        slips = {(name, t): rng.random() < wrong.get(name, 0.15) for t in tasks for name in names}
+        return [(name, f"t{t:03}", "xyz"[(truth[t] + slips[name, t]) % 3]) for t in tasks for name in names]
+
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1772355600")
+    allalike.discover(answer(range(200), {})).save(tmp_path / "out")
+    later = answer(range(200, 400), {"ada": 0.6})
+    copied = [("dan", task, label) for name, task, label in later if name == "cyd"]
+    turned = [(f"new{k}", "t000", "xyz"[(truth[0] + 2) % 3]) for k in range(9)]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1772442000")
+    told = allalike.update(tmp_path / "out", [*later, *copied, *turned]).summary["changes"]
+    assert [(each["worker"], each["what"]) for each in told["workers"]] == [("ada", "worse")]
+    assert told["workers"][0]["low"] > 0.2
+    assert told["copies"] == [["cyd", "dan"]]
+    assert {"task": "t000", "before": "xyz"[truth[0]], "now": "xyz"[(truth[0] + 2) % 3]} in told["truths"]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    dates = [each["when"] for each in summary["generations"]]
+    assert dates == ["2026-03-01T09:00:00Z", "2026-03-02T09:00:00Z"]
+    assert summary["changes"] == told
+    table = (tmp_path / "out" / "changes.csv").read_text(encoding="utf-8")
+    assert '"worse","ada"' in table
+    assert '"copies","cyd; dan"' in table
+    once_more = allalike.update(tmp_path / "out", [("bob", "t401", "x")]).summary["changes"]
+    assert (once_more["workers"], once_more["copies"]) == ([], [])
+
+
+def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
+    """Beside a crowd without end, and but for two of its answers, it is the pooled test of two means of textbooks."""
+    from scipy.stats import ttest_ind
+
+    from allalike.api.since import compare_means
+
+    rng = np.random.default_rng(0)
+    one, two = rng.normal(0.3, 1.0, 4000), rng.normal(0.35, 1.0, 3000)
+    sums = [np.array([[len(x), 1e12], [x.sum(), 0.0], [np.square(x).sum(), 1e12]]) for x in (one, two)]
+    *_, low, high, chance = compare_means(sums[0], sums[1], np.array([0]))
+    expected = ttest_ind(two, one)
+    assert chance[0] == pytest.approx(expected.pvalue, rel=0.02)
+    limits = expected.confidence_interval(0.95)
+    assert [low[0], high[0]] == pytest.approx([limits.low, limits.high], abs=1e-4)
+
+
+def test_numbers_turn_if_they_leave_their_limits(tmp_path: Path) -> None:
+    rows = crowd("real", seed=1, n=6, m=40)
+    allalike.discover(rows, domain="real").save(tmp_path / "out", format="parquet")
+    task = rows[0][1]
+    told = allalike.update(tmp_path / "out", [(f"new{k}", task, 1e3) for k in range(9)]).summary["changes"]
+    assert task in [each["task"] for each in told["truths"]]
+    assert told["turned"] < 20
+    assert (tmp_path / "out" / "changes.parquet").exists()
+
+
+def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
+    allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(tmp_path / "out")
+    place = tmp_path / "out" / "state"
+    state, answers = (place / "state.json").read_text(), (place / "answers-1.parquet").read_bytes()
+    told: dict[str, Any] = json.loads(state)
+    wrong: list[Any] = [
+        "",
+        "[]",
+        "[" * 500,
+        *({**told, "format": each} for each in (2, "1", None)),
+        *({**told, "domain": each} for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),
+        *({**told, "method": each} for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, 5)),
+        *({**told, "read": each} for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"repeats": "x"})),
+        *({**told, "parts": each} for each in ([], [36, 36], "x", [-1])),
+        *({**told, name: 3} for name in ("settings", "notes", "copies", "warnings")),
+        *({**told, "generations": each} for each in ([["x"]], [["x", 1]], 5)),
+        *({**told, "counts": each} for each in ([1, 2, 3], None)),
+    ]
+    for each in wrong:
+        (place / "state.json").write_text(each if isinstance(each, str) else json.dumps(each), encoding="utf-8")
+        before = bytes_of(tmp_path / "out")
+        with pytest.raises(AllalikeError) as error:
+            allalike.update(tmp_path / "out", [("ada", "t1", 1)])
+        assert len(str(error.value).splitlines()) == 1, each
+        assert bytes_of(tmp_path / "out") == before
+    (place / "state.json").write_text(state, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    for place_of in rng.integers(0, len(answers), 25).tolist():
+        changed = bytearray(answers)
+        changed[place_of] ^= 1 + rng.integers(0, 255)
+        (place / "answers-1.parquet").write_bytes(changed)
+        try:
+            found = allalike.load(tmp_path / "out").summary["answers"]
+        except InputError as error:
+            assert "answers-1.parquet is damaged" in str(error) or "are not those that were saved" in str(error)
+        else:
+            assert found == 36  # a byte that nobody reads
+
+
+def test_an_update_of_what_was_replaced_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = crowd("categorical", seed=1, n=4, m=9)
+    allalike.discover(rows, domain="categorical").save(tmp_path / "out")
+
+    def find(*_: Any) -> Any:
+        allalike.discover(rows[:20], domain="categorical").save(tmp_path / "out")
+        return {"answers": 1, "turned": 0, "of": 9, "tested": 0}, {"what": np.zeros(0)}
+
+    monkeypatch.setattr("allalike.api.update.find_changes", find)
+    with pytest.raises(OutputError, match="was replaced meanwhile"):
+        allalike.update(tmp_path / "out", rows[20:])
+    assert allalike.load(tmp_path / "out").summary["answers"] == 20
+
+
+def test_a_loaded_result_is_saved_elsewhere_whole_also_if_its_folder_is_gone(tmp_path: Path) -> None:
+    result = allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical")
+    result.save(tmp_path / "out")
+    loaded = allalike.load(tmp_path / "out")
+    more = loaded.update([("zoe", "t0001", 1)])
+    allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).save(tmp_path / "out")  # another one under the same names
+    more.save(tmp_path / "copy")
+    assert_equal(allalike.load(tmp_path / "copy"), more)
+
+
+def test_objects_as_ids_come_back_and_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    rows = [((1, name), ("t", task), label) for name in "ab" for task, label in enumerate("xyx")]
+    result = allalike.discover(rows, domain="categorical", method="UA")
+    result.save(tmp_path / "out")
+    assert_equal(allalike.load(tmp_path / "out"), result)
+    odd = [(complex(worker), task, label) for (worker, _), task, label in rows]
+    allalike.discover(odd, domain="categorical", method="UA").save(tmp_path / "odd")
+    told = json.loads((tmp_path / "odd" / "summary.json").read_text(encoding="utf-8"))
+    assert told["state"] == {"not_kept": "values of type complex cannot be written"}
+    assert not (tmp_path / "odd" / "state").exists()
+    with pytest.raises(UnsupportedError, match="was saved without its answers"):
+        allalike.update(tmp_path / "odd", rows)
+
+
+def test_the_program_updates_and_takes_a_folder_for_history(tmp_path: Path) -> None:
+    rows = [f"w{w},t{t},{'xyz'[(t + (w * t % 7 == 1)) % 3]}" for t in range(30) for w in range(5)]
+    for name, part in (("a.csv", rows[:100]), ("b.csv", rows[100:])):
+        (tmp_path / name).write_text("\n".join(["annotator,item,vote", *part, ""]), encoding="utf-8")
+    assert call("discover", "a.csv", "-q", folder=tmp_path).returncode == 0
+    (tmp_path / "a.csv").unlink()
+    done = call("update", "allalike-out", "b.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "50 answers were added." in done.stdout
+    assert "Now there are 150 answers of 5 workers to 30 tasks in allalike-out." in done.stdout
+    done = call("update", "allalike-out", "b.csv", "--json", "--force", folder=tmp_path)
+    assert json.loads(done.stdout)["changes"]["set_aside"] == 50
+    done = call("discover", "b.csv", "--history", "allalike-out", "-o", "other", "--no-report", "-q", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "earlier" in (tmp_path / "other" / "workers.csv").read_text().splitlines()[0]
+    for wrong, said in ((("nowhere", "b.csv"), "There is no result in nowhere"), (("other", "c.csv"), "no file c.csv")):
+        done = call("update", *wrong, folder=tmp_path)
+        assert (done.returncode, said in done.stderr, len(done.stderr.splitlines())) == (2, True, 1)
