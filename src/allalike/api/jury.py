@@ -11,6 +11,7 @@ import numpy as np
 from allalike._core.options import check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
+from allalike.api.inputs.prices import find_prices, read_prices
 from allalike.api.judges.asked import Asked
 from allalike.api.judges.asking import JuryOptions, split_options
 from allalike.api.judges.bonds import Bonds
@@ -25,7 +26,6 @@ from allalike.api.judges.outcomes import conclude
 from allalike.api.judges.panel import Panel
 from allalike.api.judges.panel_sizes import find_sizes, try_panels
 from allalike.api.judges.pivotal import Pivotal, find_turns
-from allalike.api.judges.prices import find_prices, read_prices
 from allalike.api.judges.scores import has_scale
 from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import find_shared_errors

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from allalike.api.agreement.agreement import Agreement
     from allalike.api.inputs.opening import Basis
+    from allalike.api.planning.plan import Plan
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
@@ -319,6 +320,59 @@ class Result(Explained, Saved[Frame]):
         """
         piece = rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))
         return self._dress(next_columns(piece, self.weighing))
+
+    def plan(
+        self,
+        budget: float = 10.0,
+        *,
+        prices: Any = None,
+        batch: int | None = None,
+        max_load: int | None = None,
+        worth: float = 0.0,
+    ) -> Plan:
+        """Return whom to ask about which task with some money, what it brings, and whether to stop.
+
+        The most useful answer per unit of money comes first, beside those before it: that to an unsure task, of a
+        worker who errs seldom, as far as that is known. Nobody is asked about a task that she, or one of her copies,
+        has answered, nor if her answers say nothing; somebody new, called ``anyone``, errs as a typical worker does.
+        Serves classes, by their probabilities, and numbers, dates, vectors and places, by the errors of their truths.
+
+        Parameters
+        ----------
+        budget
+            How much may be spent.
+        prices
+            What an answer costs: a mapping from workers to prices, a table with worker and price, or its path. Only
+            those with a price are asked; ``anyone`` is somebody new. By default each answer costs 1.
+        batch
+            How many answers to ask for now, before the result is updated; by default all that can be paid.
+        max_load
+            How many answers one worker is asked for in a batch, at most; by default twice her share.
+        worth
+            How many errors a unit of money must save, at least; of numbers, by how much it must lower the sum of the
+            squared errors.
+
+        >>> import allalike
+        >>> crowd = allalike.simulate("one-coin(classes=2)", workers=9, tasks=60, seed=1)
+        >>> result = allalike.discover(crowd.answers)
+        >>> plan = result.plan(20, batch=5)
+        >>> len(plan.table), plan.summary["all"]["answers"], plan.table.columns.tolist()
+        (5, 20, ['task', 'worker', 'price', 'gain'])
+        """
+        from allalike.api.planning.plan import make_plan
+
+        return make_plan(
+            self.run,
+            self.weighing,
+            self.found,
+            self.posteriors,
+            budget=budget,
+            prices=prices,
+            batch=batch,
+            max_load=max_load,
+            worth=worth,
+            inputs=self.inputs,
+        )
 
     def curve(self) -> Frame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.

@@ -22,6 +22,7 @@ from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
 from allalike.cli.lists import domains, formats, methods, rules
+from allalike.cli.next import next_answers
 from allalike.cli.options import limit_options
 from allalike.cli.schema import schema
 from allalike.cli.serve import serve
@@ -67,7 +68,7 @@ def app() -> None:
 
 
 _COMMANDS = (
-    *(discover, update, compare, jury, agreement, explain, serve, simulate, datasets, demo),
+    *(discover, update, next_answers, compare, jury, agreement, explain, serve, simulate, datasets, demo),
     *(methods, domains, rules, formats, schema),
 )
 for _command in _COMMANDS:

@@ -186,6 +186,42 @@ class SourceOutput(Section):
     folder: str | None
 
 
+class ExpectedError(Section):
+    """An error that is expected, with its limits of 95 %."""
+
+    expected: float | None
+    low: float | None
+    high: float | None
+
+
+class PlanStep(Section):
+    """What some answers cost, and which error is expected with them."""
+
+    answers: int
+    cost: float
+    tasks: int
+    workers: int
+    after: ExpectedError
+
+
+class NextOutput(Section):
+    """Whom to ask about which task next, what that brings, and whether to stop."""
+
+    schema: str
+    budget: float
+    batch: int | None
+    worth: float
+    max_load: int
+    tasks: int
+    measure: str
+    before: ExpectedError
+    next: PlanStep
+    all: PlanStep
+    stop: bool
+    answers: tuple[Mapping[str, Any], ...]
+    file: str
+
+
 SCHEMAS: Mapping[str, tuple[int, tuple[type[Section], ...]]] = {
     "discover": (1, (DiscoverOutput, DiscoverOutputs)),
     "update": (1, (UpdateOutput,)),
@@ -195,6 +231,7 @@ SCHEMAS: Mapping[str, tuple[int, tuple[type[Section], ...]]] = {
     "explain": (1, (TaskOutput, WorkerOutput)),
     "simulate": (1, (SimulateOutput,)),
     "datasets": (1, (DatasetsOutput, SourceOutput)),
+    "next": (1, (NextOutput,)),
 }
 
 

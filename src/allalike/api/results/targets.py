@@ -32,6 +32,7 @@ __all__ = [
     "list_output",
     "list_saved",
     "page_output",
+    "plan_output",
     "result_names",
     "result_output",
     "table_output",
@@ -56,6 +57,7 @@ PANEL_TABLES = (
     "drift",
 )  # which a panel of judges has, too
 _MASK_FOLDERS = ("labels", "unweighted")
+_PLAN = '"task","worker","price","gain"'
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
 
@@ -197,6 +199,18 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
     if not os.fspath(path):
         raise OutputError("The output is ''. Name a CSV file, such as table.csv.")
     return _file_output(path, "table", _is_comparison, inputs, overwrite=overwrite)
+
+
+def plan_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where a plan is written: into a CSV or Parquet file, which may take the place of a plan in CSV.
+
+    >>> plan_output("plan").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The output is 'plan'. Name a CSV or Parquet file, such as plan.csv.
+    """
+    if Path(path).suffix.removeprefix(".") not in FORMATS:
+        raise OutputError(f"The output is {os.fspath(path)!r}. Name a CSV or Parquet file, such as plan.csv.")
+    return _file_output(path, "plan", lambda start: start.startswith(_PLAN), inputs, overwrite=overwrite)
 
 
 def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:

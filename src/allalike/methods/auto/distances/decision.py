@@ -63,6 +63,8 @@ def decide_surely(
     likely then,
 
         p_l ~ ((1 - e) (k - 1) / e)^(n s_l).
+
+    ``second`` is how probable the next label is, be it one that nobody gave.
     """
     found = decide_by_voices(block, weights, faults, number, silent, kernels=kernels, ties=ties)
     share, error = again.take(block.first_worker, axis=0).T
@@ -76,4 +78,10 @@ def decide_surely(
     top = score.max(axis=1)
     given = np.where(np.arange(score.shape[1]) < labels[:, None], np.exp(score - top[:, None]), 0.0)
     sure = 1 / (given.sum(axis=1) + (k - labels) * np.exp(-top))
-    return {**found, "confidence": share * sure + (1 - share) / k}
+    unnamed = np.where(k > labels, np.exp(-top), 0.0)
+    rival = np.sort(np.column_stack([given, unnamed]), axis=1)[:, -2]
+    return {
+        **found,
+        "confidence": share * sure + (1 - share) / k,
+        "second": share * sure * rival + (1 - share) / k,
+    }

@@ -37,7 +37,7 @@ _TOLD_APART = 3  # classes
 _NEEDED = {"confidence", "gain", "gold", "label"}
 
 
-def expect_gains(table: Floats, odds: Floats) -> Floats:
+def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
     """Return by how much one more answer raises the probability that a label is right, per task.
 
     Parameters
@@ -47,11 +47,13 @@ def expect_gains(table: Floats, odds: Floats) -> Floats:
     odds
         Of each task: the log odds with which a typical worker names the true class and not a certain other one, 0 at
         least.
+    k
+        How many classes there are, if the table has the likeliest ones only.
 
     >>> expect_gains(np.array([[0.5, 0.5], [0.99, 0.01]]), np.log([4.0, 4.0])).round(3)
     array([0.3  , 0.001])
     """
-    k = table.shape[1]
+    k = table.shape[1] if k is None else k
     best = np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1].T.copy()
     gains = np.zeros(len(table))
     for each in np.unique(odds):

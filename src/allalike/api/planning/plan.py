@@ -1,0 +1,171 @@
+"""Plan: whom to ask about which task with some money, what that brings, and when to stop.
+
+Expected errors come from how sure the truths are, and from what planned answers would change about it
+(`allalike.api.planning.stakes`). Where the errors of workers are shared, truths are less sure than they seem, and no
+answer of the same crowd changes that; so the limits reach from what is expected if all of it were found again by
+another crowd to what half of this one finds again, and beyond by chance.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.values import Values, frame_of, table_of
+from allalike._core.options import check_number
+from allalike._core.system.formulas import guard_table
+from allalike._core.system.tables import write_tables
+from allalike.api.inputs.prices import read_prices
+from allalike.api.planning.assigning import assign, bound
+from allalike.api.planning.sureness import ANYONE, find_offers, find_sureness
+from allalike.api.results.targets import plan_output
+from allalike.engines.sample import pick_tasks
+from allalike.telling.plan import remark_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
+
+    from allalike._core.blocks.block import Array
+    from allalike.api.planning.assigning import Assignment, Offers
+    from allalike.api.planning.sureness import Sureness
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+
+__all__ = ["Plan", "make_plan"]
+
+_FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
+_SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Answers to ask for next, and what they bring.
+
+    Parameters
+    ----------
+    columns
+        Of each answer of the next batch, the most useful first: task, worker, price, gain.
+    summary
+        What it costs, the expected error before and after, with limits, and how much of the budget is worth spending.
+    inputs
+        The files that no output may replace.
+
+    >>> import allalike
+    >>> crowd = {"ada": "xxyyxyxxyx", "bob": "xxyyxyxxyy", "eve": "xxyyxyxxxy", "kim": "xxyy"}
+    >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
+    >>> plan = allalike.discover(rows).plan(3, prices={"ada": 2, "kim": 1, "anyone": 1.5}, max_load=1)
+    >>> plan.table[["task", "worker", "price"]]
+       task  worker  price
+    0     8     kim    1.0
+    1     9  anyone    1.5
+    """
+
+    columns: dict[str, Values | Array]
+    summary: dict[str, Any]
+    inputs: tuple[Path, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per answer to ask for: task, worker, price, gain."""
+        return frame_of(self.columns)
+
+    def __repr__(self) -> str:
+        return "\n".join(remark_plan(self.summary))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
+        """Write the table as CSV or Parquet, as the path ends, whole or not at all, and return the path.
+
+        An earlier plan is replaced, another file only if it may be overwritten, and an input never. If the table must
+        be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
+
+        >>> import allalike, tempfile
+        >>> plan = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]).plan(1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     plan.save(folder + "/plan.csv").read_text(encoding="utf-8").splitlines()[0]
+        '"task","worker","price","gain"'
+        """
+        target, table = Path(path), table_of(self.columns)
+        with plan_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
+            write_tables(stage / target.name, [guard_table(table) if safe_csv else table])
+        return target
+
+
+def make_plan(
+    run: Run,
+    weighing: Weighing,
+    found: TaskTable,
+    posteriors: Callable[[], TaskTable] | None,
+    *,
+    budget: float,
+    prices: Any = None,
+    batch: int | None = None,
+    max_load: int | None = None,
+    worth: float = 0.0,
+    inputs: tuple[Path, ...] = (),
+) -> Plan:
+    """Plan answers, as `Result.plan` has it."""
+    check_number(budget, "budget", least=0)
+    check_number(worth, "worth", least=0)
+    for name, value in (("batch", batch), ("max_load", max_load)):
+        if value is not None:
+            check_number(value, name, least=1, whole=True)
+    sure = find_sureness(run, weighing, found, posteriors)
+    offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices))
+    answers = int(min(budget / offers.cheapest, batch or np.inf))
+    offers = _limit_loads(offers, answers, max_load)
+    most = bound(sure.make(sure.state), offers, offers.best)
+    rows = np.sort(np.argsort(-most, kind="stable")[: int(_SPARE_TASKS * (budget / offers.cheapest + 1))])
+    tasks = sure.tasks.take(rows)
+    asked = list(assign(sure.make(sure.state[rows]), offers, _list_answered(run, tasks), budget, batch, worth))
+    now = asked[:batch]
+    workers = [*run.workers.tolist(), ANYONE]
+    columns: dict[str, Values | Array] = {
+        "task": tasks.take(np.array([each.task for each in now], np.intp)),
+        "worker": Values([workers[each.worker] for each in now]),
+        "price": np.array([each.price for each in now], float),
+        "gain": np.array([each.gain for each in now], float),
+    }
+    before = float(sure.make(sure.state).errors.mean()) if len(sure.tasks) else 0.0
+    told = {"tasks": len(sure.tasks), "measure": sure.measure, "before": sure.tell(before)}
+    said = {"budget": budget, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
+    steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
+    stop = not asked or budget - steps["all"]["cost"] >= offers.cheapest
+    own = (Path(prices),) if isinstance(prices, str | os.PathLike) else ()
+    return Plan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *own))
+
+
+def _describe(asked: Sequence[Assignment], before: float, sure: Sureness) -> dict[str, Any]:
+    """Say what some answers cost, and which error is expected with them."""
+    saved = asked[-1].saved / len(sure.tasks) if asked else 0.0
+    return {
+        "answers": len(asked),
+        "cost": float(sum(each.price for each in asked)),
+        "tasks": len({each.task for each in asked}),
+        "workers": len({each.worker for each in asked}),
+        "after": sure.tell(before - saved),
+    }
+
+
+def _limit_loads(offers: Offers, answers: int, max_load: int | None) -> Offers:
+    """Limit how often a worker is asked in a batch, by default to twice her share of the answers."""
+    named = np.isfinite(offers.price[:-1])
+    fair = np.ceil(_FAIR_SHARES * answers / max(int(named.sum()), 1))
+    load = np.full(len(offers.price), float(max_load or max(fair, 1.0)))
+    load[-1] = np.inf
+    return replace(offers, load=load)
+
+
+def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
+    """List who answered each of these tasks."""
+    block = pick_tasks(run, tasks.hashes())
+    of_task = np.split(block.worker, block.starts[1:])
+    order = np.argsort(block.task_hash, kind="stable")
+    places = order[np.searchsorted(block.task_hash[order], tasks.hashes())]
+    return [of_task[place] for place in places]

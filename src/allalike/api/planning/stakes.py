@@ -1,0 +1,190 @@
+"""Stakes: how probably truths are wrong, or how far they are off, and what an answer would change about that.
+
+**Classes.** A task's classes have the probabilities q_z, and a worker with the error rate e names the true one with
+probability r = 1 - e, and any other one with w = e / (k - 1). Answers that are planned, and not known yet, may turn out
+in several ways s; J_sz is how probable it is that they do so and z is true. Then
+
+    sum_s max_z J_sz
+
+is the probability that the task will be decided rightly. One answer alone often cannot turn a decision, though three
+may; so what answers are chosen by is how much surer they make the task, whatever is decided:
+
+    sum_s sum_z J_sz^2 / sum_z J_sz
+
+is how probable a class is that is drawn by the probabilities after the answers, and every answer that says something
+raises it. Of many classes the three likeliest are told apart, and ways that lead to nearly the same probabilities are
+counted as one.
+
+**Numbers.** A truth with the variance V, and an answer with the variance f, give a truth with the variance
+
+    1 / (1 / V + 1 / f).
+
+Who errs less is worth more on every task, so that of workers with one price only the best is looked at.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.methods.auto.sureness.next_labels import expect_gains
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
+
+__all__ = ["ClassStakes", "SquareStakes", "Stakes", "keep_likeliest"]
+
+_TOLD_APART = 3  # classes
+_MANY_WAYS = (
+    64  # in which planned answers may turn out, from which on those that are nearly the same are counted as one
+)
+_STEP = 1 / 64  # between probabilities that are not told apart then
+_LEAST = 1e-12
+
+
+class Stakes(ABC):
+    """What is at stake in each task, and how planned answers change it."""
+
+    errors: (
+        Floats  # of each task: how probably it will be wrong, or its squared error, with the answers that are planned
+    )
+
+    @abstractmethod
+    def bound(self, rate: float) -> Floats:
+        """Return, of each task as it is, what an answer of a worker with this rate of errors is worth."""
+
+    @abstractmethod
+    def value(self, task: int, rates: Floats) -> Floats:
+        """Return what an answer to a task is worth, beside those that are planned, for workers with these rates."""
+
+    @abstractmethod
+    def gain(self, task: int, rate: float) -> float:
+        """Return by how much such an answer is expected to lower the error of its task."""
+
+    @abstractmethod
+    def take(self, task: int, rate: float) -> None:
+        """Plan an answer of a worker with this rate."""
+
+
+class ClassStakes(Stakes):
+    """Classes: rates are error rates.
+
+    Parameters
+    ----------
+    likeliest
+        The probabilities of the likeliest classes, a row per task, the largest first.
+    k
+        How many classes there are.
+
+    >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
+    >>> stakes.errors, stakes.bound(0.2).round(3), round(stakes.gain(0, 0.2), 3)
+    (array([0.4, 0.1]), array([0.168, 0.03 ]), 0.2)
+    >>> stakes.take(0, 0.2)
+    >>> stakes.errors.round(3), round(stakes.gain(0, 0.2), 3)
+    (array([0.2, 0.1]), 0.044)
+    """
+
+    def __init__(self, likeliest: Floats, k: int) -> None:
+        self.likeliest, self.k, self.errors = likeliest, k, 1 - likeliest[:, 0]
+        self._planned: dict[int, Floats] = {}
+
+    def bound(self, rate: float) -> Floats:
+        """Return how much surer a first answer makes each task."""
+        return _sharpen(self.likeliest[:, None], np.full(len(self.likeliest), rate), self.k)
+
+    def value(self, task: int, rates: Floats) -> Floats:
+        """Return how much surer one more answer makes a task."""
+        return _sharpen(self._ways(task)[None], rates, self.k)
+
+    def gain(self, task: int, rate: float) -> float:
+        """Return the gain of an answer, where it takes one, three or five of them to turn a decision."""
+        ways = self._ways(task)
+        whole, right = ways.sum(axis=1), _chances(rate, self.k)
+        odds = np.log(right[0] / np.maximum(right[1], _LEAST))
+        return float(whole @ expect_gains(ways / whole[:, None], np.full(len(ways), odds), self.k))
+
+    def take(self, task: int, rate: float) -> None:
+        """Plan an answer: every way becomes one for each label that it may give."""
+        right, wrong = _chances(rate, self.k)
+        before, told = self._ways(task), self.likeliest.shape[1]
+        named = [before * np.where(np.arange(told) == label, right, wrong) for label in range(told)]
+        others = [before * wrong * (self.k - told)] if self.k > told else []
+        after = _join_alike(np.concatenate([*named, *others]))
+        self._planned[task] = after
+        self.errors[task] = 1 - after.max(axis=1).sum()
+
+    def _ways(self, task: int) -> Floats:
+        return self._planned.get(task, self.likeliest[task : task + 1])
+
+
+def keep_likeliest(table: Floats) -> Floats:
+    """Return the probabilities of the likeliest classes, the largest first.
+
+    >>> keep_likeliest(np.array([[0.1, 0.5, 0.1, 0.3]]))
+    array([[0.5, 0.3, 0.1]])
+    """
+    return np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1]
+
+
+def _chances(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
+    """Return how probably a worker names the true class, and a certain other one; nobody is worse than a guess."""
+    wrong = np.minimum(rate, 1 - 1 / k) / (k - 1)
+    return np.asarray(1 - (k - 1) * wrong), np.asarray(wrong)
+
+
+def _sharpen(ways: Floats, rates: Floats, k: int) -> Floats:
+    """Return how much surer an answer makes a task, for each table of ways and rate."""
+    right, wrong = (each[:, None, None] for each in _chances(rates, k))
+    whole, squares = ways.sum(axis=2, keepdims=True), np.square(ways).sum(axis=2, keepdims=True)
+    named = (np.square(right * ways) + wrong**2 * (squares - ways**2)) / (wrong * whole + (right - wrong) * ways)
+    others = (k - ways.shape[2]) * wrong * squares / whole
+    return np.asarray(named.sum(axis=(1, 2)) + (others - squares / whole).sum(axis=(1, 2)))
+
+
+def _join_alike(ways: Floats) -> Floats:
+    """Count ways that lead to nearly the same probabilities as one, where there are many."""
+    ways = ways[ways.sum(axis=1) > _LEAST]
+    if len(ways) <= _MANY_WAYS:
+        return ways
+    alike = np.rint(ways / ways.sum(axis=1, keepdims=True) / _STEP)
+    kinds, place = np.unique(alike, axis=0, return_inverse=True)
+    joined = np.zeros((len(kinds), ways.shape[1]))
+    np.add.at(joined, place.ravel(), ways)
+    return joined
+
+
+class SquareStakes(Stakes):
+    """Numbers, and whatever has squared distances: errors and rates are variances.
+
+    >>> stakes = SquareStakes(np.array([1.0, 4.0]))
+    >>> stakes.bound(1.0), stakes.gain(1, 4.0)
+    (array([0.5, 3.2]), 2.0)
+    >>> stakes.take(1, 4.0)
+    >>> stakes.errors
+    array([1., 2.])
+    """
+
+    def __init__(self, variances: Floats) -> None:
+        self.errors = variances.copy()
+
+    def bound(self, rate: float) -> Floats:
+        """Return by how much an answer lowers each variance."""
+        return _lower(self.errors, rate)
+
+    def value(self, task: int, rates: Floats) -> Floats:
+        """Return by how much one more answer lowers a variance."""
+        return _lower(self.errors[task], rates)
+
+    def gain(self, task: int, rate: float) -> float:
+        """Return the same for one worker."""
+        return float(_lower(self.errors[task], rate))
+
+    def take(self, task: int, rate: float) -> None:
+        """Plan an answer."""
+        self.errors[task] -= self.gain(task, rate)
+
+
+def _lower(variance: Floats, rate: Floats | float) -> Floats:
+    return np.asarray(variance**2 / np.maximum(variance + rate, _LEAST))

@@ -1,0 +1,114 @@
+"""The command `allalike next`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import (
+    Line,
+    bar_after_a_second,
+    fold,
+    keep_whole,
+    notes_for_warnings,
+    rows,
+    shorten,
+    show,
+)
+from allalike.cli.leave import get_leave
+from allalike.cli.options import (
+    name_engine,
+    take_engine_options,
+    take_print_options,
+    take_revisit_options,
+    take_table_options,
+    take_write_options,
+)
+from allalike.cli.schema import echo_json
+
+if TYPE_CHECKING:
+    from allalike.api.planning.plan import Plan
+
+__all__ = ["next_answers"]
+
+_EXAMPLES = "\b\n" + "\n".join(
+    (
+        "allalike next allalike-out",
+        "allalike next allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
+        "allalike next allalike-out --budget 200 --worth 0.1",
+    )
+)
+_N_SHOWN = 10  # answers
+_MAX_ID = 30  # characters of an id
+
+
+@click.command("next", no_args_is_help=True, epilog=_EXAMPLES)
+@click.argument("out")
+@click.option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
+@click.option(
+    "--prices",
+    help="What an answer of each worker costs: a CSV file with the columns worker and price. Only these are asked;"
+    " 'anyone' is somebody new. By default each answer costs 1.",
+)
+@click.option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
+@click.option(
+    "--max-load", type=int, help="How many of these of one worker, at most. By default twice what is her share."
+)
+@click.option(
+    "--worth",
+    type=float,
+    default=0.0,
+    help="How many errors a unit of money must save, or it is kept.",
+    show_default=True,
+)
+@click.option("-o", "--output", help="A CSV or Parquet file for the table: task, worker, price, gain.")
+@take_engine_options
+@take_revisit_options
+@take_table_options
+@take_write_options
+@take_print_options
+def next_answers(
+    out: str,
+    budget: float,
+    output: str | None,
+    open_inputs: bool,
+    as_json: bool,
+    quiet: bool,
+    overwrite: bool,
+    safe_csv: bool,
+    **options: Any,
+) -> None:
+    """Say whom to ask about which task next, what that brings, and when to stop.
+
+    OUT is the folder that 'allalike discover' wrote its result into. Answers are chosen by how unsure a task is, how
+    seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
+    nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
+    """
+    from allalike.api.results.targets import plan_output
+    from allalike.api.load import load
+
+    if output is not None:
+        plan_output(output, overwrite=overwrite).check([Path(output).name])  # before hours of work
+    leave = open_inputs or get_leave(out)
+    with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
+        result = load(out, engine=name_engine(options), open_inputs=leave)
+        plan = result.plan(budget, **{name: options[name] for name in ("prices", "batch", "max_load", "worth")})
+        path = None if output is None else plan.save(output, overwrite=overwrite, safe_csv=safe_csv)
+    if as_json:
+        echo_json("next", {**plan.summary, "answers": plan.table.to_dict("records"), "file": str(path or "")})
+    elif not quiet:
+        show([Line(line) for line in _text(plan, path)])
+
+
+def _text(plan: Plan, path: Path | None) -> list[str]:
+    table = plan.table.head(_N_SHOWN)
+    lines = [line for sentence in repr(plan).splitlines() for line in fold(sentence, "  ")]
+    if len(table):
+        ids = [[shorten(each, _MAX_ID) for each in table[name]] for name in ("task", "worker")]
+        numbers = [[f"{each:.4g}" for each in table[name]] for name in ("price", "gain")]
+        lines += ["", *rows([("task", "worker", "price", "gain"), *zip(*ids, *numbers, strict=True)]).splitlines()]
+        more = len(plan.table) - len(table)
+        lines += [f"... and {more:,} more{'' if path else ' (-o plan.csv writes all)'}"] if more else []
+    return [*lines, "", *fold(f"Written: {keep_whole(path)}", "  ")] if path else lines
