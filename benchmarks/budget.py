@@ -29,7 +29,7 @@ from scipy.special import stdtrit
 
 import allalike
 from allalike.api.planning.assigning import Offers, assign
-from allalike.api.planning.sureness import find_offers, find_sureness
+from allalike.api.planning.standing import find_offers, find_standing
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
@@ -107,7 +107,7 @@ class Market:
     def plan(self, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
         """Ask as a plan does, among those who really answered, and return which error it expects."""
         parts = (result.run, result.weighing, result.found, result.posteriors)
-        sure = find_sureness(*parts)
+        sure = find_standing(*parts)
         known = find_offers(result.run, result.weighing, sure.rates, None)
         place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
         rows = np.array([place.get(worker, len(place)) for worker in self.workers])

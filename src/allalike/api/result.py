@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from allalike.api.agreement.agreement import Agreement
     from allalike.api.inputs.opening import Basis
-    from allalike.api.planning.plan import Plan
+    from allalike.api.planning.plan import AnswerPlan
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
@@ -329,7 +329,7 @@ class Result(Explained, Saved[Frame]):
         batch: int | None = None,
         max_load: int | None = None,
         worth: float = 0.0,
-    ) -> Plan:
+    ) -> AnswerPlan:
         """Return whom to ask about which task with some money, what it brings, and whether to stop.
 
         The most useful answer per unit of money comes first, beside those before it: that to an unsure task, of a

@@ -29,7 +29,7 @@ from allalike.cli.options import (
 from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
-    from allalike.api.planning.plan import Plan
+    from allalike.api.planning.plan import AnswerPlan
 
 __all__ = ["next_answers"]
 
@@ -86,8 +86,8 @@ def next_answers(
     seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
-    from allalike.api.results.targets import plan_output
     from allalike.api.load import load
+    from allalike.api.results.targets import plan_output
 
     if output is not None:
         plan_output(output, overwrite=overwrite).check([Path(output).name])  # before hours of work
@@ -102,7 +102,7 @@ def next_answers(
         show([Line(line) for line in _text(plan, path)])
 
 
-def _text(plan: Plan, path: Path | None) -> list[str]:
+def _text(plan: AnswerPlan, path: Path | None) -> list[str]:
     table = plan.table.head(_N_SHOWN)
     lines = [line for sentence in repr(plan).splitlines() for line in fold(sentence, "  ")]
     if len(table):

@@ -38,7 +38,7 @@ def remark_plan(summary: Mapping[str, Any]) -> list[str]:
     if summary["stop"]:
         least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
         then = f"Stop after {whole['cost']:g} of {summary['budget']:g}" if whole["answers"] else "Stop"
-        lines.append(f"{then}: by this crowd's own estimate, no further answer brings {least}.")
+        lines.append(f"{then}: by this crowd's own estimate, nobody who may still be asked brings {least}.")
     return lines
 
 

@@ -21,9 +21,10 @@ from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import write_tables
 from allalike.api.inputs.prices import read_prices
 from allalike.api.planning.assigning import assign, bound
-from allalike.api.planning.sureness import ANYONE, find_offers, find_sureness
+from allalike.api.planning.standing import ANYONE, find_offers, find_standing
 from allalike.api.results.targets import plan_output
 from allalike.engines.sample import pick_tasks
+from allalike.errors import OptionError
 from allalike.telling.plan import remark_plan
 
 if TYPE_CHECKING:
@@ -34,18 +35,18 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.api.planning.assigning import Assignment, Offers
-    from allalike.api.planning.sureness import Sureness
+    from allalike.api.planning.standing import Standing
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["AnswerPlan", "make_plan"]
 
 _FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
 _SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 
 @dataclass(frozen=True)
-class Plan:
+class AnswerPlan:
     """Answers to ask for next, and what they bring.
 
     Parameters
@@ -109,16 +110,20 @@ def make_plan(
     max_load: int | None = None,
     worth: float = 0.0,
     inputs: tuple[Path, ...] = (),
-) -> Plan:
+) -> AnswerPlan:
     """Plan answers, as `Result.plan` has it."""
     check_number(budget, "budget", least=0)
     check_number(worth, "worth", least=0)
     for name, value in (("batch", batch), ("max_load", max_load)):
         if value is not None:
             check_number(value, name, least=1, whole=True)
-    sure = find_sureness(run, weighing, found, posteriors)
+    sure = find_standing(run, weighing, found, posteriors)
     offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices))
-    answers = int(min(budget / offers.cheapest, batch or np.inf))
+    if budget < offers.cheapest:
+        raise OptionError(
+            f"budget is {budget:g}, and the cheapest answer costs {offers.cheapest:g}. Give as much at least."
+        )
+    answers = int(min(budget / offers.cheapest, batch or len(sure.tasks)))
     offers = _limit_loads(offers, answers, max_load)
     most = bound(sure.make(sure.state), offers, offers.best)
     rows = np.sort(np.argsort(-most, kind="stable")[: int(_SPARE_TASKS * (budget / offers.cheapest + 1))])
@@ -136,12 +141,12 @@ def make_plan(
     told = {"tasks": len(sure.tasks), "measure": sure.measure, "before": sure.tell(before)}
     said = {"budget": budget, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
     steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
-    stop = not asked or budget - steps["all"]["cost"] >= offers.cheapest
+    stop = budget - steps["all"]["cost"] >= offers.cheapest
     own = (Path(prices),) if isinstance(prices, str | os.PathLike) else ()
-    return Plan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *own))
+    return AnswerPlan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *own))
 
 
-def _describe(asked: Sequence[Assignment], before: float, sure: Sureness) -> dict[str, Any]:
+def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dict[str, Any]:
     """Say what some answers cost, and which error is expected with them."""
     saved = asked[-1].saved / len(sure.tasks) if asked else 0.0
     return {

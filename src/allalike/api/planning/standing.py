@@ -1,4 +1,4 @@
-"""Sureness: how sure each truth is, how often workers err, and whom one may ask, as a result knows it."""
+"""Standing: how sure each truth is now, how often workers err, and whom one may ask, as a result knows it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["ANYONE", "Sureness", "find_offers", "find_sureness"]
+__all__ = ["ANYONE", "Standing", "find_offers", "find_standing"]
 
 ANYONE = "anyone"  # who has not answered yet
 _LIMITS = ("expected", "low", "high")
 
 
 @dataclass(frozen=True)
-class Sureness:
+class Standing:
     """How sure truths are, and how often workers err.
 
     Parameters
@@ -76,14 +76,14 @@ class Sureness:
         return dict(zip(_LIMITS, (float(error), *limits), strict=True))
 
 
-def find_sureness(
+def find_standing(
     run: Run, weighing: Weighing, found: TaskTable, posteriors: Callable[[], TaskTable] | None
-) -> Sureness:
+) -> Standing:
     """Find how sure the truths are that are not known, for labels that tell it.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
-    >>> sure = find_sureness(result.run, result.weighing, result.found, result.posteriors)
+    >>> sure = find_standing(result.run, result.weighing, result.found, result.posteriors)
     >>> sure.measure, sure.tasks.tolist(), sure.state.shape
     ('error_rate', [1, 2], (2, 2))
     """
@@ -93,7 +93,7 @@ def find_sureness(
     if posteriors is not None and skill.error_rate is not None:
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, (lambda _: keep_likeliest(next(tables))))
-        return Sureness(
+        return Standing(
             tasks, state, skill.error_rate, partial(ClassStakes, k=encoding.n_labels), _share(weighing, run)
         )
     if faults is not None and encoding.nominal and weighing.insight.confidence is not None:
@@ -101,10 +101,10 @@ def find_sureness(
             found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
         )
         rates = faults.best(weighing.fault)
-        return Sureness(tasks, state, rates, partial(ClassStakes, k=encoding.n_labels), _share(weighing, run))
+        return Standing(tasks, state, rates, partial(ClassStakes, k=encoding.n_labels), _share(weighing, run))
     if faults is not None and faults.unit == "rmse" and found.count("error"):
         tasks, state = _collect(found, _vary)
-        return Sureness(tasks, state, faults.shrunk if faults.variance is None else faults.variance, SquareStakes)
+        return Standing(tasks, state, faults.shrunk if faults.variance is None else faults.variance, SquareStakes)
     raise UnsupportedError(
         f"It is not known how sure these truths are, so that nobody can say what an answer brings: the labels are"
         f" {run.domain.name}. It is known of classes, and of numbers, dates, vectors and places, with the method auto."

@@ -1,0 +1,215 @@
+"""Plans: whom to ask about which task with some money, what it brings, and when to stop."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from jsonschema import Draft202012Validator
+
+import allalike
+from allalike import Disk
+from allalike.api.planning.assigning import Offers, assign
+from allalike.api.planning.stakes import ClassStakes, SquareStakes, keep_likeliest
+from allalike.errors import OptionError, OutputError, UnsupportedError
+from allalike.telling.schemas import make_schema
+from crowds.copiers import attack, rows_of
+from crowds.samples import crowd
+from running.program import call
+
+ROWS = crowd("categorical", seed=0, missing=0.6, m=40)
+
+
+@pytest.fixture(scope="module")
+def result() -> allalike.Result:
+    return allalike.discover(ROWS)
+
+
+def expect_right(q: np.ndarray, rates: list[float]) -> float:
+    """Return how probably the likeliest class is right after one answer of each worker, by all that may be said."""
+    k = len(q)
+    total = 0.0
+    for said in itertools.product(range(k), repeat=len(rates)):
+        chances = [np.where(np.arange(k) == label, 1 - e, e / (k - 1)) for label, e in zip(said, rates, strict=True)]
+        total += (q * np.prod(chances, axis=0)).max()
+    return float(total)
+
+
+@pytest.mark.parametrize("q", [[0.55, 0.45], [0.5, 0.3, 0.2], [0.9, 0.06, 0.04]])
+def test_what_a_plan_expects_is_the_mean_over_all_that_may_be_answered(q: list[float]) -> None:
+    rates = [0.2, 0.35, 0.1, 0.25]
+    stakes = ClassStakes(keep_likeliest(np.array([q])), len(q))
+    for number, rate in enumerate(rates, 1):
+        stakes.take(0, rate)
+        assert 1 - stakes.errors[0] == pytest.approx(expect_right(np.array(q), rates[:number]), abs=1e-12)
+
+
+def test_ways_that_are_counted_as_one_hardly_change_what_is_expected() -> None:
+    rates = np.linspace(0.15, 0.4, 8).tolist()
+    stakes = ClassStakes(np.array([[0.5, 0.3, 0.2]]), 3)
+    for rate in rates:
+        stakes.take(0, rate)
+    assert 1 - stakes.errors[0] == pytest.approx(expect_right(np.array([0.5, 0.3, 0.2]), rates), abs=2e-3)
+
+
+def test_numbers_become_as_sure_as_the_inverse_variances_say() -> None:
+    stakes = SquareStakes(np.array([2.0]))
+    for variance in (1.0, 4.0):
+        stakes.take(0, variance)
+    assert stakes.errors[0] == pytest.approx(1 / (1 / 2 + 1 / 1 + 1 / 4))
+
+
+def test_a_plan_is_nearly_as_good_as_the_best_of_all_plans() -> None:
+    rng = np.random.default_rng(0)
+    able = [(task, worker) for task in range(3) for worker in range(3) if task != worker]
+    for _ in range(5):
+        variances, rates = rng.gamma(2, 1, 3), rng.gamma(2, 1, 3)
+        offers = Offers(rates, np.ones(3), np.arange(3), np.full(3, 3.0))
+        chosen = list(assign(SquareStakes(variances), offers, [np.array([task]) for task in range(3)], 3))
+        best = 0.0
+        for pairs in itertools.combinations(able, 3):
+            sure = 1 / variances
+            for task, worker in pairs:
+                sure[task] += 1 / rates[worker]
+            best = max(best, float(variances.sum() - (1 / sure).sum()))
+        assert len(chosen) == 3
+        assert chosen[-1].saved >= 0.95 * best
+
+
+def test_nobody_is_asked_again_and_no_copy_of_one_who_has_answered() -> None:
+    rows = [row for row in rows_of(attack(1)[1]) if row[0] not in ("w000", "w009") or int(row[1][1:]) % 2]
+    found = allalike.discover(rows)
+    group = found.workers.set_index("worker")["group"]
+    assert (group != "").any()
+    prices = dict.fromkeys(group.index, 1.0)
+    table = found.plan(400, prices=prices, max_load=100).table
+    voice = {worker: group[worker] or worker for worker in group.index}
+    heard = {(task, voice[worker]) for worker, task, _ in rows}
+    asked = [(task, voice[worker]) for task, worker in zip(table["task"], table["worker"], strict=True)]
+    assert len(table)
+    assert not heard & set(asked)
+    assert len(set(asked)) == len(asked)
+
+
+def test_good_workers_are_asked_first_as_often_as_they_may_and_the_cheaper_of_two_alike(
+    result: allalike.Result,
+) -> None:
+    workers = result.workers.set_index("worker")
+    left = workers["error_rate"][workers["answers"] < 40]  # the others have answered everything
+    prices = dict.fromkeys(workers.index, 1.0)
+    table = result.plan(12, prices=prices, max_load=3).table
+    assert table["worker"][:3].tolist() == [left.idxmin()] * 3
+    assert table["worker"].value_counts().max() == 3
+    assert table["worker"].nunique() > 3
+    dear = result.plan(12, prices=prices | {left.idxmin(): 50.0}, max_load=3).table
+    assert left.idxmin() not in dear["worker"].tolist()
+
+
+def test_tasks_are_unsure_and_what_is_known_is_not_asked(result: allalike.Result) -> None:
+    sure = result.truth.set_index("task")["confidence"]
+    table = result.plan(8).table
+    assert sure[table["task"]].mean() < sure.mean() - 0.1
+    gold = {task: result.truth.set_index("task")["label"][task] for task in table["task"].unique()}
+    known = allalike.discover(ROWS, gold=gold).plan(8).table
+    assert not set(known["task"]) & set(gold)
+
+
+def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result) -> None:
+    told = [result.plan(budget).summary for budget in (1, 5, 20, 80)]
+    after = [each["all"]["after"]["expected"] for each in told]
+    assert after == sorted(after, reverse=True)
+    assert after[-1] < told[0]["before"]["expected"] == pytest.approx(1 - result.truth["confidence"].mean(), abs=1e-6)
+    for each in told:
+        assert each["all"]["after"]["low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["high"]
+    plan = result.plan(80, worth=0.05)
+    assert plan.summary["stop"]
+    assert (plan.table["gain"] > 0.05 * plan.table["price"]).all()
+    assert 0 < plan.summary["all"]["cost"] < 80
+    nothing = result.plan(80, worth=1.0)
+    assert nothing.table.empty
+    assert "Stop: by this crowd's own estimate, nobody who may still be asked brings as much as 1" in repr(nothing)
+
+
+def test_a_batch_is_the_beginning_of_a_plan_and_engines_agree(result: allalike.Result) -> None:
+    whole, batch = result.plan(20, max_load=30).table, result.plan(20, batch=6, max_load=30)
+    pd.testing.assert_frame_equal(batch.table, whole[:6])
+    assert (batch.summary["next"]["answers"], batch.summary["all"]["answers"]) == (6, 20)
+    on_disk = allalike.discover(ROWS[::-1], engine=Disk()).plan(20, max_load=30).table
+    pd.testing.assert_frame_equal(on_disk, whole)
+
+
+@pytest.mark.parametrize("domain", ["real", "date", "vector", "place"])
+def test_labels_whose_truths_have_errors_are_planned_by_these(domain: str) -> None:
+    found = allalike.discover(crowd(domain, seed=0, missing=0.4), domain=domain)
+    plan = found.plan(12)
+    assert plan.summary["measure"] == "rmse"
+    assert plan.summary["all"]["after"]["expected"] < plan.summary["before"]["expected"]
+    answers = found.truth.set_index("task")["answers"]
+    assert answers[plan.table["task"]].mean() < answers.mean()
+
+
+def test_open_labels_are_planned_by_their_confidence() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"w{worker}", task, f"n{task}" if rng.random() < 0.7 else f"n{rng.integers(40)}")
+        for task in range(40)
+        for worker in rng.choice(8, 2 + task % 3, replace=False)
+    ]
+    found = allalike.discover(rows, domain="categorical")
+    assert found.posteriors is None
+    plan = found.plan(10)
+    sure = found.truth.set_index("task")["confidence"]
+    assert sure[plan.table["task"]].mean() < sure.mean()
+    assert plan.summary["next"]["after"]["expected"] < plan.summary["before"]["expected"]
+
+
+def test_nothing_is_asked_where_all_truths_are_known() -> None:
+    truth = allalike.discover(ROWS).truth
+    known = allalike.discover(ROWS, gold=dict(zip(truth["task"], truth["label"], strict=True)))
+    plan = known.plan(5)
+    assert plan.table.empty
+    assert plan.summary["stop"]
+
+
+def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="not known how sure these truths are.*the labels are ranking"):
+        allalike.discover(crowd("ranking", seed=0)).plan(5)
+    with pytest.raises(OptionError, match=r"There is a price of 'zoe', who has not answered yet.*'anyone'"):
+        result.plan(5, prices={"zoe": 1.0})
+    with pytest.raises(OptionError, match="budget is 0.5, and the cheapest answer costs 1"):
+        result.plan(0.5)
+    with pytest.raises(OptionError, match=r"The price of 'anyone' is 0\. What costs nothing needs no plan"):
+        result.plan(5, prices={"anyone": 0})
+    for wrong in ({"batch": 0}, {"max_load": 1.5}, {"worth": -1.0}):
+        with pytest.raises(OptionError, match=f"{next(iter(wrong))} is "):
+            result.plan(5, **wrong)  # type: ignore[arg-type]
+    mine = tmp_path / "mine.csv"
+    mine.write_text("a,b\n", encoding="utf-8")
+    with pytest.raises(OutputError, match="is there already"):
+        result.plan(5).save(mine)
+
+
+def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path: Path) -> None:
+    pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "in.csv", index=False)
+    workers = result.workers["worker"].tolist()
+    prices = {**dict.fromkeys(workers, 2.0), "anyone": 1.0}
+    pd.DataFrame({"worker": prices.keys(), "price": prices.values()}).to_csv(tmp_path / "prices.csv", index=False)
+    assert call("discover", "in.csv", "-o", "out", "-q", folder=tmp_path).returncode == 0
+    words = ("next", "out", "--budget", "20", "--prices", "prices.csv", "--batch", "5", "-o", "plan.csv")
+    done = call(*words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    expected = result.plan(20, prices=prices, batch=5)
+    assert done.stdout.startswith(repr(expected).splitlines()[0])
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "plan.csv"), expected.table, check_dtype=False)
+    told = json.loads(call(*words, "--json", folder=tmp_path).stdout)
+    Draft202012Validator(make_schema("next")).validate(told)
+    assert [each["task"] for each in told["answers"]] == expected.table["task"].tolist()
+    before = (tmp_path / "plan.csv").read_bytes()
+    failed = call("next", "out", "--prices", "nowhere.csv", "-o", "plan.csv", folder=tmp_path)
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "The prices nowhere.csv cannot be read" in failed.stderr
+    assert (tmp_path / "plan.csv").read_bytes() == before
