@@ -9,7 +9,9 @@ and a half on average. All cost the same. Four ways to buy:
 - *least sure first*: the tasks that `Result.next` names, and whoever comes;
 - *plan*: tasks and workers as `Result.plan` chooses them, among those who really answered.
 
-What counts is how many truths are wrong. The plan also says which error it expects, with limits.
+What counts is how many truths are wrong; *all* is with all answers that there are. The plan also says which error it
+expects, with limits; *known* is a plan for half an answer per task where 50 of the truths are known, and counts the
+other tasks.
 
     python benchmarks/budget.py measure [CROWD ...]   measures into docs/evidence/budget.csv
     python benchmarks/budget.py [-o docs/guide/BUDGET.md]   prints the tables, or writes them into the page
@@ -36,7 +38,7 @@ use_data_beside_the_clone()
 from unseen_crowds import find_crowds  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 SEEN = ("bench_face", "bench_sentiment", "mmlu_biology", "snow_rte", "snow_temp")  # on which the plan was chosen
 OTHERS = (
@@ -46,6 +48,7 @@ OTHERS = (
 WAYS = ("random", "fewest first", "least sure first", "plan")
 TASKS, LEAST, BEGIN, SHARE, ROUNDS, DRAWS = 200, 7, 2, 0.25, 6, 5
 SHOWN = (0.5, 1.0, 1.5)
+KNOWN = 50
 FILE = Path(__file__).parents[1] / "docs" / "evidence" / "budget.csv"
 MARK, END = "<!-- figures: benchmarks/budget.py -->", "<!-- end of these figures -->"
 Floats = npt.NDArray[np.float64]
@@ -91,13 +94,14 @@ class Market:
             self.queue[task].remove(worker)
             self.rows.append((worker, task, self.said[task][worker]))
 
-    def solve(self) -> allalike.Result:
+    def solve(self, gold: dict[int, int] | None = None) -> allalike.Result:
         """Find the truths by all that was bought."""
-        return allalike.discover(self.rows, domain="categorical")
+        return allalike.discover(self.rows, domain="categorical", gold=gold)
 
-    def count_wrong(self, result: allalike.Result) -> float:
-        """Return the share of wrong truths."""
-        return float(np.mean(result.truth.sort_values("task")["label"].to_numpy() != np.array(self.truth)))
+    def count_wrong(self, result: allalike.Result, known: Collection[int] = ()) -> float:
+        """Return the share of wrong truths, of tasks whose truth was not known."""
+        wrong = result.truth.sort_values("task")["label"].to_numpy() != np.array(self.truth)
+        return float(np.delete(wrong, list(known)).mean())
 
     def ask_anyone(self, score: Floats, number: int) -> Pairs:
         """Ask whoever comes about the tasks with the highest scores; among equals at random."""
@@ -116,9 +120,9 @@ class Market:
         offers = Offers(known.rate[rows], known.price[rows], group, load)
         numbers = np.arange(len(rows))
         gone = [numbers[~np.isin(self.workers, queue)] for queue in self.queue]
-        stakes = sure.make(sure.state)
-        asked = list(assign(stakes, offers, gone, number))
-        return [(each.task, self.workers[each.worker]) for each in asked], sure.tell(float(stakes.errors.mean()))
+        stakes, tasks = sure.make(sure.state), sure.tasks.tolist()
+        asked = list(assign(stakes, offers, [gone[task] for task in tasks], number))
+        return [(tasks[each.task], self.workers[each.worker]) for each in asked], sure.tell(float(stakes.errors.mean()))
 
 
 def choose(way: str, market: Market, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
@@ -149,10 +153,24 @@ def buy_back(crowd: str, way: str, draw: int) -> list[Row]:
     return rows
 
 
+def buy_all(crowd: str, draw: int) -> list[Row]:
+    """Buy all answers; and with some known truths, those of a plan."""
+    market = Market(crowd, draw)
+    chosen = market.rng.choice(len(market.truth), KNOWN, replace=False).tolist()
+    known = {task: market.truth[task] for task in chosen}
+    pairs, expected = market.plan(market.solve(known), round(SHOWN[0] * len(market.truth)))
+    market.buy(pairs)
+    with_some = Row(crowd, "known", draw, SHOWN[0], market.count_wrong(market.solve(known), known), **expected)
+    for task, queue in enumerate(market.queue):
+        market.buy([(task, worker) for worker in list(queue)])
+    return [with_some, Row(crowd, "all", draw, np.inf, market.count_wrong(market.solve()), np.nan, np.nan, np.nan)]
+
+
 def measure(crowds: Sequence[str]) -> None:
     """Measure some crowds, and put what was found into the file, in the place of what was there of them."""
     for crowd in crowds:
-        found = [row for draw in range(DRAWS) for way in WAYS for row in buy_back(crowd, way, draw)]
+        found = [row for draw in range(DRAWS) for row in buy_all(crowd, draw)]
+        found += [row for draw in range(DRAWS) for way in WAYS for row in buy_back(crowd, way, draw)]
         kept = [row for row in read() if row.crowd != crowd]
         with FILE.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -173,32 +191,34 @@ def read() -> list[Row]:
 
 def tell_ways(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
     """Return a table of some crowds: wrong truths in each way, and by how much a plan is better than random order."""
-    heads = ["wrong truths in %", "begin", *(f"+{bought:g}: {way}" for bought in SHOWN for way in WAYS)]
-    heads += [f"plan - random, +{bought:g}" for bought in SHOWN]
+    heads = ["wrong truths in %", "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     for crowd in crowds:
         errors = {way: _by_draw(rows, crowd, way) for way in WAYS}
-        if not len(errors["plan"]):
-            continue
-        means = {way: table.mean(axis=0) for way, table in errors.items()}
-        steps = [round(bought / SHARE) for bought in SHOWN]
-        shown = [means["plan"][0], *(means[way][step] for step in steps for way in WAYS)]
-        gaps = [(errors["plan"] - errors["random"])[:, step] for step in steps]
-        cells = [f"`{crowd}`", *(f"{mean:.1f}" for mean in shown)]
-        lines.append([*cells, *(f"{gap.mean():+.1f} ± {_half_width(gap):.1f}" for gap in gaps)])
+        everything = np.mean([100 * row.error for row in rows if (row.crowd, row.way) == (crowd, "all")])
+        cells = [f"`{crowd}`", f"{errors['plan'][:, 0].mean():.1f}"]
+        for bought in SHOWN:
+            step = round(bought / SHARE)
+            gap = (errors["plan"] - errors["random"])[:, step]
+            cells += [f"{errors[way][:, step].mean():.1f}" for way in WAYS]
+            cells[-1] += f" ({gap.mean():+.1f} ± {_half_width(gap):.1f})"
+        lines.append([*cells, f"{everything:.1f}"])
     return _write(lines)
 
 
 def tell_plan(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
     """Return a table of what plans expected: the mean error of each crowd beside it, and how often limits held."""
-    lines = [["after each batch", "expected error in %", "error in %", "within limits, % of batches"]]
-    lines.append(["---", *["--:"] * 3])
+    heads = ["expected and found error in %", "expected", "found", "limits hold"]
+    heads += [f"{KNOWN} known: {head}" for head in heads[1:]]
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     for crowd in crowds:
-        told = [row for row in rows if row.crowd == crowd and row.way == "plan" and row.bought > 0]
-        if told:
-            held = np.mean([row.low <= row.error <= row.high for row in told])
+        cells = [f"`{crowd}`"]
+        for way in ("plan", "known"):
+            told = [row for row in rows if (row.crowd, row.way) == (crowd, way) and row.bought > 0]
+            held = sum(row.low <= row.error <= row.high for row in told)
             means = (np.mean([getattr(row, name) for row in told]) for name in ("expected", "error"))
-            lines.append([f"`{crowd}`", *(f"{100 * mean:.1f}" for mean in means), f"{100 * held:.0f}"])
+            cells += [*(f"{100 * mean:.1f}" for mean in means), f"{held} of {len(told)}"]
+        lines.append(cells)
     return _write(lines)
 
 

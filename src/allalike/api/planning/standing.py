@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Standing:
     again
         On what share of the tasks another crowd would decide the same, the least and the most that is thought of
         beside the one that is expected; with the number of classes. Nothing where that is not known.
+    truths
+        How many known truths tell how sure the others are; none, if the crowd does it itself.
     """
 
     tasks: Values
@@ -52,6 +54,7 @@ class Standing:
     rates: Floats
     make: Callable[[Floats], Stakes]
     again: tuple[float, float, int] | None = None
+    truths: int = 0
 
     @property
     def measure(self) -> str:
@@ -71,7 +74,8 @@ class Standing:
             beyond = (1 - 1 / k - error) / expected  # chance: as much is right as would be found again always
             low, high = 1 - 1 / k - beyond, 1 - 1 / k - beyond * least
         low, high = (np.clip(each, 0.0, 1.0) for each in (low, high))
-        spread = [NORMAL_QUANTILE * np.sqrt(each * (1 - each) / n) for each in (low, high)]
+        chance = 1 / n + (1 / self.truths if self.truths else 0.0)
+        spread = [NORMAL_QUANTILE * np.sqrt(each * (1 - each) * chance) for each in (low, high)]
         limits = float(max(low - spread[0], 0.0)), float(min(high + spread[1], 1.0))
         return dict(zip(_LIMITS, (float(error), *limits), strict=True))
 
@@ -94,14 +98,14 @@ def find_standing(
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, (lambda _: keep_likeliest(next(tables))))
         return Standing(
-            tasks, state, skill.error_rate, partial(ClassStakes, k=encoding.n_labels), _share(weighing, run)
+            tasks, state, skill.error_rate, partial(ClassStakes, k=encoding.n_labels), **_doubt(weighing, run)
         )
     if faults is not None and encoding.nominal and weighing.insight.confidence is not None:
         tasks, state = _collect(
             found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
         )
         rates = faults.best(weighing.fault)
-        return Standing(tasks, state, rates, partial(ClassStakes, k=encoding.n_labels), _share(weighing, run))
+        return Standing(tasks, state, rates, partial(ClassStakes, k=encoding.n_labels), **_doubt(weighing, run))
     if faults is not None and faults.unit == "rmse" and found.count("error"):
         tasks, state = _collect(found, _vary)
         return Standing(tasks, state, faults.shrunk if faults.variance is None else faults.variance, SquareStakes)
@@ -117,8 +121,8 @@ def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values,
     tasks, states = [], []
     for piece in found.pieces():
         state = tell(piece)
-        known = piece.found.get("known", np.zeros(len(piece.answers), bool))
-        rows = np.flatnonzero(~known & np.isfinite(state.reshape(len(state), -1)).all(axis=1))
+        unknown = np.isnan(piece.found.get("gold", np.full(len(state), np.nan)))
+        rows = np.flatnonzero(unknown & np.isfinite(state.reshape(len(state), -1)).all(axis=1))
         tasks.append(piece.tasks.take(rows))
         states.append(state[rows])
     return Values.join(tasks), np.concatenate(states)
@@ -131,11 +135,14 @@ def _vary(piece: Piece) -> Floats:
     return np.asarray(np.square(piece.found["error"]))
 
 
-def _share(weighing: Weighing, run: Run) -> tuple[float, float, int] | None:
+def _doubt(weighing: Weighing, run: Run) -> dict[str, Any]:
+    """Say how far the sureness of classes can be trusted, by known truths or by the crowd itself."""
     told = weighing.insight.confidence or {}
+    if told.get("told_by") == "gold":
+        return {"truths": run.n_gold}
     if "found_again" not in told:
-        return None
-    return told["found_again"], told.get("by_less", told["found_again"]), run.encoding.n_labels
+        return {}
+    return {"again": (told["found_again"], told.get("by_less", told["found_again"]), run.encoding.n_labels)}
 
 
 def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str, float] | None) -> Offers:
