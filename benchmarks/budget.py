@@ -9,9 +9,9 @@ and a half on average. All cost the same. Four ways to buy:
 - *least sure first*: the tasks that `Result.next` names, and whoever comes;
 - *plan*: tasks and workers as `Result.plan` chooses them, among those who really answered.
 
-What counts is how many truths are wrong; *all* is with all answers that there are. The plan also says which error it
-expects, with limits; *known* is a plan for half an answer per task where 50 of the truths are known, and counts the
-other tasks.
+What counts is how many truths are wrong, or the root mean squared error of numbers; *all* is with all answers that
+there are. The plan also says which error it expects, with limits; *known* is a plan for half an answer per task where
+50 of the truths are known, and counts the other tasks.
 
     python benchmarks/budget.py measure [CROWD ...]   measures into docs/evidence/budget.csv
     python benchmarks/budget.py [-o docs/guide/BUDGET.md]   prints the tables, or writes them into the page
@@ -32,6 +32,7 @@ from scipy.special import stdtrit
 import allalike
 from allalike.api.planning.assigning import Offers, assign
 from allalike.api.planning.standing import find_offers, find_standing
+from allalike.datasets import load
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
@@ -45,10 +46,11 @@ OTHERS = (
     *("bench_bluebird", "bench_dog", "bench_trec2011", "bench_zencrowd_all", "chexpert_readers"),
     *("medrel_cause_test", "mvh_edge", "mvh_high-pass", "triviaqa_judges"),
 )
+NUMBERS = ("snow_emotion/fear", "snow_emotion/joy", "snow_emotion/sadness", "snow_emotion/valence")
 WAYS = ("random", "fewest first", "least sure first", "plan")
 TASKS, LEAST, BEGIN, SHARE, ROUNDS, DRAWS = 200, 7, 2, 0.25, 6, 5
 SHOWN = (0.5, 1.0, 1.5)
-KNOWN = 50
+KNOWN, RMSE = 50, "root mean squared error"
 FILE = Path(__file__).parents[1] / "docs" / "evidence" / "budget.csv"
 MARK, END = "<!-- figures: benchmarks/budget.py -->", "<!-- end of these figures -->"
 Floats = npt.NDArray[np.float64]
@@ -72,7 +74,8 @@ class Market:
     """Answers that can be bought back."""
 
     def __init__(self, crowd: str, draw: int) -> None:
-        answers = find_crowds(names=[crowd])[0].read()
+        self.domain = "real" if crowd in NUMBERS else "categorical"
+        answers = load(crowd).answers if crowd in NUMBERS else find_crowds(names=[crowd])[0].read()
         self.rng = np.random.default_rng([draw, len(answers.tasks)])
         bounds, gold = answers.starts, dict(zip(answers.gold_task.tolist(), answers.gold_label.tolist(), strict=True))
         able = [task for task in gold if bounds[task + 1] - bounds[task] >= LEAST]
@@ -96,12 +99,14 @@ class Market:
 
     def solve(self, gold: dict[int, int] | None = None) -> allalike.Result:
         """Find the truths by all that was bought."""
-        return allalike.discover(self.rows, domain="categorical", gold=gold)
+        return allalike.discover(self.rows, domain=self.domain, gold=gold)
 
-    def count_wrong(self, result: allalike.Result, known: Collection[int] = ()) -> float:
-        """Return the share of wrong truths, of tasks whose truth was not known."""
-        wrong = result.truth.sort_values("task")["label"].to_numpy() != np.array(self.truth)
-        return float(np.delete(wrong, list(known)).mean())
+    def measure_error(self, result: allalike.Result, known: Collection[int] = ()) -> float:
+        """Return the share of wrong truths, or their root mean squared error, of tasks whose truth was not known."""
+        found, truth = (np.delete(each, list(known)) for each in (result.truth["label"].to_numpy(), self.truth))
+        if self.domain == "real":
+            return float(np.sqrt(np.square(found - truth).mean()))
+        return float((found != truth).mean())
 
     def ask_anyone(self, score: Floats, number: int) -> Pairs:
         """Ask whoever comes about the tasks with the highest scores; among equals at random."""
@@ -130,11 +135,11 @@ def choose(way: str, market: Market, result: allalike.Result, number: int) -> tu
     unknown = dict.fromkeys(("expected", "low", "high"), np.nan)
     if way == "plan":
         return market.plan(result, number)
-    truth = result.truth.sort_values("task")
+    truth = result.truth
     scores = {
         "random": np.zeros(len(truth)),
         "fewest first": -truth["answers"].to_numpy(float),
-        "least sure first": -truth["confidence"].to_numpy(),
+        "least sure first": (truth["high"] - truth["low"] if "low" in truth else -truth["confidence"]).to_numpy(),
     }
     return market.ask_anyone(scores[way], number), unknown
 
@@ -144,12 +149,12 @@ def buy_back(crowd: str, way: str, draw: int) -> list[Row]:
     market = Market(crowd, draw)
     number = round(SHARE * len(market.truth))
     result = market.solve()
-    rows = [Row(crowd, way, draw, 0.0, market.count_wrong(result), np.nan, np.nan, np.nan)]
+    rows = [Row(crowd, way, draw, 0.0, market.measure_error(result), np.nan, np.nan, np.nan)]
     for step in range(1, ROUNDS + 1):
         pairs, expected = choose(way, market, result, number)
         market.buy(pairs)
         result = market.solve()
-        rows.append(Row(crowd, way, draw, SHARE * step, market.count_wrong(result), **expected))
+        rows.append(Row(crowd, way, draw, SHARE * step, market.measure_error(result), **expected))
     return rows
 
 
@@ -160,10 +165,10 @@ def buy_all(crowd: str, draw: int) -> list[Row]:
     known = {task: market.truth[task] for task in chosen}
     pairs, expected = market.plan(market.solve(known), round(SHOWN[0] * len(market.truth)))
     market.buy(pairs)
-    with_some = Row(crowd, "known", draw, SHOWN[0], market.count_wrong(market.solve(known), known), **expected)
+    with_some = Row(crowd, "known", draw, SHOWN[0], market.measure_error(market.solve(known), known), **expected)
     for task, queue in enumerate(market.queue):
         market.buy([(task, worker) for worker in list(queue)])
-    return [with_some, Row(crowd, "all", draw, np.inf, market.count_wrong(market.solve()), np.nan, np.nan, np.nan)]
+    return [with_some, Row(crowd, "all", draw, np.inf, market.measure_error(market.solve()), np.nan, np.nan, np.nan)]
 
 
 def measure(crowds: Sequence[str]) -> None:
@@ -189,13 +194,14 @@ def read() -> list[Row]:
     return [Row(row[0], row[1], int(row[2]), *map(float, row[3:])) for row in rows]
 
 
-def tell_ways(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
-    """Return a table of some crowds: wrong truths in each way, and by how much a plan is better than random order."""
-    heads = ["wrong truths in %", "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
+def tell_ways(rows: Sequence[Row], crowds: Sequence[str], what: str = "wrong truths in %") -> list[str]:
+    """Return a table of some crowds: errors in each way, and by how much a plan is better than random order."""
+    scale = 1 if what == RMSE else 100
+    heads = [what, "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     for crowd in crowds:
-        errors = {way: _by_draw(rows, crowd, way) for way in WAYS}
-        everything = np.mean([100 * row.error for row in rows if (row.crowd, row.way) == (crowd, "all")])
+        errors = {way: scale * _by_draw(rows, crowd, way) for way in WAYS}
+        everything = np.mean([scale * row.error for row in rows if (row.crowd, row.way) == (crowd, "all")])
         cells = [f"`{crowd}`", f"{errors['plan'][:, 0].mean():.1f}"]
         for bought in SHOWN:
             step = round(bought / SHARE)
@@ -223,8 +229,8 @@ def tell_plan(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
 
 
 def _by_draw(rows: Sequence[Row], crowd: str, way: str) -> Floats:
-    """Return the errors of one way in percent: a row per draw, a column per batch."""
-    found = [100 * row.error for row in sorted(rows) if row.crowd == crowd and row.way == way]
+    """Return the errors of one way: a row per draw, a column per batch."""
+    found = [row.error for row in sorted(rows) if row.crowd == crowd and row.way == way]
     return np.array(found).reshape(-1, ROUNDS + 1)
 
 
@@ -240,12 +246,13 @@ def main() -> None:
     """Measure, or print or write the tables."""
     warnings.simplefilter("ignore")
     if sys.argv[1:2] == ["measure"]:
-        measure(sys.argv[2:] or [*OTHERS, *SEEN])
+        measure(sys.argv[2:] or [*OTHERS, *SEEN, *NUMBERS])
         return
     rows = read()
     parts = [
         *("Crowds on which nothing was chosen:", "", *tell_ways(rows, OTHERS), ""),
         *("Crowds on which it was chosen how to plan:", "", *tell_ways(rows, SEEN), ""),
+        *("Numbers:", "", *tell_ways(rows, NUMBERS, RMSE), ""),
         *("What plans expected:", "", *tell_plan(rows, [*OTHERS, *SEEN])),
     ]
     text = "\n".join(parts)

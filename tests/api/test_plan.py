@@ -176,8 +176,10 @@ def test_nothing_is_asked_where_all_truths_are_known() -> None:
 
 
 def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="not known how sure these truths are.*the labels are ranking"):
+    with pytest.raises(UnsupportedError, match=r"not known how sure these truths are.*The labels are ranking"):
         allalike.discover(crowd("ranking", seed=0)).plan(5)
+    with pytest.raises(UnsupportedError, match="No task was answered twice"):
+        allalike.discover([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical").plan(5)
     with pytest.raises(OptionError, match=r"There is a price of 'zoe', who has not answered yet.*'anyone'"):
         result.plan(5, prices={"zoe": 1.0})
     with pytest.raises(OptionError, match="budget is 0.5, and the cheapest answer costs 1"):
@@ -186,7 +188,7 @@ def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path)
         result.plan(5, prices={"anyone": 0})
     for wrong in ({"batch": 0}, {"max_load": 1.5}, {"worth": -1.0}):
         with pytest.raises(OptionError, match=f"{next(iter(wrong))} is "):
-            result.plan(5, **wrong)  # type: ignore[arg-type]
+            result.plan(5, **wrong)
     mine = tmp_path / "mine.csv"
     mine.write_text("a,b\n", encoding="utf-8")
     with pytest.raises(OutputError, match="is there already"):

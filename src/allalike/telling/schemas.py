@@ -209,9 +209,6 @@ class NextOutput(Section):
 
     schema: str
     budget: float
-    batch: int | None
-    worth: float
-    max_load: int
     tasks: int
     measure: str
     before: ExpectedError

@@ -114,9 +114,8 @@ def make_plan(
     """Plan answers, as `Result.plan` has it."""
     check_number(budget, "budget", least=0)
     check_number(worth, "worth", least=0)
-    for name, value in (("batch", batch), ("max_load", max_load)):
-        if value is not None:
-            check_number(value, name, least=1, whole=True)
+    check_number(1 if batch is None else batch, "batch", least=1, whole=True)
+    check_number(1 if max_load is None else max_load, "max_load", least=1, whole=True)
     sure = find_standing(run, weighing, found, posteriors)
     offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices))
     if budget < offers.cheapest:

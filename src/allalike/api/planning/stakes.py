@@ -24,7 +24,6 @@ Who errs less is worth more on every task, so that of workers with one price onl
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,32 +43,8 @@ _STEP = 1 / 64  # between probabilities that are not told apart then
 _LEAST = 1e-12
 
 
-class Stakes(ABC):
-    """What is at stake in each task, and how planned answers change it."""
-
-    errors: (
-        Floats  # of each task: how probably it will be wrong, or its squared error, with the answers that are planned
-    )
-
-    @abstractmethod
-    def bound(self, rate: float) -> Floats:
-        """Return, of each task as it is, what an answer of a worker with this rate of errors is worth."""
-
-    @abstractmethod
-    def value(self, task: int, rates: Floats) -> Floats:
-        """Return what an answer to a task is worth, beside those that are planned, for workers with these rates."""
-
-    @abstractmethod
-    def gain(self, task: int, rate: float) -> float:
-        """Return by how much such an answer is expected to lower the error of its task."""
-
-    @abstractmethod
-    def take(self, task: int, rate: float) -> None:
-        """Plan an answer of a worker with this rate."""
-
-
-class ClassStakes(Stakes):
-    """Classes: rates are error rates.
+class ClassStakes:
+    """Classes: rates are error rates, and errors how probably a task will be wrong with the answers that are planned.
 
     Parameters
     ----------
@@ -155,7 +130,7 @@ def _join_alike(ways: Floats) -> Floats:
     return joined
 
 
-class SquareStakes(Stakes):
+class SquareStakes:
     """Numbers, and whatever has squared distances: errors and rates are variances.
 
     >>> stakes = SquareStakes(np.array([1.0, 4.0]))
@@ -171,20 +146,20 @@ class SquareStakes(Stakes):
 
     def bound(self, rate: float) -> Floats:
         """Return by how much an answer lowers each variance."""
-        return _lower(self.errors, rate)
+        return self.value(slice(None), rate)
 
-    def value(self, task: int, rates: Floats) -> Floats:
+    def value(self, task: int | slice, rates: Floats | float) -> Floats:
         """Return by how much one more answer lowers a variance."""
-        return _lower(self.errors[task], rates)
+        variance = self.errors[task]
+        return np.asarray(variance**2 / np.maximum(variance + rates, _LEAST))
 
     def gain(self, task: int, rate: float) -> float:
         """Return the same for one worker."""
-        return float(_lower(self.errors[task], rate))
+        return float(self.value(task, rate))
 
     def take(self, task: int, rate: float) -> None:
         """Plan an answer."""
         self.errors[task] -= self.gain(task, rate)
 
 
-def _lower(variance: Floats, rate: Floats | float) -> Floats:
-    return np.asarray(variance**2 / np.maximum(variance + rate, _LEAST))
+Stakes = ClassStakes | SquareStakes

@@ -43,8 +43,8 @@ class Standing:
     make
         What makes stakes of states.
     again
-        On what share of the tasks another crowd would decide the same, the least and the most that is thought of
-        beside the one that is expected; with the number of classes. Nothing where that is not known.
+        On what share of the tasks another crowd would decide the same, as it is expected and at least, and the number
+        of classes. Nothing where that is not known.
     truths
         How many known truths tell how sure the others are; none, if the crowd does it itself.
     """
@@ -71,7 +71,7 @@ class Standing:
         low = high = error
         if self.again is not None:
             expected, least, k = self.again
-            beyond = (1 - 1 / k - error) / expected  # chance: as much is right as would be found again always
+            beyond = (1 - 1 / k - error) / expected  # chance, if all were found again
             low, high = 1 - 1 / k - beyond, 1 - 1 / k - beyond * least
         low, high = (np.clip(each, 0.0, 1.0) for each in (low, high))
         chance = 1 / n + (1 / self.truths if self.truths else 0.0)
@@ -110,9 +110,9 @@ def find_standing(
         tasks, state = _collect(found, _vary)
         return Standing(tasks, state, faults.shrunk if faults.variance is None else faults.variance, SquareStakes)
     raise UnsupportedError(
-        f"It is not known how sure these truths are, so that nobody can say what an answer brings: the labels are"
-        f" {run.domain.name}. It is known of classes, and of numbers, dates, vectors and places, with the method auto."
-        " next() lists the tasks with the least support."
+        f"It is not known how sure these truths are, so that nobody can say what an answer brings. The labels are"
+        f" {run.domain.name}; it is known of classes, and of numbers, dates, vectors and places, with the method auto."
+        " The table of the next tasks, next.csv, lists those with the least support."
     )
 
 
@@ -152,7 +152,9 @@ def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str
     """
     insight, n = weighing.insight, len(run.workers)
     known = np.isfinite(rates)
-    usual = float(np.average(rates[known], weights=run.answer_counts[known])) if known.any() else np.nan
+    if not known.any():
+        raise UnsupportedError("No task was answered twice, so that nobody knows how often workers err. Ask anyone.")
+    usual = float(np.average(rates[known], weights=run.answer_counts[known]))
     names = [*map(str, run.workers.tolist()), ANYONE]
     given = dict.fromkeys(names, 1.0) if prices is None else prices
     if strangers := [name for name in given if name not in set(names)]:
