@@ -199,17 +199,24 @@ def tell_ways(rows: Sequence[Row], crowds: Sequence[str], what: str = "wrong tru
     scale = 1 if what == RMSE else 100
     heads = [what, "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    for crowd in crowds:
-        errors = {way: scale * _by_draw(rows, crowd, way) for way in WAYS}
-        everything = np.mean([scale * row.error for row in rows if (row.crowd, row.way) == (crowd, "all")])
-        cells = [f"`{crowd}`", f"{errors['plan'][:, 0].mean():.1f}"]
-        for bought in SHOWN:
-            step = round(bought / SHARE)
-            gap = (errors["plan"] - errors["random"])[:, step]
-            cells += [f"{errors[way][:, step].mean():.1f}" for way in WAYS]
-            cells[-1] += f" ({gap.mean():+.1f} ± {_half_width(gap):.1f})"
-        lines.append([*cells, f"{everything:.1f}"])
-    return _write(lines)
+    tables = {way: np.array([scale * _by_draw(rows, crowd, way) for crowd in crowds]) for way in WAYS}
+    every = [scale * np.mean([row.error for row in rows if (row.crowd, row.way) == (crowd, "all")]) for crowd in crowds]
+    for place, crowd in enumerate(crowds):
+        errors = {way: table[place] for way, table in tables.items()}
+        lines.append([f"`{crowd}`", *_tell_steps(errors), f"{every[place]:.1f}"])
+    over_crowds = {way: table.mean(axis=1) for way, table in tables.items()}
+    return _write([*lines, ["mean, with limits over crowds", *_tell_steps(over_crowds), f"{np.mean(every):.1f}"]])
+
+
+def _tell_steps(errors: dict[str, Floats]) -> list[str]:
+    """Return mean errors in each way after each step, and the gap between plan and random order with its limits."""
+    cells = [f"{errors['plan'][:, 0].mean():.1f}"]
+    for bought in SHOWN:
+        step = round(bought / SHARE)
+        gap = (errors["plan"] - errors["random"])[:, step]
+        cells += [f"{errors[way][:, step].mean():.1f}" for way in WAYS]
+        cells[-1] += f" ({gap.mean():+.1f} ± {_half_width(gap):.1f})"
+    return cells
 
 
 def tell_plan(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
