@@ -50,7 +50,7 @@ NUMBERS = ("snow_emotion/fear", "snow_emotion/joy", "snow_emotion/sadness", "sno
 WAYS = ("random", "fewest first", "least sure first", "plan")
 TASKS, LEAST, BEGIN, SHARE, ROUNDS, DRAWS = 200, 7, 2, 0.25, 6, 5
 SHOWN = (0.5, 1.0, 1.5)
-KNOWN, RMSE = 50, "root mean squared error"
+KNOWN, KNOWN_DRAWS, RMSE = 50, 2, "root mean squared error"
 FILE = Path(__file__).parents[1] / "docs" / "evidence" / "budget.csv"
 MARK, END = "<!-- figures: benchmarks/budget.py -->", "<!-- end of these figures -->"
 Floats = npt.NDArray[np.float64]
@@ -174,7 +174,7 @@ def buy_all(crowd: str, draw: int) -> list[Row]:
 def measure(crowds: Sequence[str]) -> None:
     """Measure some crowds, and put what was found into the file, in the place of what was there of them."""
     for crowd in crowds:
-        found = [row for draw in range(DRAWS) for row in buy_all(crowd, draw)]
+        found = [row for draw in range(KNOWN_DRAWS) for row in buy_all(crowd, draw)]
         found += [row for draw in range(DRAWS) for way in WAYS for row in buy_back(crowd, way, draw)]
         kept = [row for row in read() if row.crowd != crowd]
         with FILE.open("w", encoding="utf-8", newline="") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 from pathlib import Path
@@ -109,6 +110,14 @@ def test_good_workers_are_asked_first_as_often_as_they_may_and_the_cheaper_of_tw
     assert left.idxmin() not in dear["worker"].tolist()
 
 
+def test_who_is_asked_as_often_as_she_may_is_asked_again_in_the_next_batch(result: allalike.Result) -> None:
+    prices = dict.fromkeys(result.workers["worker"], 1.0)
+    assert result.plan(100, prices=prices, max_load=1).summary["all"]["answers"] <= len(prices)
+    more = result.plan(100, prices=prices, max_load=1, batch=50)
+    assert more.summary["all"]["answers"] > len(prices) >= more.summary["next"]["answers"]
+    assert more.table["worker"].is_unique
+
+
 def test_tasks_are_unsure_and_what_is_known_is_not_asked(result: allalike.Result) -> None:
     sure = result.truth.set_index("task")["confidence"]
     table = result.plan(8).table
@@ -150,6 +159,15 @@ def test_labels_whose_truths_have_errors_are_planned_by_these(domain: str) -> No
     assert plan.summary["all"]["after"]["expected"] < plan.summary["before"]["expected"]
     answers = found.truth.set_index("task")["answers"]
     assert answers[plan.table["task"]].mean() < answers.mean()
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_numbers_does_not_matter(unit: float) -> None:
+    rows = crowd("real", seed=0, missing=0.4)
+    usual = allalike.discover(rows, domain="real").plan(12).table
+    scaled = allalike.discover([(worker, task, unit * x) for worker, task, x in rows], domain="real").plan(12).table
+    assert scaled["task"].tolist() == usual["task"].tolist()
+    assert scaled["gain"].to_numpy() == pytest.approx(unit**2 * usual["gain"].to_numpy(), rel=1e-6)
 
 
 def test_open_labels_are_planned_by_their_confidence() -> None:
@@ -215,3 +233,21 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "The prices nowhere.csv cannot be read" in failed.stderr
     assert (tmp_path / "plan.csv").read_bytes() == before
+
+
+@pytest.mark.long
+def test_half_an_answer_by_plan_is_worth_more_than_one_at_random_on_a_public_crowd(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    budget = importlib.import_module("budget")
+    if not budget.find_crowds(names=["bench_sentiment"]):
+        pytest.skip("data not here")
+    monkeypatch.setattr(budget, "ROUNDS", 4)
+    errors = {
+        way: np.mean(
+            [[row.error for row in budget.buy_back("bench_sentiment", way, draw)] for draw in range(2)], axis=0
+        )
+        for way in ("random", "plan")
+    }
+    assert errors["plan"][2] < errors["random"][4]

@@ -29,9 +29,8 @@ __all__ = ["Assignment", "Offers", "Queues", "assign", "bound"]
 
 _NEARLY = 0.95  # of the best, which is near enough
 _STALE, _MANY = 0.02, 1000  # the share of tasks, and how many beside them, after which all are looked at anew
-_LEAST_WORTH = 1e-9  # below which answers bring nothing
+_LEAST_GAIN = 1e-9  # of the usual error, below which answers bring nothing
 _ROUNDING = 1e-9
-_SAME = 9  # decimals to which rates are told apart
 _DIGITS = 2.0**33  # ten of them
 
 
@@ -90,7 +89,7 @@ class Queues:
 
     def __init__(self, offers: Offers) -> None:
         self._offers, self.answers = offers, 0
-        rates, groups = offers.rate.round(_SAME).tolist(), offers.group.tolist()
+        rates, groups = _cut_digits(offers.rate).tolist(), offers.group.tolist()
         queues: dict[float, list[tuple[float, int, int]]] = defaultdict(list)
         for worker in np.flatnonzero(np.isfinite(offers.price)).tolist():
             queues[float(offers.price[worker])].append((rates[worker], 0, worker))
@@ -155,6 +154,7 @@ def assign(
     tasks = [(-value, task) for task, value in enumerate(most) if value > 0]
     heapq.heapify(tasks)
     waiting: list[int] = []
+    least = _LEAST_GAIN * float(stakes.errors.mean()) if tasks else 0.0
     while tasks and left * (1 + _ROUNDING) >= offers.cheapest:
         _, task = heapq.heappop(tasks)
         value, worker = _choose(stakes, task, offers, queues.find(taken[task], left))
@@ -166,15 +166,14 @@ def assign(
         else:
             rate, price = float(offers.rate[worker]), float(offers.price[worker])
             gain, before = stakes.gain(task, rate), float(stakes.errors[task])
-            if gain <= max(worth, _LEAST_WORTH) * price:
-                continue
-            stakes.take(task, rate)
-            saved += before - float(stakes.errors[task])
-            yield Assignment(task, worker, price, gain, saved)
-            left -= price
-            taken[task].add(int(offers.group[worker]))
-            queues.ask(worker)
-            heapq.heappush(tasks, (-value, task))
+            if gain > max(worth * price, least):
+                stakes.take(task, rate)
+                saved += before - float(stakes.errors[task])
+                yield Assignment(task, worker, price, gain, saved)
+                left -= price
+                taken[task].add(int(offers.group[worker]))
+                queues.ask(worker)
+                heapq.heappush(tasks, (-value, task))
         if stale > _STALE * (len(tasks) + _MANY) and (able := queues.find(set(), left)):
             most, stale = bound(stakes, offers, able).tolist(), 0
             tasks = [(max(value, -most[each]), each) for value, each in tasks]

@@ -9,6 +9,7 @@ another crowd to what half of this one finds again, and beyond by chance.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from allalike._core.blocks.block import Array
+    from allalike._core.blocks.block import Array, Floats
     from allalike.api.planning.assigning import Assignment, Offers
     from allalike.api.planning.standing import Standing
     from allalike.engines import Run, TaskTable
@@ -125,10 +126,12 @@ def make_plan(
     answers = int(min(budget / offers.cheapest, batch or len(sure.tasks)))
     offers = _limit_loads(offers, answers, max_load)
     most = bound(sure.make(sure.state), offers, offers.best)
-    rows = np.sort(np.argsort(-most, kind="stable")[: int(_SPARE_TASKS * (budget / offers.cheapest + 1))])
+    rows = np.sort(
+        np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (budget / offers.cheapest + 1), len(most)))]
+    )
     tasks = sure.tasks.take(rows)
     asked = list(assign(sure.make(sure.state[rows]), offers, _list_answered(run, tasks), budget, batch, worth))
-    now = asked[:batch]
+    now = _take_batch(asked[:batch], offers.load)
     workers = [*run.workers.tolist(), ANYONE]
     columns: dict[str, Values | Array] = {
         "task": tasks.take(np.array([each.task for each in now], np.intp)),
@@ -143,6 +146,16 @@ def make_plan(
     stop = budget - steps["all"]["cost"] >= offers.cheapest
     own = (Path(prices),) if isinstance(prices, str | os.PathLike) else ()
     return AnswerPlan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *own))
+
+
+def _take_batch(asked: Sequence[Assignment], load: Floats) -> Sequence[Assignment]:
+    """Return the first answers, up to where somebody would be asked for more than she may: a batch may be smaller."""
+    number: Counter[int] = Counter()
+    for place, each in enumerate(asked):
+        number[each.worker] += 1
+        if number[each.worker] > load[each.worker]:
+            return asked[:place]
+    return asked
 
 
 def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dict[str, Any]:

@@ -41,6 +41,7 @@ _MANY_WAYS = (
 )
 _STEP = 1 / 64  # between probabilities that are not told apart then
 _LEAST = 1e-12
+_TINY = np.finfo(np.float64).tiny
 
 
 class ClassStakes:
@@ -151,7 +152,7 @@ class SquareStakes:
     def value(self, task: int | slice, rates: Floats | float) -> Floats:
         """Return by how much one more answer lowers a variance."""
         variance = self.errors[task]
-        return np.asarray(variance**2 / np.maximum(variance + rates, _LEAST))
+        return np.asarray(variance**2 / np.maximum(variance + rates, _TINY))
 
     def gain(self, task: int, rate: float) -> float:
         """Return the same for one worker."""
