@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from allalike.api.revisit import revisit
 
 import allalike
 from allalike.api.judges.shared_offset import _learn
-from allalike.api.revisit import revisit
 from allalike.errors import AllalikeError
 from allalike.telling.panel import remark_panel
 
