@@ -9,7 +9,6 @@ import numpy as np
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains.contract import spell_domain
 from allalike.readers.column_names import is_gold
-from allalike.readers.guessing.contents import TableSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,6 +59,8 @@ def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
     names = [name for name in table.names if is_gold(name) and name not in picked.values()]
     if not names:
         return {}
+    from allalike.readers.guessing.contents import TableSample  # which most answers do not need
+
     sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]))
     for name in names:
         gold, label = sample[name], sample[picked["label"]]
