@@ -18,7 +18,6 @@ from allalike.cli.options import name_answers, name_engine, take_engine_options,
 from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import AllalikeError, DataWarning
-from allalike.telling.coefficients import COEFFICIENTS, name_alpha
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
@@ -36,6 +35,8 @@ _MAX_ID = 30  # characters of an id, so that a line fits
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
+        from allalike.telling.coefficients import COEFFICIENTS
+
         echo(rows([(each.name, each.labels, each.what) for each in COEFFICIENTS.values()], indent=""))
         context.exit()
 
@@ -139,6 +140,8 @@ def _reason(summary: dict[str, Any]) -> str:
 
 
 def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    from allalike.telling.coefficients import name_alpha
+
     domain = summary["domain"]
     main, pairs = name_alpha(domain["name"], domain["distance"]), summary["cohen_pairs"]
     notes = {

@@ -10,7 +10,7 @@ import shutil
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,10 @@ from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
-from allalike.api.frames import Frame, Framed
+from allalike.api.frames import Frame
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
-from allalike.api.results.quality import rate_workers
+from allalike.api.results.ratings import Rated
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import (
     list_truths,
@@ -76,7 +76,7 @@ _NOTE = """<!doctype html>
 _MAX_NEXT_ON_PAGE = 100  # tasks that a report may name as the next
 
 
-class Saved(Framed[Frame], ABC):
+class Saved(Rated[Frame], ABC):
     """What can be saved: truths that were found in a run, and the workers that were weighed.
 
     >>> import allalike
@@ -84,25 +84,11 @@ class Saved(Framed[Frame], ABC):
     True
     """
 
-    run: Run
-    weighing: Weighing
-    found: TaskTable
-    summary: dict[str, Any]
     posteriors: Callable[[], TaskTable] | None
     inputs: tuple[Path, ...]
     recipe: Mapping[str, Any] | None
     basis: Basis | None
     files: Files | None
-
-    @property
-    def keeps_gold(self) -> bool:
-        """Whether known truths stand among those found."""
-        return "known" in next(iter(self.found.pieces())).found
-
-    @cached_property
-    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
-        """The tables of quality and confusions, those that there are."""
-        return rate_workers(self.run, self.weighing, kept=self.keeps_gold)
 
     @property
     @abstractmethod
