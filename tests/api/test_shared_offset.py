@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from allalike.api.revisit import revisit
 
 import allalike
 from allalike.api.judges.shared_offset import _learn
@@ -89,4 +88,4 @@ def test_such_a_panel_is_not_updated_as_if_nothing_was_taken_away(tmp_path: Path
     gold = dict(enumerate(truth[:60].tolist()))
     allalike.jury(tmp_path / "said.csv", domain="real", gold=gold).save(tmp_path / "out")
     with pytest.raises(AllalikeError):
-        revisit(tmp_path / "out")
+        allalike.load(tmp_path / "out")

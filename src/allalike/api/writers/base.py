@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from allalike._core.options import Options
 from allalike._core.registry import find
 from allalike.errors import UnsupportedError
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["Findings", "Truth", "Writer", "find_exports"]
+__all__ = ["Findings", "Truth", "Writer", "check_flat", "find_exports"]
 
 
 class Truth(NamedTuple):
@@ -92,7 +95,25 @@ class Findings:
         """Yield the truths that there are, each with what was shown; a picture is called like its task if need be."""
         for truth in self.truths():
             if truth.label is not None:
-                yield truth, self.originals.get(str(truth.task)) or Original(picture=str(truth.task))
+                yield truth, self.originals.get(str(self.part(truth.task)[0])) or Original(picture=str(truth.task))
+
+    def part(self, task: Any) -> tuple[Any, str | None]:
+        """Return the picture and the class that a task is about, if each class of a picture is a task of its own.
+
+        >>> Findings("categorical", lambda: iter([])).part("cat.jpg/1")
+        ('cat.jpg/1', None)
+        """
+        picture, _, kind = str(task).rpartition("/")
+        areas = self.domain == "bitmap" and str(task) not in self.originals and picture in self.originals
+        return (picture, kind) if areas else (task, None)
+
+
+def check_flat(truth: Truth, tool: str) -> npt.NDArray[np.bool_]:
+    """Return the pixels of a mask; refuse a volume, which a tool of pictures cannot hold."""
+    pixels = np.asarray(truth.label, np.bool_)
+    if pixels.ndim != 2:
+        raise UnsupportedError(f"{tool} has masks of pictures, and task {truth.task!r} is a volume: leave {tool} out.")
+    return pixels
 
 
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:

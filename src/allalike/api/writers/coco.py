@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.masks.packed import to_run_lengths
-from allalike.api.writers.base import Findings, Truth, Writer, find_exports
+from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports
 from allalike.readers.tools.trees import read_document
 
 if TYPE_CHECKING:
@@ -50,29 +50,35 @@ class CocoWriter(Writer):
         unused = count(1 + max((each["id"] for each in categories.values()), default=0))
         ids = [each.record.get("id") for each in findings.originals.values()]
         numbered = len(set(ids)) < len(ids)  # the files of annotators number their images each in its own way
-        images: list[dict[str, Any]] = []
+        images: dict[Any, dict[str, Any]] = {}
         annotations: list[dict[str, Any]] = []
-        for number, (truth, original) in enumerate(findings.found(), start=1):
-            images.append({"id": number, **_image(truth, original), **({"id": number} if numbered else {})})
-            for label, mark in self._list_marks(findings.domain, truth, original):
+        only = next(iter(categories)) if len(categories) == 1 else _THING
+        for truth, original in findings.found():
+            picture, kind = findings.part(truth.task)
+            if picture not in images:
+                number = {"id": len(images) + 1}
+                images[picture] = {**number, **_image(truth, original), **(number if numbered else {})}
+            for label, mark in self._list_marks(findings.domain, truth, original, kind or only):
                 if label not in categories:
                     categories[label] = {"id": next(unused), "name": label, "supercategory": ""}
-                about = {"id": len(annotations) + 1, "image_id": images[-1]["id"]}
+                about = {"id": len(annotations) + 1, "image_id": images[picture]["id"]}
                 annotations.append({**about, "category_id": categories[label]["id"], **mark, "iscrowd": 0})
         document = {
             "info": {"description": f"Found by {findings.model}"},
-            "images": images,
+            "images": list(images.values()),
             "annotations": annotations,
             "categories": list(categories.values()),
         }
         (folder / "annotations.json").write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
 
-    def _list_marks(self, domain: str, truth: Truth, original: Original) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the class of each mark of a truth, and the mark."""
+    def _list_marks(
+        self, domain: str, truth: Truth, original: Original, kind: str
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the class of each mark of a truth, and the mark; masks are of one kind."""
         if domain == "bitmap":
-            pixels = np.asarray(truth.label, np.bool_)
+            pixels = check_flat(truth, self.name)
             mark = {"segmentation": to_run_lengths(pixels), "area": int(pixels.sum()), "bbox": _surround(pixels)}
-            yield _THING, {**mark, **_score(truth.confidence)}
+            yield kind, {**mark, **_score(truth.confidence)}
             return
         for sides, box in self.list_boxes(truth, original):
             mark = {"segmentation": [], "bbox": sides, "area": sides[2] * sides[3]}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.masks.packed import to_brush
 from allalike._core.options import choice
-from allalike.api.writers.base import Findings, Truth, Writer
+from allalike.api.writers.base import Findings, Truth, Writer, check_flat
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import Original
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
@@ -78,25 +79,32 @@ class LabelStudioWriter(Writer):
         control = _choose(findings)
         with (folder / f"{self.form}.json").open("w", encoding="utf-8") as file:
             mark = "[\n"
-            for truth in findings.truths():
-                original = findings.originals.get(str(truth.task), Original())
-                made = [] if truth.label is None else [self._make(truth, original, control, findings.model)]
-                task = {**_task(truth.task, original, control), self.form: made}
+            for name, group in groupby(findings.truths(), key=lambda truth: findings.part(truth.task)[0]):
+                original = findings.originals.get(str(name), Original())
+                truths = {findings.part(truth.task)[1]: truth for truth in group if truth.label is not None}
+                made = [self._make(truths, original, control, findings.model)] if truths else []
+                task = {**_task(name, original, control), self.form: made}
                 file.write(mark + json.dumps(task, ensure_ascii=False))
                 mark = ",\n"
             file.write("\n]\n" if mark == ",\n" else "[]\n")
 
-    def _make(self, truth: Truth, original: Original, control: _Control, model: str) -> dict[str, Any]:
-        """Return the prediction or the annotation of a truth."""
+    def _make(
+        self, truths: Mapping[str | None, Truth], original: Original, control: _Control, model: str
+    ) -> dict[str, Any]:
+        """Return the prediction or the annotation of a truth, or of the masks of several classes."""
         names = {"from_name": control.from_name, "to_name": control.to_name, "type": control.type}
-        values = self._list_values(truth, original, control)
+        values = [
+            value for kind, truth in truths.items() for value in self._list_values(truth, original, control, kind)
+        ]
+        sure = [truth.confidence for truth in truths.values() if truth.confidence is not None]
         result = [{"id": str(number), **names, **value} for number, value in enumerate(values, start=1)]
         if self.form == "annotations":
             return {"created_username": model, "result": result, "was_cancelled": False, "ground_truth": False}
-        score = {} if truth.confidence is None else {"score": truth.confidence}
-        return {"model_version": model, "result": result, **score}
+        return {"model_version": model, "result": result, **({"score": min(sure)} if sure else {})}
 
-    def _list_values(self, truth: Truth, original: Original, control: _Control) -> list[dict[str, Any]]:
+    def _list_values(
+        self, truth: Truth, original: Original, control: _Control, kind: str | None
+    ) -> list[dict[str, Any]]:
         """List what the results of a truth have beside the names of the control."""
         if control.type in _VALUES:
             return [{"value": _VALUES[control.type](truth.label)}]
@@ -113,8 +121,8 @@ class LabelStudioWriter(Writer):
                 for first, end, label in truth.spans
             ]
         if control.type in _SERVED["bitmap"]:
-            height, width = truth.label.shape
-            value = {"format": "rle", "rle": to_brush(truth.label), **control.name_class(control.painted)}
+            height, width = check_flat(truth, self.name).shape
+            value = {"format": "rle", "rle": to_brush(truth.label), **control.name_class(kind or control.painted)}
             return [{**_sides((width, height)), "value": value}] if truth.label.any() else []
         boxes = (
             {**dict(zip(_SIDES, sides, strict=True)), "rotation": 0, **control.name_class(box.get("class"))}
