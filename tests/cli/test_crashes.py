@@ -134,7 +134,7 @@ def test_pipes_devices_and_sockets_are_no_gold_no_history_and_no_map(
             assert (done.returncode, done.stdout) == (2, "")
             assert f"{name} is no file, but {kind}" in done.stderr
     done = call("discover", "good.csv", "--history", ".", folder=folder)
-    assert (done.returncode, "cannot be read: Is a directory" in done.stderr) == (2, True)
+    assert (done.returncode, "there is no result: it has no workers.csv" in done.stderr) == (2, True)
 
 
 def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(folder: Path) -> None:

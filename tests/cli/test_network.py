@@ -27,6 +27,8 @@ CALLS: dict[str, list[list[str]]] = {
     "jury": [["answers.csv", "-o", "jury"]],
     "agreement": [["answers.csv"]],
     "explain": [["out", "task", "1"]],
+    "update": [["out", "answers.csv", "--force"]],
+    "next": [["out", "--budget", "2"]],
     "simulate": [["one-coin", "-o", "drawn.csv"]],
     "datasets list": [[]],
     "datasets show": [["snow_rte"]],

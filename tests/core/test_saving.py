@@ -22,7 +22,8 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
-FILES = ["confusion.csv", "next.csv", "quality.csv", "summary.json", "truth.csv", "workers.csv"]
+STATE = [f"state/{name}" for name in ("answers-1.parquet", "state.json", "truth.parquet")]
+FILES = ["confusion.csv", "next.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
 
 
 @pytest.fixture

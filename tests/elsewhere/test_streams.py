@@ -53,7 +53,10 @@ def test_a_stream_is_read(
 ) -> None:
     monkeypatch.setattr(arrow_streams, "_HELD_BYTES", held)
     monkeypatch.setattr(arrow_streams, "BATCH_ROWS", 5)
-    assert allalike.discover(make_source(kind, tmp_path), engine=engine).truth["label"].tolist() == truths
+    assert (
+        allalike.discover(make_source(kind, tmp_path), engine=engine).tables_as("pandas").truth["label"].tolist()
+        == truths
+    )
 
 
 @pytest.mark.parametrize("kind", ["relation", "lazy"])

@@ -75,6 +75,7 @@ def with_label(labels: list[Any], kind: Any = None) -> pa.Table:
 
 
 def same(found: Any, expected: Any) -> None:
+    found, expected = (result.tables_as("pandas") for result in (found, expected))
     pd.testing.assert_frame_equal(found.truth, expected.truth, rtol=1e-9)
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
     summaries = [{**result.summary, "engine": "", "versions": ""} for result in (found, expected)]

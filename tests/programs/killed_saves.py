@@ -33,6 +33,9 @@ def made(seed: int, *, masks: bool) -> Result:
     return allalike.discover([(worker, task, draw()) for task in tasks for worker in "abc"], method="UA")
 
 
+os.environ["SOURCE_DATE_EPOCH"] = "0"  # so that what is saved again is the same
+
+
 def content(folder: Path) -> Files:
     """Return all files but those in stages."""
     files = [path for path in folder.rglob("*") if path.is_file() and ".allalike-" not in str(path.relative_to(folder))]

@@ -139,7 +139,7 @@ def test_of_answers_that_came_through_a_pipe_it_is_said_that_they_are_needed_aga
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], more: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    method = ["--method", "UA", "--force", "--no-report", "-q"]
+    method = ["--method", "UA", "--force", "--no-report", "--no-answers", "-q"]
     assert run(["discover", "-", *method, *more], TEXT.encode(), monkeypatch) == 0
     assert json.loads(Path("allalike-out/summary.json").read_text(encoding="utf-8"))["inputs"] == ["standard input"]
     assert run(["explain", "allalike-out", "task", "t1"], b"", monkeypatch) == 2

@@ -32,7 +32,7 @@ DOORS: list[Callable[..., Any]] = [
 
 def test_a_scan_keeps_every_option() -> None:
     kept = {field.name for kind in (Scan, Files) for field in dataclasses.fields(kind)}
-    assert kept - {"source", "domain", "choices", "files", "golden"} == set(READ_OPTIONS)
+    assert kept - {"source", "domain", "choices", "files", "frame", "golden"} == set(READ_OPTIONS)
 
 
 @pytest.mark.parametrize("name", READ_OPTIONS)

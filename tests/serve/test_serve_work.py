@@ -72,7 +72,8 @@ def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
         ("a.xlsx", b"PK no sheet", "a.xlsx", {}),
         ("a.json", b"[1, ", "a.json", {}),
         ("a.csv", b"worker,task,label\nada,1,[1]\nbob,1,[2]\n", "look like lists", {"domain": "set"}),
-        ("a.csv", b"worker,task,label\nada,1,x\nbob,1,\n", "label", {"missing": "drop", "domain": "categorical"}),
+        ("a.csv", b"worker,task,label\nada,1,x\nbob,1,\n", "label", {}),
+        ("a.csv", b"worker,task,label\n" + b"ada,1,x\nbob,1,x\n" * 9 + b"eve,1,\n", "label", {"missing": "drop"}),
     ],
 )
 def test_a_bad_file_gives_the_message_of_the_library(

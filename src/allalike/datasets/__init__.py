@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import find
@@ -39,7 +40,8 @@ def load(name: str) -> Dataset:
     parser = _parser(name)
     source = SOURCES[parser.source]
     parsed = parser.parse(require_folder(source))
-    answers = read_gold(parsed.gold, parsed.answers) if parsed.gold else parsed.answers
+    held = replace(parsed.answers, frame="pandas")  # however they are stored, nobody brought a frame
+    answers = read_gold(parsed.gold, held) if parsed.gold else held
     return Dataset(name=parser.name, answers=answers, gold=parsed.gold, source=source, note=parsed.note)
 
 

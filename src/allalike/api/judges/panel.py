@@ -216,7 +216,7 @@ class Panel(Framed[Frame]):
         >>> import allalike, tempfile
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [path.name for path in panel.save(folder + "/out")][4:]
+        ...     [path.name for path in panel.save(folder + "/out")][6:]
         ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'pivotal.csv', 'verdicts.csv', 'summary.json']
         """
         truth = self._silent_truths()

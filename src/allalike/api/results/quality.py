@@ -47,8 +47,18 @@ def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[
     """Return the tables of quality and confusions, those that there are, unless it takes long to find them."""
     if int(run.answer_counts.sum()) > (_MAX_COMPARED if run.encoding.n_classes is None else _MAX_LOOKED_AT):
         return {}
-    tables = {"quality": (quality_columns, 1), "confusion": (confusion_columns, 2)}
-    return {name: make(run, weighing, kept=kept) for name, (make, cells) in tables.items() if _is_rated(run, cells)}
+    if not _is_rated(run, 1):
+        return {}
+    counts = _count_confusions(run, weighing, kept=kept) if _is_confused(run) else None
+    return {
+        "quality": quality_columns(run, weighing, kept=kept, counts=None if kept else counts),
+        **({} if counts is None else {"confusion": _list_confusions(run, counts)}),
+    }
+
+
+def _is_confused(run: Run) -> bool:
+    """Tell whether labels are classes or levels, few enough for a table of each worker."""
+    return run.encoding.n_classes is not None and _is_rated(run, 2)
 
 
 def _is_rated(run: Run, cells: int) -> bool:
@@ -60,8 +70,12 @@ def _is_rated(run: Run, cells: int) -> bool:
     return bool(len(run.workers) * run.encoding.n_labels**cells <= _MAX_CELLS)
 
 
-def quality_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, Values | Array]:
+def quality_columns(
+    run: Run, weighing: Weighing, *, kept: bool, counts: Floats | None = None
+) -> dict[str, Values | Array]:
     """Return the columns of the table of quality; known truths are ``kept`` if they stand among those found.
+
+    Where confusions are ``counts`` already, nobody looks at the answers again.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
@@ -71,7 +85,7 @@ def quality_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, Va
     7    eve      x        NaN     0.0  0.00        1
     8    eve      y        0.5     1.0  0.67        1
     """
-    found = _add_marks(run, weighing, kept=kept, gold=False)
+    found = _add_marks(run, weighing, kept=kept, gold=False) if counts is None else _sum_up(run, _margins(counts))
     known = _add_marks(run, weighing, kept=kept, gold=True) if run.n_gold else {}
     rows = sorted({*found, *known}, key=lambda row: (row[0], row[1] != ALL_TAGS, row[1]))
     rated = _rates([known.get(row, {}) for row in rows]) if known else {}
@@ -99,8 +113,18 @@ def _add_marks(run: Run, weighing: Weighing, *, kept: bool, gold: bool) -> Sums:
         ids = np.arange(len(run.workers), dtype=np.float64)
         counted = run.collect(partial(_list_marks, truths=truths, domain=run.domain), ids, *weighing.arguments)
         return _join_marks([mark for task in counted["marks"] for mark in task])
+    n_tags = run.encoding.n_labels + 1
+    return _sum_up(run, run.sum(partial(_count_classes, truths=truths, n_tags=n_tags), *weighing.arguments))
+
+
+def _margins(counts: Floats) -> dict[str, Floats]:
+    """Return hits, made and due of each worker and label, from how often she gave which label where which was true."""
+    return {"hits": counts.diagonal(axis1=1, axis2=2), "made": counts.sum(axis=1), "due": counts.sum(axis=2)}
+
+
+def _sum_up(run: Run, sums: dict[str, Floats]) -> Sums:
+    """Name the sums of each worker and label, and add those of all labels."""
     tags = [ALL_TAGS, *map(str, run.encoding.decode(np.arange(run.encoding.n_labels)).tolist()), _UNHEARD]
-    sums = run.sum(partial(_count_classes, truths=truths, n_tags=len(tags) - 1), *weighing.arguments)
     every = {name: np.c_[table.sum(axis=1), table] for name, table in sums.items()}
     places = np.argwhere(every["made"] + every["due"] > 0).tolist()
     return {(i, tags[j]): {name: float(table[i, j]) for name, table in every.items()} for i, j in places}
@@ -173,15 +197,23 @@ def confusion_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, 
 
     Known truths that are in no answer are left out.
     """
+    return _list_confusions(run, _count_confusions(run, weighing, kept=kept))
+
+
+def _count_confusions(run: Run, weighing: Weighing, *, kept: bool) -> Floats:
     truths, k = _decided(run, weighing, 2, kept=kept, gold=False), run.encoding.n_labels
     counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
-    worker, cell = np.nonzero(counts)
-    classes = run.encoding.decode(np.arange(k))
+    return np.asarray(counts.reshape(-1, k, k))
+
+
+def _list_confusions(run: Run, counts: Floats) -> dict[str, Values | Array]:
+    worker, truth, label = np.nonzero(counts)
+    classes = run.encoding.decode(np.arange(counts.shape[1]))
     return {
         "worker": run.workers.take(worker),
-        "truth": classes.take(cell // k),
-        "label": classes.take(cell % k),
-        "answers": counts[worker, cell].astype(np.int64),
+        "truth": classes.take(truth),
+        "label": classes.take(label),
+        "answers": counts[worker, truth, label].astype(np.int64),
     }
 
 

@@ -37,7 +37,7 @@ class Rated(Framed[Frame]):
     @property
     def keeps_gold(self) -> bool:
         """Whether known truths stand among those found."""
-        return "known" in next(iter(self.found.pieces())).found
+        return self.run.n_gold > 0 and "known" in next(iter(self.found.pieces())).found
 
     @cached_property
     def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
