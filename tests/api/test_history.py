@@ -28,6 +28,7 @@ def error(rows: list[tuple[str, str, str]], truth: np.ndarray, history: Any) -> 
     return float(np.mean(found != np.array(list("abcd"))[truth]))
 
 
+@pytest.mark.long
 def test_a_small_batch_is_read_better_with_what_is_known_of_the_workers() -> None:
     past = allalike.discover(batch(0, 300)[1])
     drawn = [batch(seed, 10) for seed in range(1, 13)]

@@ -94,6 +94,7 @@ def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
     assert adjust(drawn) == pytest.approx(np.minimum(holm, 1))
 
 
+@pytest.mark.long
 def test_redraws_of_the_same_judges_raise_an_alarm_hardly_ever() -> None:
     alarms = 0
     for seed in range(40):
@@ -127,6 +128,7 @@ def test_labels_without_number_are_compared_too(tmp_path: Path) -> None:
     assert panel.summary["panel"]["drift"]["drifted"] == ["j1"]
 
 
+@pytest.mark.long
 def test_the_rate_is_compared_with_the_earlier_one(tmp_path: Path) -> None:
     truth = np.where(np.random.default_rng(99).random(300) < 0.6, "pass", "fail").tolist()
     gold = {f"t{task}": truth[task] for task in range(0, 300, 4)}

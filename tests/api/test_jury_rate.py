@@ -155,6 +155,7 @@ def test_limits_that_further_truths_cannot_halve_are_said_to_be_so() -> None:
     assert plan.reach < plan.width < 1
 
 
+@pytest.mark.long
 def test_what_to_ask_next_halves_the_limits_and_is_the_same_each_time() -> None:
     rows, truths = draw_rows(6000, seed=3)
     gold = {task: truths[task] for task in list(truths)[:60]}
@@ -230,6 +231,7 @@ def test_a_matrix_may_have_a_column_of_groups(tmp_path: Path) -> None:
     assert panel.rates["tasks"].tolist() == [30, 20, 10]
 
 
+@pytest.mark.long
 def test_truths_picked_by_what_they_are_mislead_and_the_panel_says_so() -> None:
     rows, truths = draw_rows(3000, rate=0.8, seed=5)
     fails, passes = ([task for task, label in truths.items() if label == each][:100] for each in ("fail", "pass"))

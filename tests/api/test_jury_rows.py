@@ -203,6 +203,7 @@ def test_how_probably_a_label_wins_is_its_share_of_all_draws() -> None:
     assert chance_to_win(40, (60,), 15) == pytest.approx(hypergeom(100, 40, 15).sf(7))
 
 
+@pytest.mark.long
 def test_samples_are_one_voice_and_the_table_says_how_many_are_enough() -> None:
     rows, truth = draw_pairs(5, bias=[0.0] * 4, tasks=100, samples=5, right=0.8)
     rows = [row for row in rows if row[3] == "as is"]

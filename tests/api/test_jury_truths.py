@@ -20,6 +20,7 @@ def draw(seed: int, tasks: int) -> tuple[list[tuple[str, int, str]], dict[int, s
     return rows, {task: "abc"[label] for task, label in enumerate(truth.tolist())}
 
 
+@pytest.mark.long
 def test_a_panel_says_how_often_it_is_right_on_tasks_that_nobody_told_it() -> None:
     rows, truth = draw(1, 600)
     known = {task: truth[task] for task in range(200)}

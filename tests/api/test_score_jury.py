@@ -64,6 +64,7 @@ def test_slopes_of_three_judges_are_those_of_the_closed_form() -> None:
     assert slope.value == pytest.approx(loading / loading.mean(), rel=1e-6)
 
 
+@pytest.mark.long
 def test_limits_of_offsets_and_slopes_hold() -> None:
     shift, stretch = np.array([-1.0, 0.5, 0.5]), np.array([0.7, 1.0, 1.3])
     hits = []

@@ -90,6 +90,7 @@ def test_updating_many_times_gives_what_all_answers_give(method: str, domain: st
     check(cut(crowd(domain, seed=1, n=6, m=20, missing=0.3), 12, 1), domain=kind(domain), method=method, engine=engine)
 
 
+@pytest.mark.long
 def test_small_shards_are_joined_so_that_there_are_few() -> None:
     rows = crowd("categorical", seed=1, n=8, m=60)
     parts = cut(rows, 60, 2)

@@ -97,6 +97,7 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
     assert (number != np.arange(11)).any(axis=1).sum() <= 1
 
 
+@pytest.mark.long
 def test_a_ring_does_not_spoil_the_mean() -> None:
     truth, said = attacks_on_numbers(5, 4)
     error = {False: 0.0, True: 0.0}

@@ -42,6 +42,7 @@ def test_many_labels_have_the_signal_of_few() -> None:
     np.testing.assert_allclose(one["signal_error"], two.loc[one.index, "signal_error"], rtol=1e-9)
 
 
+@pytest.mark.long
 def test_the_standard_error_is_that_of_many_draws() -> None:
     values, errors = [], []
     for seed in range(300):

@@ -108,6 +108,7 @@ def test_unused_categories_are_no_values() -> None:
     assert (codes.tolist(), distinct.tolist()) == ([0, 1], ["a", "c"])
 
 
+@pytest.mark.long
 def test_sets_as_ids_give_the_same_in_every_run_and_order() -> None:
     code = """
         import allalike

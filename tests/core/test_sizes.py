@@ -51,6 +51,7 @@ def test_the_columns_of_text_are_limited(tmp_path: Path) -> None:
     assert "80,001 columns" in refused(tmp_path / "a.csv", limits.MAX_COLUMNS)
 
 
+@pytest.mark.long
 def test_the_keys_of_one_record_are_limited(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({f"key {number}": number for number in range(300_000)}))
     assert "300,000 columns" in refused(tmp_path / "a.json", limits.MAX_COLUMNS)

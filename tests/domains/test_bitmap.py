@@ -354,6 +354,7 @@ def boxed(boxes: list[Any], height: int, width: int) -> dict[str, Any]:
     return {"size": [height, width], "counts": np.diff(changes, prepend=0, append=columns.size).tolist()}
 
 
+@pytest.mark.long
 def test_bounding_boxes_are_masks_of_all_their_pixels(data: Path) -> None:
     import pandas as pd
 

@@ -40,6 +40,7 @@ def test_hamming_distance_of_ones_own_gives_the_faults_of_classes() -> None:
     seed=st.integers(0, 1000),
     weights=st.lists(st.integers(0, 5), min_size=5, max_size=5).filter(lambda w: sum(w) > 0),
 )
+@pytest.mark.long
 def test_the_medoid_has_the_least_weighted_distance_and_the_best_worker_the_largest_weight(
     seed: int, weights: list[int]
 ) -> None:

@@ -229,6 +229,7 @@ def test_opposite_vectors_have_a_mean_without_direction() -> None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from(sorted(METRICS)), st.sampled_from(RULES))
+@pytest.mark.long
 def test_blocks_and_the_order_of_rows_do_not_matter(seed: int, distance: str, rule: str) -> None:
     rows = answers(seed, 5, 8, 0.4)
     order = np.random.default_rng(seed).permutation(len(rows))

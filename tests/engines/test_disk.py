@@ -205,6 +205,7 @@ def test_a_distance_that_no_other_process_can_know_works(tmp_path: Path) -> None
     assert ours.truth["label"].tolist() == allalike.discover(rows, domain=kind).truth["label"].tolist()
 
 
+@pytest.mark.long
 def test_a_script_without_a_guard_is_not_run_again_in_every_process_and_its_distance_works(tmp_path: Path) -> None:
     """Processes do not import the script: not to run it again, and not to know what it defines."""
     script = tmp_path / "script.py"
@@ -309,6 +310,7 @@ def test_a_result_on_disk_is_not_copied(taking: Callable[[object], object]) -> N
         taking(result)
 
 
+@pytest.mark.long
 def test_an_update_with_a_new_class_does_not_keep_the_files_of_results_that_are_gone(tmp_path: Path) -> None:
     result = allalike.discover(crowd(2000), engine=Disk(folder=tmp_path, partitions=4), method="UA")
     sizes = []

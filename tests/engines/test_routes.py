@@ -163,6 +163,7 @@ LOOSE = settings(max_examples=50, suppress_health_check=[HealthCheck.function_sc
 @pytest.mark.usefixtures("batches_of_few")
 @LOOSE
 @given(rows=some_rows(), how=HOW, ending=st.sampled_from(["csv", "csv.gz", "parquet", "jsonl"]), cut=st.integers(0, 40))
+@pytest.mark.long
 def test_routed_files_hold_the_answers_that_are_read(
     rows: list[Row], how: dict[str, Any], ending: str, cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -200,6 +201,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     ),
     repeats=st.sampled_from(["first", "last"]),
 )
+@pytest.mark.long
 def test_ids_of_any_type_are_routed_in_memory(
     rows: list[Row], repeats: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -135,6 +135,7 @@ def test_the_number_of_partitions_does_not_matter(spark: Spark, partitions: int)
 
 
 @pytest.mark.parametrize("little", [0, 1 << 30], ids=["executors", "driver"])
+@pytest.mark.long
 def test_sums_of_many_partitions_are_the_same_in_every_run(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
@@ -170,6 +171,7 @@ def test_changed_blocks_stand_beside_the_old_ones(spark: Spark) -> None:
     assert run.sum(doubled)["doubled"].tolist() == [0.0] * WORKERS
 
 
+@pytest.mark.long
 def test_a_function_written_at_a_prompt_reaches_the_executors(spark: Spark) -> None:
     rows = [(f"w{i}", f"t{j}", 10 * j + i) for i in range(4) for j in range(6)]
     domain = allalike.Custom(distance=lambda a, b: abs(a - b))
@@ -263,6 +265,7 @@ def test_other_errors_say_what_went_wrong(spark: Spark) -> None:
         run.sum(fail)
 
 
+@pytest.mark.long
 def test_executors_that_lack_a_module_are_explained(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -273,6 +276,7 @@ def test_executors_that_lack_a_module_are_explained(
         run.sum(importlib.import_module("only_here").kernel)
 
 
+@pytest.mark.long
 def test_what_nobody_needs_any_more_is_let_go(spark: Spark) -> None:
     context = find_context(None, "local[2]")
     run = spark.load(some())

@@ -59,6 +59,7 @@ def test_fields_are_weighed_on_spark_as_they_are_alone() -> None:
     check_alone(goods(), KINDS, "iP-TD", SPARK, GOLD)
 
 
+@pytest.mark.long
 def test_copies_and_empty_answers_are_found_on_spark() -> None:
     _, said = attack(4)
     rows = rows_of(np.concatenate([said, np.zeros((5, 100), np.int64)]))

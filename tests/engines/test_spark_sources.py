@@ -75,6 +75,7 @@ def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str
     return str(raised.value)
 
 
+@pytest.mark.long
 def test_files_that_spark_passes_over_or_reads_once_are_read_around_it(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     plain, hidden = csv(tmp_path / "text" / "a.csv", ROWS[:30]), csv(tmp_path / "text" / "_b.csv", ROWS[30:])
@@ -126,6 +127,7 @@ def test_other_things_of_pyspark_are_refused(session: SparkSession) -> None:
     assert said.startswith("There is no file some_table, and what only Spark can read cannot be wide. Make one row")
 
 
+@pytest.mark.long
 def test_columns_that_spark_does_not_tell_apart_are_no_trouble(session: SparkSession, tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", WORKER=["w"] * 50)
     columns = {"worker": "worker"}

@@ -116,6 +116,7 @@ numbers = arrays(np.float64, st.tuples(st.integers(3, 6), st.integers(1, 8)), el
 
 @settings(max_examples=50)
 @given(matrix=numbers)
+@pytest.mark.long
 def test_distance_to_the_mean_is_ridge_four(matrix: npt.NDArray[np.float64]) -> None:
     ridge = allalike.discover(rows(matrix), domain="real", method=PTDAK(ridge=4))
     distance = allalike.discover(rows(matrix), domain="real", method=DTD())

@@ -200,6 +200,7 @@ def test_stretches_after_the_walk_are_the_same_on_every_engine(
 
 
 @pytest.mark.parametrize("spec", ["IBCC", "EBCC(starts=3)", "BWA", "LA", "LA(passes=1)"])
+@pytest.mark.long
 def test_neither_rows_nor_blocks_nor_engines_matter(spec: str) -> None:
     answers: list[Row] = crowd("categorical", seed=8, n=9, m=80, missing=0.4)
     first = allalike.discover(answers, domain="categorical", method=spec)

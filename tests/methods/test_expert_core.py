@@ -258,6 +258,7 @@ def numbers(n: int, m: int, repetitions: int, seed: int) -> tuple[Floats, Floats
     return truth, truth + spread * rng.normal(size=(repetitions, n, m))
 
 
+@pytest.mark.long
 def test_errors_on_numbers_are_as_published() -> None:
     """The appendix prints -15 for EXP and -14 for TOP2 with n=10 and m=50, relative to the unweighted mean.
 

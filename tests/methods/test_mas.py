@@ -264,6 +264,7 @@ def test_options_that_make_no_sense_are_refused() -> None:
         MAS(weighting="chance")
 
 
+@pytest.mark.long
 def test_it_beats_the_vote_of_small_crowds() -> None:
     """The paper prints -17 for crowds whose faults are N(0.35, 0.15) (its two binary rows are swapped).
 

@@ -277,6 +277,7 @@ def test_time_that_others_took_does_not_count() -> None:
         assert process.call(os.getpid, seconds=1) != os.getpid()
 
 
+@pytest.mark.long
 def test_figures_that_are_known_are_not_measured_again(here: None, tmp_path: Path) -> None:
     known = Figure(data="Chinese", method="auto", error=0.5, seconds=7.0)
     kept = tmp_path / "figures.jsonl"

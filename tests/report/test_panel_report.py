@@ -87,6 +87,7 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
+@pytest.mark.long
 def test_judges_are_shown_by_name_and_nowhere_if_names_are_hidden(browser: Browser, tmp_path: Path) -> None:
     path = make_panel().save(tmp_path / "out", report=True)[-2]
     with opened(browser, path) as page:

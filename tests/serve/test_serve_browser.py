@@ -104,6 +104,7 @@ def test_from_the_drop_of_a_file_to_its_report(
         assert page.evaluate("window.hit") is None
 
 
+@pytest.mark.long
 def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
     browser: Browser, server: Server, answers: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
         assert not list(server.desk.folder.iterdir())
 
 
+@pytest.mark.long
 def test_every_choice_that_a_message_advises_has_a_control(browser: Browser, server: Server, tmp_path: Path) -> None:
     for name in ("ada", "bob", "eve"):
         rows = [f"{task},{'poor' if task % 2 else 'good'}" for task in range(8)] + ["8,unsure"]

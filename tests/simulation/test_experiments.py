@@ -133,6 +133,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_the_number_of_processes() -> None:
     one, two = (run(SETTINGS, repetitions=200, jobs=jobs) for jobs in (1, 2))
     assert one.table().equals(two.table())
@@ -151,6 +152,7 @@ def test_a_script_without_a_guard_may_use_several_processes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.long
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, jobs: int) -> None:
     def interrupt(stage: str, done: int, total: int) -> None:
         if stage.startswith("running experiments") and done == 3:

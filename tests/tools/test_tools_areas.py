@@ -164,6 +164,7 @@ def test_polygons_and_freehand_lines_of_zooniverse_are_areas(tmp_path: Path) -> 
         opened(broken)
 
 
+@pytest.mark.long
 def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path) -> None:
     paths = []
     for number in range(20):
