@@ -36,7 +36,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import check_cv
-    from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
+    from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, get_tags, indexable
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
@@ -230,11 +230,14 @@ def _read_answers(y: Any, n_samples: int) -> _Crowd:
     check_consistent_length(np.empty(n_samples), matrix)
     if matrix.ndim == 1:
         matrix = column_or_1d(matrix, warn=True)
+        assert_all_finite(matrix, input_name="y")
         check_classification_targets(matrix)
     sample, worker = np.nonzero(~_find_missing(matrix, several=matrix.ndim == 2).reshape(n_samples, -1))
     said = matrix.reshape(n_samples, -1)[sample, worker]
     if not len(said):
         raise InputError("There are no answers: all cells are empty, NaN or -1.")
+    if said.dtype.kind == "f" and np.isinf(said).any():
+        raise InputError("Some answers are infinite. Give classes, and -1 or NaN where a worker says nothing.")
     if said.dtype.kind == "f" and matrix.ndim == 2 and (said == np.floor(said)).all():
         said = said.astype(np.int64)
     classes, label = np.unique(said, return_inverse=True)

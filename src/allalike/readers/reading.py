@@ -66,7 +66,7 @@ def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
         gold, label = sample[name], sample[picked["label"]]
         numbers = {gold.kind, label.kind} <= {"whole", "number"}
         alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
-        if alike and sample.follows(name, picked["task"]):
+        if alike and sample.n_rows and sample.follows(name, picked["task"]):
             return {"gold_column": name}
     return {}
 
