@@ -51,7 +51,7 @@ def label_of(found: Comparison, method: str) -> Array:
     return outcome["label"]
 
 
-@pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 3))
+@pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 6))
 def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     rows, kind = crowd(domain), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}

@@ -124,7 +124,7 @@ def test_every_folder_has_a_data_set(data: Path) -> None:
     assert folders <= {parser.source for parser in PARSERS.values()} | WAITING
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in SLOW])
+@pytest.mark.parametrize("name", in_turn([name for name in PUBLIC if name not in SLOW], 2))
 def test_a_truth_belongs_to_a_task_by_the_very_same_id(data: Path, name: str) -> None:
     found = parsed(data, name)
     assert set(found.gold) <= set(found.answers.tasks.tolist())

@@ -25,6 +25,7 @@ from allalike.engines.spark.session import find_context, find_java
 from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
 from crowds.samples import KINDS, crowd, flattened, kind
 from running.local_spark import SPARK, need_spark
+from running.turns import in_turn
 from running.updates import flat
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def equal(left: Piece, right: Piece) -> bool:
     return numbers and repr(left.found["label"].tolist()) == repr(right.found["label"].tolist())
 
 
-@pytest.mark.parametrize(
-    "domain", [pytest.param(kind, marks=pytest.mark.long if place % 2 else ()) for place, kind in enumerate(KINDS)]
-)
+@pytest.mark.parametrize("domain", in_turn(KINDS, 4))
 def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) -> None:
     answers = some(domain)
     memory, run = Memory().load(answers), spark.load(answers)

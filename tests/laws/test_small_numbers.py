@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,10 @@ from allalike import Disk, Memory, Real, Vector
 from allalike.engines import Engine
 from allalike.errors import LabelError
 from crowds.samples import Row, crowd
+from running.turns import in_turn
 
-ENGINES = pytest.mark.parametrize("engine", [Memory(), Memory(block_answers=1), Disk(partitions=3)], ids=str)
+PLACES = (Memory(), Memory(block_answers=1), Disk(partitions=3))
+ENGINES = pytest.mark.parametrize("engine", PLACES, ids=str)
 SMALL = 2.0**-660  # about 2e-199
 
 
@@ -33,9 +37,11 @@ def test_so_are_vectors_under_squared_distances(engine: Engine) -> None:
         allalike.discover(scaled(crowd("vector", seed=1, n=5, m=6), SMALL), domain="vector", engine=engine)
 
 
-@ENGINES
-@pytest.mark.parametrize("distance", ["cosine", "euclidean"])
-@pytest.mark.parametrize("rule", ["mean", "geometric median", "medoid"])
+@pytest.mark.parametrize(
+    ("distance", "rule", "engine"),
+    in_turn(product(("cosine", "euclidean"), ("mean", "geometric median", "medoid"), PLACES), 4),
+    ids=str,
+)
 def test_other_distances_of_vectors_do_not_depend_on_their_size(distance: str, rule: str, engine: Engine) -> None:
     answers, domain = crowd("vector", seed=1, n=5, m=6), Vector(distance=distance, rule=rule)
     large, small = (allalike.discover(rows, domain=domain, engine=engine) for rows in (answers, scaled(answers, SMALL)))

@@ -35,7 +35,7 @@ def quick(name: str) -> Method:
     return MAS(starts=1) if name == "MAS" else METHODS[name]()
 
 
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("name", in_turn(DOMAINS, 3))
 def test_every_domain_keeps_the_laws(name: str) -> None:
     check_domain(kind(name), crowd(name, seed=1, n=5, m=9, missing=0.2))
 
