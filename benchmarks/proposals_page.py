@@ -27,7 +27,8 @@ If a file does not say which columns are worker, task and label, the program ask
 [proposes commands](../guide/FILES.md#which-column-is-which). To measure how good they are, crowds whose answers are
 known are written as files that do not say it: with other names or none, in another order, among ids, times, durations,
 texts and remarks, as matrices, in several files, sheets and records. Each file is read as `discover` reads it, and what
-it proposes is followed. A reading is right if it has every answer of the crowd and no other.
+it proposes is followed. A reading is right if it has every answer of the crowd and no other: where a few texts stand
+among numbers, as in GSM8K, the first proposal leaves them out, and only the next one is right.
 
 - *At once*: it was read right without a question.
 - *First proposal* and *another proposal*: it asked, and that proposal is right.

@@ -299,3 +299,18 @@ def test_dates_that_can_be_read_in_two_ways_are_proposed_in_both() -> None:
     labels = [f"{row % 12 + 1:02}/{row % 9 + 1:02}/2024" for row in range(270)]
     forms = [each.settles["domain"] for each in ask(crowd().assign(C=labels), columns=COLUMNS).proposals]
     assert forms == ['date(form="31/12/2024")', 'date(form="12/31/2024")']
+
+
+def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_asked_for(tmp_path: Path) -> None:
+    frame = crowd()
+    frame["C"] = [
+        str(11 * (int(task[1:]) % 10) + len(label)) for task, label in zip(frame["B"], frame["C"], strict=True)
+    ]
+    frame.loc[[3, 90], "C"] = "There is no solution."
+    frame = with_others(frame).rename(columns={"A": "Bearbeiterin", "B": "Aufgabe", "C": "Antwort"})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = [each.settles for each in ask(tmp_path / "a.csv").proposals[:2]]
+    columns = {"worker": "Bearbeiterin", "task": "Aufgabe", "label": "Antwort"}
+    assert found == [
+        {"columns": columns, **way} for way in ({"abstain": "There is no solution."}, {"domain": "categorical"})
+    ]
