@@ -13,28 +13,34 @@ __all__ = ["remark_plan"]
 
 
 def remark_plan(summary: Mapping[str, Any]) -> list[str]:
-    """Say what a plan asks for, what it costs and brings, and whether to stop.
+    """Say what a plan asks for, what it costs and brings, how far that can be trusted, and whether to stop.
 
     >>> told = {"expected": 0.1, "low": 0.02, "high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
     >>> for line in remark_plan({"measure": "error_rate", "budget": 6, "before": told, "next": step, "all": step,
-    ...                          "worth": 0.0, "stop": False}):
+    ...                          "worth": 0.0, "stop": False, "known": 40}):
     ...     print(line)
     Ask for 3 answers to 2 tasks, of 3 workers, for 6 of 6.
-    Expected error now: 10.0 % (2.0 to 15.0 %).
-    After these answers: 10.0 % (2.0 to 15.0 %).
+    Expected now: 10.0 % of the truths are wrong (2.0 to 15.0 %).
+    With these answers: 10.0 % of the truths are wrong (2.0 to 15.0 %).
     """
-    now, whole, measure = summary["next"], summary["all"], summary["measure"]
-    lines = [f"Expected error now: {_write(summary['before'], measure)}."]
+    now, whole = summary["next"], summary["all"]
+    lines = [f"Expected now: {_write(summary['before'], summary)}."]
     if now["answers"]:
-        asked = (
-            f"{count(now['answers'], 'answer')} to {count(now['tasks'], 'task')}, of {count(now['workers'], 'worker')}"
+        asked = [count(now[name], name[:-1]) for name in ("answers", "tasks", "workers")]
+        lines.insert(
+            0, f"Ask for {asked[0]} to {asked[1]}, of {asked[2]}, for {now['cost']:g} of {summary['budget']:g}."
         )
-        lines.insert(0, f"Ask for {asked}, for {now['cost']:g} of {summary['budget']:g}.")
-        lines.append(f"After these answers: {_write(now['after'], measure)}.")
+        lines.append(f"With these answers: {_write(now['after'], summary)}.")
     if whole["answers"] > now["answers"]:
-        after = _write(whole["after"], measure)
-        lines.append(f"After all {whole['answers']:,} that are worth it, for {whole['cost']:g}: {after}.")
+        after = _write(whole["after"], summary)
+        lines.append(f"With all {whole['answers']:,} that are worth it, for {whole['cost']:g}: {after}.")
+    if not summary["known"]:
+        held = " Of such limits, half held on public crowds." if summary["measure"] == "error_rate" else ""
+        lines.append(
+            "This is the crowd's own estimate, which cannot see errors that most workers share, so it may be far too"
+            f" low.{held} Some known truths (gold) tell."
+        )
     if summary["stop"]:
         least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
         then = f"Stop after {whole['cost']:g} of {summary['budget']:g}" if whole["answers"] else "Stop"
@@ -42,7 +48,8 @@ def remark_plan(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _write(error: Mapping[str, float], measure: str) -> str:
-    if measure == "error_rate":
-        return f"{100 * error['expected']:.1f} % ({100 * error['low']:.1f} to {100 * error['high']:.1f} %)"
-    return f"rmse {error['expected']:.4g} ({error['low']:.4g} to {error['high']:.4g})"
+def _write(error: Mapping[str, float], summary: Mapping[str, Any]) -> str:
+    if summary["measure"] == "error_rate":
+        shares = [f"{100 * error[name]:.1f}" for name in ("expected", "low", "high")]
+        return f"{shares[0]} % of the truths are wrong ({shares[1]} to {shares[2]} %)"
+    return f"truths are off by {error['expected']:.4g} (rmse; {error['low']:.4g} to {error['high']:.4g})"

@@ -8,8 +8,6 @@ another crowd to what half of this one finds again, and beyond by chance.
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,22 +19,24 @@ from allalike._core.options import check_number
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import write_tables
 from allalike.api.inputs.prices import read_prices
-from allalike.api.planning.assigning import assign, bound
-from allalike.api.planning.standing import ANYONE, find_offers, find_standing
+from allalike.api.planning.assigning import ANYONE, Queues, assign, find_offers
+from allalike.api.planning.stakes import find_standing
 from allalike.api.results.targets import plan_output
 from allalike.engines.sample import pick_tasks
 from allalike.errors import OptionError
+from allalike.readers.sources import find_inputs
 from allalike.telling.plan import remark_plan
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
     import pandas as pd
 
-    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array
     from allalike.api.planning.assigning import Assignment, Offers
-    from allalike.api.planning.standing import Standing
+    from allalike.api.planning.stakes import Standing
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
@@ -123,15 +123,17 @@ def make_plan(
         raise OptionError(
             f"budget is {budget:g}, and the cheapest answer costs {offers.cheapest:g}. Give as much at least."
         )
-    answers = int(min(budget / offers.cheapest, batch or len(sure.tasks)))
-    offers = _limit_loads(offers, answers, max_load)
-    most = bound(sure.make(sure.state), offers, offers.best)
-    rows = np.sort(
-        np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (budget / offers.cheapest + 1), len(most)))]
-    )
-    tasks = sure.tasks.take(rows)
-    asked = list(assign(sure.make(sure.state[rows]), offers, _list_answered(run, tasks), budget, batch, worth))
-    now = _take_batch(asked[:batch], offers.load)
+    payable = budget / offers.cheapest
+    offers = _limit_loads(offers, int(min(payable, batch or len(sure.tasks))), max_load)
+    most = Queues(offers).bound(sure.stake(), budget)
+    rows = np.sort(np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(most)))])
+    tasks, stakes = sure.tasks.take(rows), sure.stake(rows)
+    taken = [set(offers.group[workers].tolist()) for workers in _list_answered(run, tasks)]
+    now = assign(stakes, offers, taken, budget, batch or np.inf, worth)
+    left = budget - sum(each.price for each in now)
+    batches = max(np.ceil(left / offers.cheapest / max(len(now), 1)), 1.0)  # which pay the rest
+    later = replace(offers, load=batches * offers.load)
+    asked = [*now, *assign(stakes, later, taken, left, worth=worth)]
     workers = [*run.workers.tolist(), ANYONE]
     columns: dict[str, Values | Array] = {
         "task": tasks.take(np.array([each.task for each in now], np.intp)),
@@ -139,34 +141,23 @@ def make_plan(
         "price": np.array([each.price for each in now], float),
         "gain": np.array([each.gain for each in now], float),
     }
-    before = float(sure.make(sure.state).errors.mean()) if len(sure.tasks) else 0.0
-    told = {"tasks": len(sure.tasks), "measure": sure.measure, "before": sure.tell(before)}
+    before = float(sure.stake().errors.mean()) if len(sure.tasks) else 0.0
+    told = {"tasks": len(sure.tasks), "measure": sure.measure, "known": sure.truths, "before": sure.tell(before)}
     said = {"budget": budget, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
     steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
-    own = (Path(prices),) if isinstance(prices, str | os.PathLike) else ()
-    return AnswerPlan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *own))
-
-
-def _take_batch(asked: Sequence[Assignment], load: Floats) -> Sequence[Assignment]:
-    """Return the first answers, up to where somebody would be asked for more than she may: a batch may be smaller."""
-    number: Counter[int] = Counter()
-    for place, each in enumerate(asked):
-        number[each.worker] += 1
-        if number[each.worker] > load[each.worker]:
-            return asked[:place]
-    return asked
+    return AnswerPlan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
 
 
 def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dict[str, Any]:
     """Say what some answers cost, and which error is expected with them."""
-    saved = asked[-1].saved / len(sure.tasks) if asked else 0.0
+    saved = sum(each.saved for each in asked)
     return {
         "answers": len(asked),
         "cost": float(sum(each.price for each in asked)),
         "tasks": len({each.task for each in asked}),
         "workers": len({each.worker for each in asked}),
-        "after": sure.tell(before - saved),
+        "after": sure.tell(before - saved / max(len(sure.tasks), 1)),
     }
 
 
