@@ -1,8 +1,9 @@
 """Schemas: what the JSON of each command looks like, for programs that read it.
 
 They are made of the types that a summary has (`allalike.telling.summary`), so that there is one list of what is told;
-what is only printed is listed here. A JSON names its schema, such as ``allalike/jury/1``. The number grows if something is renamed, left out, or means
-something else; what is added does not change it, so that readers must allow for more than they know.
+what is only printed is listed here. A JSON names its schema, such as ``allalike/jury/1``. The number grows if something
+is renamed, left out, or means something else; what is added does not change it, so that readers must allow for more
+than they know.
 """
 
 from collections.abc import Mapping
