@@ -64,7 +64,12 @@ class Gate:
         []
         """
         if self.least is not None:
-            yield from _find_low(panel["rate"], self.least)
+            told = panel["rate"]
+            rate, sure = told["apparent"], "as the panel calls it, not corrected by known truths"
+            if told["estimate"] is not None:
+                rate = told["estimate"]
+                sure = f"{_limit(told)}, by {told['known']:,} known truths"
+            yield from _compare(f"the rate of {' or '.join(map(str, told['good']))}", rate, sure, least=self.least)
         if self.steady and panel["drift"]["drifted"]:
             first = panel["drift"]["named"][0]
             where = f" in {first['group']}" if first["group"] else ""
@@ -73,17 +78,6 @@ class Gate:
                 f" ({first['judge']} {first['what']}{where}: {first['before']:.3g} before, {first['now']:.3g} now;"
                 f" limits of the change {first['low']:.3g} to {first['high']:.3g})."
             )
-
-
-def _find_low(told: Mapping[str, Any], least: float) -> Iterator[str]:
-    known = told["estimate"] is not None
-    rate = told["estimate"] if known else told["apparent"]
-    if rate >= least:
-        return
-    sure = "as the panel calls it, not corrected by known truths"
-    if known:
-        sure = f"limits {told['low']:.3g} to {told['high']:.3g}, by {told['known']:,} known truths"
-    yield f"the rate of {' or '.join(map(str, told['good']))} is {rate:.3g}, below {least:g} ({sure})."
 
 
 def leave_if(reasons: Iterable[str]) -> None:
@@ -104,15 +98,9 @@ def find_disagreement(summary: Mapping[str, Any], least: float | None) -> Iterat
     >>> list(find_disagreement({"groups": [group]}, 0.8))
     ["Krippendorff's alpha of sport is not known."]
     """
-    if least is None:
-        return
     for told in summary.get("groups", [summary]):
         name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(told.get("group", {}).values())])])
-        limits = "" if told["low"] is None else f" (limits {told['low']:.3g} to {told['high']:.3g})"
-        if told["alpha"] is None:
-            yield f"{name} is not known."
-        elif told["alpha"] < least:
-            yield f"{name} is {told['alpha']:.3g}, below {least:g}{limits}."
+        yield from _compare(name, told["alpha"], _limit(told), least=least)
 
 
 def find_large_error(summary: Mapping[str, Any], most: float | None) -> Iterator[str]:
@@ -120,21 +108,25 @@ def find_large_error(summary: Mapping[str, Any], most: float | None) -> Iterator
 
     >>> summary = {"gold": {"error": 0.25, "tasks": 40}, "domain": {"distance": "hamming"}}
     >>> list(find_large_error(summary, 0.2))
-    ['the error is 0.25, above 0.2 (limits 0.142 to 0.402, by 40 known truths).']
+    ['the error is 0.25, above 0.2 (by 40 known truths).']
     """
-    told = summary.get("gold", {})
-    if most is not None and told.get("error") is None:
-        yield "the error is not known, because no task with a known truth has an answer."
-    elif most is not None and told["error"] > most:
-        limits = _limit(told) if summary["domain"]["distance"] == "hamming" else ""
-        yield f"the error is {told['error']:.3g}, above {most:g} ({limits}by {count(told['tasks'], 'known truth')})."
+    told = {"error": None, "tasks": 0, **summary.get("gold", {})}
+    yield from _compare("the error", told["error"], f"by {count(told['tasks'], 'known truth')}", most=most)
+
+
+def _compare(
+    name: str, value: float | None, sure: str, *, least: float | None = None, most: float | None = None
+) -> Iterator[str]:
+    """Say that a value is below the least or above the most that it may be, or not known, and how sure it is."""
+    if least is None and most is None:
+        return
+    if value is None:
+        yield f"{name} is not known."
+    elif least is not None and value < least:
+        yield f"{name} is {value:.3g}, below {least:g} ({sure})."
+    elif most is not None and value > most:
+        yield f"{name} is {value:.3g}, above {most:g} ({sure})."
 
 
 def _limit(told: Mapping[str, Any]) -> str:
-    """Write the limits of 95 % of a share of tasks."""
-    import numpy as np
-
-    from allalike.methods.auto.sureness.intervals import find_wilson_limits
-
-    low, high = find_wilson_limits(np.array([told["error"]]), np.array([told["tasks"]]))
-    return f"limits {low[0]:.3g} to {high[0]:.3g}, "
+    return "no limits are known" if told["low"] is None else f"limits {told['low']:.3g} to {told['high']:.3g}"

@@ -9,19 +9,16 @@ another crowd to what half of this one finds again, and beyond by chance.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import Values, frame_of, table_of
+from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
-from allalike._core.system.formulas import guard_table
-from allalike._core.system.tables import write_tables
 from allalike.api.inputs.prices import read_prices
 from allalike.api.planning.assigning import ANYONE, Queues, assign, find_offers
 from allalike.api.planning.stakes import find_standing
-from allalike.api.results.targets import plan_output
+from allalike.api.results.targets import write_table
 from allalike.engines.sample import pick_tasks
 from allalike.errors import OptionError
 from allalike.readers.sources import find_inputs
@@ -30,6 +27,7 @@ from allalike.telling.plan import remark_plan
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
     import pandas as pd
@@ -52,7 +50,7 @@ class AnswerPlan:
 
     Parameters
     ----------
-    columns
+    table
         Of each answer of the next batch, the most useful first: task, worker, price, gain.
     summary
         What it costs, the expected error before and after, with limits, and how much of the budget is worth spending.
@@ -69,20 +67,15 @@ class AnswerPlan:
     1     9  anyone    1.5
     """
 
-    columns: dict[str, Values | Array]
+    table: pd.DataFrame
     summary: dict[str, Any]
     inputs: tuple[Path, ...] = ()
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per answer to ask for: task, worker, price, gain."""
-        return frame_of(self.columns)
 
     def __repr__(self) -> str:
         return "\n".join(remark_plan(self.summary))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
-        """Write the table as CSV or Parquet, as the path ends, whole or not at all, and return the path.
+        """Write the table as CSV, whole or not at all, and return the path.
 
         An earlier plan is replaced, another file only if it may be overwritten, and an input never. If the table must
         be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
@@ -91,12 +84,9 @@ class AnswerPlan:
         >>> plan = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]).plan(1)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     plan.save(folder + "/plan.csv").read_text(encoding="utf-8").splitlines()[0]
-        '"task","worker","price","gain"'
+        'task,worker,price,gain'
         """
-        target, table = Path(path), table_of(self.columns)
-        with plan_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
-            write_tables(stage / target.name, [guard_table(table) if safe_csv else table])
-        return target
+        return write_table(self.table, path, inputs=self.inputs, overwrite=overwrite, safe_csv=safe_csv)
 
 
 def make_plan(
@@ -146,7 +136,7 @@ def make_plan(
     said = {"budget": budget, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
     steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
-    return AnswerPlan(columns, {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
+    return AnswerPlan(frame_of(columns), {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
 
 
 def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dict[str, Any]:

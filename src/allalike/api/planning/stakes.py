@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassStakes", "SquareStakes", "Stakes", "Standing", "find_standing", "keep_likeliest"]
 
-_LIMITS = ("expected", "low", "high")
 _TOLD_APART = 3  # classes
 _MANY_WAYS = (
     64  # in which planned answers may turn out, from which on those that are nearly the same are counted as one
@@ -216,15 +215,14 @@ class Standing:
         n = max(len(self.tasks), 1)
         if not self.k:
             width = NORMAL_QUANTILE * np.sqrt(2 / n)
-            shares = (1.0, max(1 - width, 0.0), 1 + width)
-            return dict(zip(_LIMITS, (float(np.sqrt(error * share)) for share in shares), strict=True))
-        guess = 1 - 1 / self.k
+            low, high, expected = np.sqrt([error * max(1 - width, 0.0), error * (1 + width), error]).tolist()
+            return {"expected": expected, "low": low, "high": high}
+        guess, chance = 1 - 1 / self.k, 1 / n + (1 / self.truths if self.truths else 0.0)
         beyond = (guess - error) / max(self.again[0], _LEAST)  # chance, if all were found again
-        low, high = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
-        chance = 1 / n + (1 / self.truths if self.truths else 0.0)
-        spread = [NORMAL_QUANTILE * np.sqrt(each * (1 - each) * chance) for each in (low, high)]
-        limits = float(max(low - spread[0], 0.0)), float(min(high + spread[1], 1.0))
-        return dict(zip(_LIMITS, (float(error), *limits), strict=True))
+        limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
+        spread = NORMAL_QUANTILE * np.sqrt(limits * (1 - limits) * chance)
+        low, high = np.clip(limits + [-1, 1] * spread, 0.0, 1.0).tolist()
+        return {"expected": float(error), "low": low, "high": high}
 
 
 def find_standing(
