@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 from xml.etree import ElementTree  # nosec B405 # to write
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CocoWriter", "CvatWriter"]
 
 _THING = "object"  # the category of what has no class
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _READ = ("boxes", "tags")  # the questions of CVAT's own files whose answers can be written
 
 
@@ -158,6 +160,8 @@ class CvatWriter(Writer):
         for name in dict.fromkeys(str(mark.get("label")) for mark in root.iterfind("image/*")):
             _put(labels, "label", "name").text = name
         ElementTree.indent(root)
+        if odd := _NO_XML.search(ElementTree.tostring(root, "unicode")):
+            raise UnsupportedError(f"A task or a label has {odd[0]!r}, which no XML can hold. Leave cvat out.")
         ElementTree.ElementTree(root).write(folder / "annotations.xml", encoding="utf-8", xml_declaration=True)
 
     def _list_marks(self, domain: str, truth: Truth, original: Original) -> Iterator[tuple[str, str, dict[str, str]]]:
