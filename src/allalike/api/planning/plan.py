@@ -15,6 +15,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
+from allalike._core.words import count
 from allalike.api.inputs.prices import read_prices
 from allalike.api.planning.assigning import ANYONE, Queues, assign, find_offers
 from allalike.api.planning.stakes import find_standing
@@ -22,11 +23,10 @@ from allalike.api.results.targets import write_table
 from allalike.engines.sample import pick_tasks
 from allalike.errors import OptionError
 from allalike.readers.sources import find_inputs
-from allalike.telling.plan import remark_plan
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -72,7 +72,7 @@ class AnswerPlan:
     inputs: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        return "\n".join(remark_plan(self.summary))
+        return "\n".join(_tell(self.summary))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV, whole or not at all, and return the path.
@@ -167,3 +167,46 @@ def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
     order = np.argsort(block.task_hash, kind="stable")
     places = order[np.searchsorted(block.task_hash[order], tasks.hashes())]
     return [of_task[place] for place in places]
+
+
+def _tell(summary: Mapping[str, Any]) -> list[str]:
+    """Say what a plan asks for, what it costs and brings, how far that can be trusted, and whether to stop.
+
+    >>> told = {"expected": 0.1, "low": 0.02, "high": 0.15}
+    >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
+    >>> for line in _tell({"measure": "error_rate", "budget": 6, "before": told, "next": step, "all": step,
+    ...                          "worth": 0.0, "stop": False, "known": 40}):
+    ...     print(line)
+    Ask for 3 answers to 2 tasks, of 3 workers, for 6 of 6.
+    Expected now: 10.0 % of the truths are wrong (2.0 to 15.0 %).
+    With these answers: 10.0 % of the truths are wrong (2.0 to 15.0 %).
+    """
+    now, whole = summary["next"], summary["all"]
+    lines = [f"Expected now: {_write(summary['before'], summary)}."]
+    if now["answers"]:
+        asked = [count(now[name], name[:-1]) for name in ("answers", "tasks", "workers")]
+        lines.insert(
+            0, f"Ask for {asked[0]} to {asked[1]}, of {asked[2]}, for {now['cost']:g} of {summary['budget']:g}."
+        )
+        lines.append(f"With these answers: {_write(now['after'], summary)}.")
+    if whole["answers"] > now["answers"]:
+        after = _write(whole["after"], summary)
+        lines.append(f"With all {whole['answers']:,} that are worth it, for {whole['cost']:g}: {after}.")
+    if not summary["known"]:
+        held = " Of such limits, half held on public crowds." if summary["measure"] == "error_rate" else ""
+        lines.append(
+            "This is the crowd's own estimate, which cannot see errors that most workers share, so it may be far too"
+            f" low.{held} Some known truths (gold) tell."
+        )
+    if summary["stop"]:
+        least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
+        then = f"Stop after {whole['cost']:g} of {summary['budget']:g}" if whole["answers"] else "Stop"
+        lines.append(f"{then}: by this crowd's own estimate, nobody who may still be asked brings {least}.")
+    return lines
+
+
+def _write(error: Mapping[str, float], summary: Mapping[str, Any]) -> str:
+    if summary["measure"] == "error_rate":
+        shares = [f"{100 * error[name]:.1f}" for name in ("expected", "low", "high")]
+        return f"{shares[0]} % of the truths are wrong ({shares[1]} to {shares[2]} %)"
+    return f"truths are off by {error['expected']:.4g} (rmse; {error['low']:.4g} to {error['high']:.4g})"
