@@ -185,6 +185,22 @@ def test_open_labels_are_planned_by_their_confidence() -> None:
     assert plan.summary["next"]["after"]["expected"] < plan.summary["before"]["expected"]
 
 
+def test_a_plan_says_that_a_crowd_does_not_see_errors_that_it_shares_unless_truths_tell() -> None:
+    rng = np.random.default_rng(5)
+    truth, skill = rng.integers(3, size=300), rng.uniform(0.5, 0.95, 20)
+    rows = [
+        (f"w{worker}", task, int(truth[task] if rng.random() < skill[worker] else rng.integers(3)))
+        for task in range(300)
+        for worker in rng.choice(20, 3, replace=False)
+    ]
+    alone = allalike.discover(rows).plan(20)
+    assert alone.summary["known"] == 0
+    assert "cannot see errors that most workers share" in repr(alone)
+    told = allalike.discover(rows, gold={task: int(truth[task]) for task in range(100)}).plan(20)
+    assert told.summary["known"] == 100
+    assert "cannot see" not in repr(told)
+
+
 def test_nothing_is_asked_where_all_truths_are_known() -> None:
     truth = allalike.discover(ROWS).truth
     known = allalike.discover(ROWS, gold=dict(zip(truth["task"], truth["label"], strict=True)))

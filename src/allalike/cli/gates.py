@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +13,15 @@ from allalike.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["FAILED", "Gate", "find_disagreement", "find_large_error", "leave_if", "take_gate_options"]
+__all__ = [
+    "FAILED",
+    "check_gates",
+    "find_disagreement",
+    "find_failures",
+    "find_large_error",
+    "leave_if",
+    "take_gate_options",
+]
 
 FAILED = 3  # the exit code
 
@@ -26,58 +33,46 @@ def take_gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return under(drift(command))
 
 
-@dataclass(frozen=True)
-class Gate:
-    """What must be fulfilled: a rate that is not below some share, judges who did not change."""
+def check_gates(options: Mapping[str, Any]) -> None:
+    """Refuse what a panel can neither fulfil nor not.
 
-    least: float | None = None
-    steady: bool = False
+    >>> check_gates({"fail_under": 0.9, "good": (), "fail_if_drift": False})
+    Traceback (most recent call last):
+    allalike.errors.OptionError: --fail-under 0.9 needs a rate. Say with --good which label it is the rate of.
+    """
+    least = options["fail_under"]
+    if least is not None and not 0 <= least <= 1:
+        raise OptionError(f"--fail-under is {least:g}. It must be a share of the tasks, from 0 to 1.")
+    if least is not None and not options["good"]:
+        raise OptionError(f"--fail-under {least:g} needs a rate. Say with --good which label it is the rate of.")
+    if options["fail_if_drift"] and not options["since"]:
+        raise OptionError("--fail-if-drift needs an earlier panel. Name its folder with --since.")
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """Take it from the options, and refuse what can be neither fulfilled nor not.
 
-        >>> Gate.of({"fail_under": 0.9, "good": (), "fail_if_drift": False})
-        Traceback (most recent call last):
-        allalike.errors.OptionError: --fail-under 0.9 needs a rate. Say with --good which label it is the rate of.
-        """
-        least, steady = options["fail_under"], options["fail_if_drift"]
-        if least is not None and not 0 <= least <= 1:
-            raise OptionError(f"--fail-under is {least:g}. It must be a share of the tasks, from 0 to 1.")
-        if least is not None and not options["good"]:
-            raise OptionError(f"--fail-under {least:g} needs a rate. Say with --good which label it is the rate of.")
-        if steady and not options["since"]:
-            raise OptionError("--fail-if-drift needs an earlier panel. Name its folder with --since.")
-        return cls(least, steady)
+def find_failures(panel: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a panel does not fulfil: a rate that is not below some share, judges who did not change.
 
-    def leave(self, summary: Mapping[str, Any]) -> None:
-        """End with code 3, and a line on the error stream for each reason, if something is not fulfilled."""
-        leave_if(self.find_reasons(summary["panel"]))
-
-    def find_reasons(self, panel: Mapping[str, Any]) -> Iterator[str]:
-        """Say what is not fulfilled.
-
-        >>> rate = {"good": ["pass"], "estimate": 0.87, "low": 0.81, "high": 0.92, "apparent": 0.9, "known": 80}
-        >>> list(Gate(0.9).find_reasons({"rate": rate}))
-        ['the rate of pass is 0.87, below 0.9 (limits 0.81 to 0.92, by 80 known truths).']
-        >>> list(Gate(0.8).find_reasons({"rate": rate}))
-        []
-        """
-        if self.least is not None:
-            told = panel["rate"]
-            rate, sure = told["apparent"], "as the panel calls it, not corrected by known truths"
-            if told["estimate"] is not None:
-                rate = told["estimate"]
-                sure = f"{_limit(told)}, by {told['known']:,} known truths"
-            yield from _compare(f"the rate of {' or '.join(map(str, told['good']))}", rate, sure, least=self.least)
-        if self.steady and panel["drift"]["drifted"]:
-            first = panel["drift"]["named"][0]
-            where = f" in {first['group']}" if first["group"] else ""
-            yield (
-                f"{', '.join(panel['drift']['drifted'])} changed since {panel['drift']['since']}"
-                f" ({first['judge']} {first['what']}{where}: {first['before']:.3g} before, {first['now']:.3g} now;"
-                f" limits of the change {first['low']:.3g} to {first['high']:.3g})."
-            )
+    >>> rate = {"good": ["pass"], "estimate": 0.87, "low": 0.81, "high": 0.92, "apparent": 0.9, "known": 80}
+    >>> list(find_failures({"rate": rate}, {"fail_under": 0.9, "fail_if_drift": False}))
+    ['the rate of pass is 0.87, below 0.9 (limits 0.81 to 0.92, by 80 known truths).']
+    >>> list(find_failures({"rate": rate}, {"fail_under": 0.8, "fail_if_drift": False}))
+    []
+    """
+    if options["fail_under"] is not None:
+        told = panel["rate"]
+        rate, sure = told["apparent"], "as the panel calls it, not corrected by known truths"
+        if told["estimate"] is not None:
+            rate, sure = told["estimate"], f"{_limit(told)}, by {told['known']:,} known truths"
+        name = f"the rate of {' or '.join(map(str, told['good']))}"
+        yield from _compare(name, rate, sure, least=options["fail_under"])
+    if options["fail_if_drift"] and panel["drift"]["drifted"]:
+        first = panel["drift"]["named"][0]
+        where = f" in {first['group']}" if first["group"] else ""
+        yield (
+            f"{', '.join(panel['drift']['drifted'])} changed since {panel['drift']['since']}"
+            f" ({first['judge']} {first['what']}{where}: {first['before']:.3g} before, {first['now']:.3g} now;"
+            f" limits of the change {first['low']:.3g} to {first['high']:.3g})."
+        )
 
 
 def leave_if(reasons: Iterable[str]) -> None:
