@@ -21,7 +21,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-class Form(NamedTuple):
+class JsonForm(NamedTuple):
     """An object: what it is, and the type of each thing in it, or a form, a list of one, or a mapping to one.
 
     The names of things that may be missing end with a question mark.
@@ -58,7 +58,7 @@ _SUMMARY = {
     "gold_column?": str,
     "careless?": Mapping[str, tuple[str, ...]],
 }
-_SAVED = Form(
+_SAVED = JsonForm(
     "What was found: counts, settings, what was guessed, what was noticed; and the files that were written.",
     {
         **_SUMMARY,
@@ -70,13 +70,13 @@ _SAVED = Form(
         "state?": Mapping[str, Any],
     },
 )
-_COLUMNS = Form(
+_COLUMNS = JsonForm(
     "What was found for each of several columns of labels, and why others have no result.",
     {"results": {str: _SAVED}, "failed": Mapping[str, str]},
 )
-_UPDATED = Form("What was found in all answers, and what changed.", {**_SUMMARY, "changes": Changes})
-_PANEL = Form("What was found, and what is known of the panel.", {**_SAVED.things, "panel": PanelSummary})
-_METHOD = Form(
+_UPDATED = JsonForm("What was found in all answers, and what changed.", {**_SUMMARY, "changes": Changes})
+_PANEL = JsonForm("What was found, and what is known of the panel.", {**_SAVED.things, "panel": PanelSummary})
+_METHOD = JsonForm(
     "How a method did beside others.",
     {
         "method": str,
@@ -88,12 +88,14 @@ _METHOD = Form(
         "verdict?": str,
     },
 )
-_COMPARED = Form(
+_COMPARED = JsonForm(
     "How methods did: by their errors, or by how much they agree.",
     {**_SUMMARY, "methods": [_METHOD], "best?": str, "agreement?": Mapping[str, Any], "file?": str},
 )
-_WITHOUT = Form("How alpha would be without a worker.", {"worker": Any, "alpha_without": _NUMBER, "effect": _NUMBER})
-_AGREEMENT = Form(
+_WITHOUT = JsonForm(
+    "How alpha would be without a worker.", {"worker": Any, "alpha_without": _NUMBER, "effect": _NUMBER}
+)
+_AGREEMENT = JsonForm(
     "How much workers agree.",
     {
         **_SUMMARY,
@@ -108,8 +110,8 @@ _AGREEMENT = Form(
         "effects": [_WITHOUT],
     },
 )
-_AGREEMENTS = Form("How much workers agree in each group of answers.", {"by": tuple[str, ...], "groups": _ROWS})
-_TASK = Form(
+_AGREEMENTS = JsonForm("How much workers agree in each group of answers.", {"by": tuple[str, ...], "groups": _ROWS})
+_TASK = JsonForm(
     "Why a task has its truth.",
     {
         **dict.fromkeys(("task", "truth", "low", "high", "unweighted", "known", "runner_up"), Any),
@@ -121,7 +123,7 @@ _TASK = Form(
         "labels": _ROWS,
     },
 )
-_WORKER = Form(
+_WORKER = JsonForm(
     "What a worker is like.",
     {
         "worker": Any,
@@ -137,23 +139,23 @@ _WORKER = Form(
         **dict.fromkeys(("flags", "nearest", "farthest", "disagreements"), _ROWS),
     },
 )
-_DRAWN = Form(
+_DRAWN = JsonForm(
     "What `allalike simulate` drew, and the files that it wrote.",
     {"model": str, "domain": str, **_COUNTS, "seed": int, "mean_fault": float, "files": tuple[str, ...]},
 )
 _DATASET = {"name": str, "summary": str, "domain": str, **{f"{name}?": int for name in (*_COUNTS, "gold")}}
-_DATASETS = Form(
+_DATASETS = JsonForm(
     "All public data sets.",
     {
         "datasets": [
-            Form(
+            JsonForm(
                 "A public data set, its source, and whether its files are here.",
                 {**_DATASET, "source": str, "here": bool},
             )
         ]
     },
 )
-_SOURCE = Form(
+_SOURCE = JsonForm(
     "A source of public data sets: who made it, under which licence, and where its files lie.",
     {
         **dict.fromkeys(("name", "domain", "citation", "licence", "sha256", "repo", "commit", "root", "note"), str),
@@ -161,17 +163,17 @@ _SOURCE = Form(
         "public": bool,
         "archive?": str,
         "files": _ROWS,
-        "datasets": [Form("A public data set.", _DATASET)],
+        "datasets": [JsonForm("A public data set.", _DATASET)],
         "folder": str | None,
     },
 )
-_ERROR = Form(
+_ERROR = JsonForm(
     "An error that is expected, with its limits of 95 %.", {"expected": _NUMBER, "low": _NUMBER, "high": _NUMBER}
 )
-_STEP = Form(
+_STEP = JsonForm(
     "What some answers cost, and which error is expected with them.", {**_COUNTS, "cost": float, "after": _ERROR}
 )
-_PLAN = Form(
+_PLAN = JsonForm(
     "Whom to ask about which task next, what that brings, and whether to stop.",
     {
         "budget": float,
@@ -190,7 +192,7 @@ _PLAN = Form(
     },
 )
 
-SCHEMAS: Mapping[str, tuple[int, tuple[Form, ...]]] = {
+SCHEMAS: Mapping[str, tuple[int, tuple[JsonForm, ...]]] = {
     "discover": (1, (_SAVED, _COLUMNS)),
     "update": (1, (_UPDATED,)),
     "jury": (1, (_PANEL,)),
@@ -240,12 +242,12 @@ def make_schema(command: str) -> dict[str, Any]:
 def _describe(hint: Any) -> dict[str, Any]:
     """Return the schema of a type, a form, or a list of one.
 
-    >>> _describe([Form("A pair.", {"one": int, "two?": float | None})])["items"]["properties"]["two"]
+    >>> _describe([JsonForm("A pair.", {"one": int, "two?": float | None})])["items"]["properties"]["two"]
     {'anyOf': [{'type': 'number'}, {'type': 'null'}]}
     """
     if hint is Any:
         return {}
-    if isinstance(hint, Form):
+    if isinstance(hint, JsonForm):
         return {
             "type": "object",
             "description": hint.summary,
@@ -261,7 +263,7 @@ def _describe(hint: Any) -> dict[str, Any]:
     if isinstance(hint, UnionType):
         return {"anyOf": [_describe(each) for each in get_args(hint)]}
     if isinstance(hint, type) and issubclass(hint, Section):
-        return _describe(Form((hint.__doc__ or "").strip().partition("\n")[0], _list_things(hint)))
+        return _describe(JsonForm((hint.__doc__ or "").strip().partition("\n")[0], _list_things(hint)))
     values = [_describe(each) for each in get_args(hint) if each is not Ellipsis]
     if get_origin(hint) is tuple:
         return {"type": "array", "items": values[0]}

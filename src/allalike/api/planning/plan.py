@@ -111,7 +111,7 @@ def make_plan(
     offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices))
     if budget < offers.cheapest:
         raise OptionError(
-            f"budget is {budget:g}, and the cheapest answer costs {offers.cheapest:g}. Give as much at least."
+            f"budget is {budget:,.10g}, and the cheapest answer costs {offers.cheapest:,.10g}. Give as much at least."
         )
     payable = budget / offers.cheapest
     offers = _limit_loads(offers, int(min(payable, batch or len(sure.tasks))), max_load)
@@ -186,12 +186,12 @@ def _tell(summary: Mapping[str, Any]) -> list[str]:
     if now["answers"]:
         asked = [count(now[name], name[:-1]) for name in ("answers", "tasks", "workers")]
         lines.insert(
-            0, f"Ask for {asked[0]} to {asked[1]}, of {asked[2]}, for {now['cost']:g} of {summary['budget']:g}."
+            0, f"Ask for {asked[0]} to {asked[1]}, of {asked[2]}, for {now['cost']:,.10g} of {summary['budget']:,.10g}."
         )
         lines.append(f"With these answers: {_write(now['after'], summary)}.")
     if whole["answers"] > now["answers"]:
         after = _write(whole["after"], summary)
-        lines.append(f"With all {whole['answers']:,} that are worth it, for {whole['cost']:g}: {after}.")
+        lines.append(f"With all {whole['answers']:,} that are worth it, for {whole['cost']:,.10g}: {after}.")
     if not summary["known"]:
         held = " Of such limits, half held on public crowds." if summary["measure"] == "error_rate" else ""
         lines.append(
@@ -200,7 +200,7 @@ def _tell(summary: Mapping[str, Any]) -> list[str]:
         )
     if summary["stop"]:
         least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
-        then = f"Stop after {whole['cost']:g} of {summary['budget']:g}" if whole["answers"] else "Stop"
+        then = f"Stop after {whole['cost']:,.10g} of {summary['budget']:,.10g}" if whole["answers"] else "Stop"
         lines.append(f"{then}: by this crowd's own estimate, nobody who may still be asked brings {least}.")
     return lines
 
