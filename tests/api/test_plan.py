@@ -156,6 +156,7 @@ def test_labels_whose_truths_have_errors_are_planned_by_these(domain: str) -> No
     found = allalike.discover(crowd(domain, seed=0, missing=0.4), domain=domain)
     plan = found.plan(12)
     assert plan.summary["measure"] == "rmse"
+    assert "Hardly any of such limits held on public crowds of numbers." in repr(plan)
     assert plan.summary["all"]["after"]["expected"] < plan.summary["before"]["expected"]
     answers = found.truth.set_index("task")["answers"]
     assert answers[plan.table["task"]].mean() < answers.mean()
