@@ -252,6 +252,10 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "these cannot be read. There is no file" in failed.stderr
     assert (tmp_path / "plan.csv").read_bytes() == before
+    failed = call("next", "out", "-o", "in.csv", "--overwrite", folder=tmp_path)
+    assert failed.returncode == 2
+    assert "in.csv is an input" in failed.stderr
+    assert (tmp_path / "in.csv").read_text(encoding="utf-8").startswith("worker,task,label")
 
 
 @pytest.mark.long

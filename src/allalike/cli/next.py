@@ -87,10 +87,11 @@ def next_answers(
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
     from allalike.api.load import load
-    from allalike.api.results.targets import table_output
+    from allalike.api.results.targets import list_read, table_output
 
     if output is not None:
-        table_output(output, overwrite=overwrite).check([Path(output).name])  # before hours of work
+        # before hours of work
+        table_output(output, inputs=list_read(out), overwrite=overwrite).check([Path(output).name])
     leave = open_inputs or get_leave(out)
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         result = load(out, engine=name_engine(options), open_inputs=leave)

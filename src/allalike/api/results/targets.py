@@ -33,6 +33,7 @@ __all__ = [
     "find_writers",
     "inner_place",
     "list_output",
+    "list_read",
     "list_saved",
     "page_output",
     "result_names",
@@ -165,6 +166,19 @@ def list_saved(folder: Path) -> list[str]:
         return [name for name in listed if _is_own(PurePosixPath(name))]
     except (OSError, ValueError, KeyError, TypeError):
         return []
+
+
+def list_read(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """List the files that a saved result was found from, as its summary does.
+
+    >>> list_read("nowhere")
+    ()
+    """
+    try:
+        summary = parse_json(Path(folder, _SUMMARY).read_text(encoding="utf-8"))
+        return tuple(map(Path, summary["inputs"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
 
 
 def _is_own(path: PurePosixPath) -> bool:
