@@ -9,7 +9,7 @@ import pytest
 from matplotlib.path import Path
 from pycocotools import mask as coco
 
-from allalike._core.masks.outlines import fill_polygon, unite
+from allalike._core.masks.outlines import draw
 from allalike._core.masks.packed import Mask
 
 
@@ -26,7 +26,7 @@ def test_pixels_are_on_whose_middles_lie_inside(seed: int) -> None:
     points, height, width = draw_star(seed)
     rows, columns = np.mgrid[:height, :width] + 0.5
     inside = Path(np.r_[points, points[:1]], closed=True).contains_points(np.c_[columns.ravel(), rows.ravel()])
-    assert np.array_equal(fill_polygon(points.tolist(), height, width).pixels().ravel(), inside)
+    assert np.array_equal(draw([points.tolist()], height, width).pixels().ravel(), inside)
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools
@@ -35,29 +35,29 @@ def test_masks_differ_from_those_of_coco_along_the_outline_only(seed: int) -> No
     points, height, width = draw_star(seed)
     theirs = coco.decode(coco.merge(coco.frPyObjects([points.ravel().tolist()], height, width))).astype(bool)
     length = np.hypot(*np.diff(np.r_[points, points[:1]], axis=0).T).sum()
-    assert (fill_polygon(points.tolist(), height, width).pixels() != theirs).sum() <= 0.5 * length
+    assert (draw([points.tolist()], height, width).pixels() != theirs).sum() <= 0.5 * length
 
 
 def test_the_area_of_a_polygon_is_that_of_geometry() -> None:
     angle = np.linspace(0, 2 * np.pi, 400, endpoint=False)
-    mask = fill_polygon(np.c_[2000 + 1400 * np.cos(angle), 1500 + 1400 * np.sin(angle)].tolist(), 3000, 4000)
+    mask = draw([np.c_[2000 + 1400 * np.cos(angle), 1500 + 1400 * np.sin(angle)].tolist()], 3000, 4000)
     assert mask.area == pytest.approx(200 * 1400**2 * np.sin(2 * np.pi / 400), rel=1e-4)
     assert mask.bits.nbytes < 2801 * 2816 / 8  # cut to the object, eight pixels to a byte
 
 
 def test_a_line_that_overlaps_itself_leaves_no_hole_and_direction_does_not_matter() -> None:
     twice = [(1, 1), (7, 1), (7, 7), (1, 7)] * 2
-    assert fill_polygon(twice, 9, 9).area == fill_polygon(twice[::-1], 9, 9).area == 36
+    assert draw([twice], 9, 9).area == draw([twice[::-1]], 9, 9).area == 36
 
 
-@pytest.mark.parametrize("points", [[], [(1, 1)], [(1, 1), (5, 5)], [(-9, -9), (-5, -9), (-5, -5)], [(1, 1)] * 4])
+@pytest.mark.parametrize("points", [[(1, 1)], [(1, 1), (5, 5)], [(-9, -9), (-5, -9), (-5, -5)], [(1, 1)] * 4])
 def test_nothing_is_on_where_nothing_is_enclosed(points: list[tuple[float, float]]) -> None:
-    mask = fill_polygon(points, 6, 7)
+    mask = draw([points], 6, 7)
     assert (mask.area, mask.pixels().shape) == (0, (6, 7))
 
 
 def test_several_masks_are_one_wherever_they_lie() -> None:
     rng = np.random.default_rng(0)
     tables = np.pad(rng.random((3, 5, 30)) < 0.2, ((0, 0), (3, 9), (11, 40)))
-    assert np.array_equal(unite([Mask.of(table) for table in tables]).pixels(), tables.any(axis=0))
-    assert unite([Mask.of(np.zeros((2, 3), np.bool_))] * 2).pixels().shape == (2, 3)
+    assert np.array_equal(draw([Mask.of(table) for table in tables], *tables.shape[1:]).pixels(), tables.any(axis=0))
+    assert draw([], 2, 3).pixels().shape == (2, 3)

@@ -119,7 +119,7 @@ def test_polygons_and_masks_of_cvat_are_one_question(tmp_path: Path) -> None:
     on = np.argwhere(drawn(ada, bob)[0][2].pixels()[7:]).tolist()
     assert on == [[0, 10], [0, 11], [1, 11]]  # row after row
     outside = write(tmp_path / "eve.xml", page % painted.replace('left="9"', 'left="10"'))
-    with pytest.raises(InputError, match="'a.jpg' of 'eve': what was painted up to .13, 9. is not in a picture"):
+    with pytest.raises(InputError, match="image 1: a mask of 2 x 3 pixels at 7, 10 is in no picture of 10 x 12 pixels"):
         opened(ada, outside)
     odd = write(tmp_path / "kim.xml", page % painted.replace("1, 2, 2, 1", "1, x"))
     with pytest.raises(InputError, match="image 1: mask.rle is ' x', where a number should be"):
@@ -131,7 +131,7 @@ def test_frames_of_a_video_of_cvat_have_the_size_of_the_video(tmp_path: Path) ->
     shape = '<polygon frame="%d" outside="0" points="2,1;6,1;6,4;2,4"/>'
     page = f'<annotations><version>1.1</version>{meta}<track id="0" label="cat">{shape}</track></annotations>'
     paths = [write(tmp_path / f"{name}.xml", page % frame) for name, frame in (("ada", 3), ("bob", 4))]
-    assert areas(*paths) == [("ada", 3, 12), ("bob", 3, 0), ("ada", 4, 0), ("bob", 4, 12)]
+    assert sorted(areas(*paths)) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
     assert drawn(*paths)[0][2].pixels().shape == (10, 12)
 
 
@@ -176,14 +176,3 @@ def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path)
     masks = allalike.read([str(path) for path in paths], tag="segmentation").label
     assert sum(mask.bits.nbytes for mask in masks) < 20 * 3000 * 4000 / 8 / 20
     assert (out / "truth.csv").read_text(encoding="utf-8").count("labels/") == 1
-
-
-def test_outlines_in_a_table_say_the_size_of_their_picture() -> None:
-    label = {"size": [10, 12], "polygons": [SQUARE]}
-    rows = [("ada", 1, label), ("bob", 1, label), ("eve", 1, {"size": [10, 12], "polygons": []})]
-    for given in (rows, [(worker, task, json.dumps(each)) for worker, task, each in rows]):
-        found = allalike.discover(given, domain="bitmap", method="UA").truth["label"][0]
-        assert found.sum() == 12
-    for odd, what in (({"polygons": [SQUARE]}, "size of the picture"), ({"size": [9, 9], "polygons": [[1]]}, "points")):
-        with pytest.raises(allalike.errors.LabelError, match=what):
-            allalike.read([("ada", 1, odd), ("bob", 1, label)], domain="bitmap")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Bitmap", "Masks"]
 
 _DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
-_KINDS = "a table of pixels, run lengths as in COCO, polygons with the size of the picture, or an image file"
+_KINDS = "a table of pixels, run lengths as in COCO, or an image file"
 
 
 class Masks(NamedTuple):
@@ -72,8 +72,7 @@ class Bitmap(Pairwise, Pictures, Marks):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
-    ...}``, also as JSON), outlines (``{"size": [height, width], "polygons": [[[x, y], ...], ...]}``), or an image file.
-    Masks of one task have one size; other tasks may have others.
+    ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
 
     Pixels that are not 0 belong to the object, if all of them have the same value. Where they have several, as in grey
     pictures and label maps, one of ``on``, ``threshold`` and ``values`` must say what they mean. Run lengths say
@@ -148,13 +147,9 @@ class Bitmap(Pairwise, Pictures, Marks):
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = parse_json(value)
         if isinstance(value, dict | Mask) and self.values:
-            raise ValueError(
-                "run lengths are a mask, of one object, and no label map; so are outlines. Leave values out"
-            )
+            raise ValueError("run lengths are a mask, of one object, and no label map. Leave values out")
         if isinstance(value, Mask):
             return value
-        if isinstance(value, dict) and "polygons" in value:
-            return _outlined(value)
         source = value.path if isinstance(value, MaskFile) else str(value) if isinstance(value, PathLike) else ""
         pixels, grid = self._read(value, source, chosen)
         if self.fill:
@@ -307,22 +302,6 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
     return table, grid
-
-
-def _outlined(value: dict[str, Any]) -> Mask:
-    """Return all that the outlines of an object go around."""
-    from allalike._core.masks.outlines import fill_polygon, unite
-
-    size, outlines = value.get("size"), value["polygons"]
-    if not isinstance(size, list | tuple) or len(size) != 2 or not all(type(side) is int for side in size):
-        raise ValueError(f"polygons need the size of the picture, as [height, width], not {str(size)[:40]}")
-    try:
-        points = [np.array(outline, np.float64).reshape(-1, 2) for outline in outlines]
-    except (TypeError, ValueError):
-        points = [np.full((1, 2), np.nan)]
-    if not all(np.isfinite(each).all() for each in points):
-        raise ValueError("polygons are lists of points [x, y] with finite numbers")
-    return unite([fill_polygon(each.tolist(), *size) for each in (*points, np.empty((0, 2)))])
 
 
 def _filled(pixels: Pixels) -> Pixels:

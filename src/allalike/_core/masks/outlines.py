@@ -16,30 +16,38 @@ from allalike._core.masks.packed import Mask, check_size, lay_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
-    import numpy.typing as npt
+    Part: TypeAlias = Sequence[Sequence[float]] | Mask  # the points of an outline, or what was painted
 
-__all__ = ["fill_polygon", "unite"]
+__all__ = ["draw"]
 
 _CROSSINGS_AT_ONCE = 1 << 20
 
 
-def fill_polygon(points: Sequence[Sequence[float]], height: int, width: int) -> Mask:
-    """Return the pixels whose middles lie inside an outline, in a picture of this size.
+def draw(parts: Sequence[Part], height: int, width: int) -> Mask:
+    """Return all pixels that lie in one of several outlines or masks of a picture of this size.
 
-    >>> fill_polygon([(1, 0), (4, 0), (4, 2), (1, 2)], 3, 5).pixels().astype(int)
-    array([[0, 1, 1, 1, 0],
+    >>> draw([[(1, 0), (4, 0), (4, 2), (1, 2)], Mask.of(np.eye(3, 5, dtype=np.bool_))], 3, 5).pixels().astype(int)
+    array([[1, 1, 1, 1, 0],
            [0, 1, 1, 1, 0],
-           [0, 0, 0, 0, 0]])
+           [0, 0, 1, 0, 0]])
     """
     check_size(height, width)
+    stack, (top, _, begin, _) = lay_over(
+        [part if isinstance(part, Mask) else _fill(part, height, width) for part in parts]
+    )
+    united = np.unpackbits(np.bitwise_or.reduce(stack, axis=0), axis=1).view(np.bool_)
+    return Mask.of(united).placed(height, width, top, 8 * begin)
+
+
+def _fill(points: Sequence[Sequence[float]], height: int, width: int) -> Mask:
+    """Return the pixels whose middles lie inside an outline of at least one point."""
     x, y = np.asarray(points, np.float64).reshape(-1, 2).T
-    if len(x) < 3:
-        return Mask.of(np.zeros((1, 1), np.bool_)).placed(height, width, 0, 0)
-    first, last = (np.clip(np.ceil(end - 0.5), 0, height).astype(np.intp) for end in (y.min(), y.max()))
+    first, last = (int(np.clip(np.ceil(end - 0.5), 0, height)) for end in (y.min(), y.max()))
     left = int(np.clip(np.floor(x.min()), 0, width)) & ~7  # where bytes begin
     right = int(np.clip(np.ceil(x.max()), left, width))
-    steps = np.zeros((int(last - first), right - left + 1), np.int32)
+    steps = np.zeros((last - first, right - left + 1), np.int32)
     below, right_of = np.roll(y, -1), np.roll(x, -1)
     top, bottom = (np.clip(np.ceil(end - 0.5), first, last).astype(np.intp) for end in (y, below))
     turns = np.flatnonzero(top != bottom)  # edges that cross the middle of a row
@@ -48,24 +56,10 @@ def fill_polygon(points: Sequence[Sequence[float]], height: int, width: int) -> 
         edge = turns[start : start + per_chunk]
         begin, count = np.minimum(top, bottom)[edge], np.abs(top - bottom)[edge]
         each = np.repeat(edge, count)
-        row = np.arange(len(each)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+        row = np.arange(len(each)) - np.repeat(np.cumsum(count) - count - begin, count)
         share = (row + 0.5 - y[each]) / (below[each] - y[each])
         crossing = x[each] + share * (right_of[each] - x[each])
         column = np.clip(np.ceil(crossing - 0.5), left, right).astype(np.intp) - left
         np.add.at(steps, (row - first, column), np.sign(bottom - top)[each])
     inside = np.cumsum(steps, axis=1)[:, :-1] != 0
-    return Mask.of(inside).placed(height, width, int(first), left)
-
-
-def unite(masks: Sequence[Mask]) -> Mask:
-    """Return all that one of several masks of a picture holds.
-
-    >>> unite([fill_polygon([(x, 0), (x + 1, 0), (x + 1, 1), (x, 1)], 1, 4) for x in (0, 2)]).pixels().astype(int)
-    array([[1, 0, 1, 0]])
-    """
-    if len(masks) == 1:
-        return masks[0]
-    stack, (top, _, begin, _) = lay_over(masks)
-    bits: npt.NDArray[np.uint8] = np.bitwise_or.reduce(stack, axis=0)
-    whole = Mask.of(np.unpackbits(bits, axis=1).view(np.bool_))
-    return whole.placed(masks[0].height, masks[0].width, top, 8 * begin, masks[0].grid)
+    return Mask.of(inside).placed(height, width, first, left)

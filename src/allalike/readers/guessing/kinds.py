@@ -214,7 +214,7 @@ def _by_type(values: Any) -> Domain | None:
 
 def _is_mask(value: Any) -> bool:
     if isinstance(value, dict):
-        return "size" in value and ("counts" in value or "polygons" in value)
+        return {"size", "counts"} <= value.keys()
     return isinstance(value, MaskFile | Mask) or _is_picture(value)
 
 

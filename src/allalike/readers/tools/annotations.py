@@ -1,20 +1,27 @@
-"""Annotations: what one classification on Zooniverse says about each task of its workflow."""
+"""Annotations: what classifications on Zooniverse say about each task of a workflow.
+
+Outlines are those of older tools, ``{"points": [{"x": ..., "y": ...}, ...]}``, and of newer ones, ``{"pathX": [...],
+"pathY": [...]}``. How large a picture is stands in the metadata of classifications (``subject_dimensions``), if at all.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
+from allalike.readers.tools.areas import Areas
 from allalike.readers.tools.sheets import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Seen", "find_values", "list_details", "make_columns", "parse_annotations"]
+__all__ = ["Seen", "are_outlines", "draw_outlines", "find_values", "list_details", "make_columns", "parse_annotations"]
 
 _RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
@@ -162,3 +169,63 @@ def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
         return [None if value is None else frozenset([value] if isinstance(value, str) else value) for value in values]
     single = [(value[0] if value else None) if isinstance(value, list) else value for value in values]
     return as_text(single)
+
+
+def are_outlines(answers: Iterable[Any]) -> bool:
+    """Tell whether all answers to a question are lists of outlines.
+
+    >>> are_outlines([[{"pathX": [0, 2, 2], "pathY": [0, 0, 2]}], None, []]), are_outlines(["yes"])
+    (True, False)
+    """
+    given = [answer if isinstance(answer, list) else [answer] for answer in answers if answer is not None]
+    marks = [mark for answer in given for mark in answer]
+    return bool(marks) and all(isinstance(mark, dict) and {"points", "pathX"} & {*mark} for mark in marks)
+
+
+def draw_outlines(
+    name: str, rows: Sequence[Mapping[str, Any]], subjects: Sequence[str], metadata: Sequence[str], where: str
+) -> dict[str, list[Any]]:
+    """Return a column of masks for each tool of a question, and frame of a subject; who did not answer it has none.
+
+    >>> square = {"points": [{"x": 0, "y": 0}, {"x": 2, "y": 0}, {"x": 2, "y": 2}, {"x": 0, "y": 2}], "tool": 0}
+    >>> about = '{"subject_dimensions": [{"naturalWidth": 3, "naturalHeight": 2}]}'
+    >>> draw_outlines("T0", [{"T0": [square]}, {"T0": []}, {}], ["s", "s", "s"], [about, "", ""], "a.csv")
+    {'T0': [a mask of 2 x 3 pixels, 4 on, a mask of 2 x 3 pixels, 0 on, None]}
+    """
+    areas = Areas(where)
+    for row, (answers, subject, about) in enumerate(zip(rows, subjects, metadata, strict=True)):
+        if answers.get(name) is not None:
+            areas.see(row, subject, _find_size(about))
+        for mark in answers.get(name) or []:
+            areas.draw(row, subject, _name_tool(mark), _find_points(mark, f"{where}: row {row + 1}"))
+    columns: dict[str, list[Any]] = {}
+    for row, _, tool, mask in areas.masks():
+        columns.setdefault(tool, [None] * len(rows))[row] = mask
+    return {f"{name}: {tool}" if len(columns) > 1 else name: columns[tool] for tool in sorted(columns)}
+
+
+def _name_tool(mark: Mapping[str, Any]) -> str:
+    tool = mark.get("tool_label") or f"tool {mark.get('tool', mark.get('toolIndex', 0))}"
+    return f"{tool}, frame {mark['frame']}" if mark.get("frame") else str(tool)
+
+
+def _find_points(mark: Mapping[str, Any], where: str) -> list[tuple[float, float]]:
+    """Return the points of an outline."""
+    try:
+        old = "points" in mark
+        xs, ys = ([each[axis] for each in mark["points"]] if old else mark[f"path{axis.upper()}"] for axis in "xy")
+        points = [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
+    except (KeyError, TypeError, ValueError):
+        points = [(math.nan, math.nan)]
+    if not all(map(math.isfinite, chain.from_iterable(points))):
+        raise InputError(f"{where}: an outline has points without x and y: {str(mark)[:60]!r}.")
+    return points
+
+
+def _find_size(about: str) -> tuple[float, float] | None:
+    """Return height and width of the largest frame, if the metadata of a classification say them."""
+    try:
+        frames = parse_json(about)["subject_dimensions"]
+        return max(each["naturalHeight"] for each in frames), max(each["naturalWidth"] for each in frames)
+    except (ValueError, KeyError, TypeError):
+        return None

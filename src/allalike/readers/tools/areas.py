@@ -8,64 +8,24 @@ the outlines in it do: the distances of masks do not depend on it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.masks.outlines import fill_polygon, unite
+from allalike._core.masks.outlines import draw
 from allalike._core.masks.packed import Mask, check_size
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-    from typing import TypeAlias
+    from collections.abc import Hashable, Iterator
 
+    from allalike._core.masks.outlines import Part
     from allalike.readers.tools.collection import Collection
 
-    Part: TypeAlias = "Sequence[Sequence[float]] | Painted"  # an outline, or what was painted
-
-__all__ = ["Areas", "Painted"]
+__all__ = ["Areas"]
 
 _MIN_POINTS = 3  # of an outline that goes around something
-
-
-class Painted(NamedTuple):
-    """A mask of some rows and columns of a picture, and the first of these.
-
-    >>> Painted.of_rows([1, 2, 3], 2, 3, top=4, left=5).within(9, 9)
-    a mask of 9 x 9 pixels, 2 on
-    """
-
-    mask: Mask
-    top: int = 0
-    left: int = 0
-
-    @classmethod
-    def of_rows(cls, runs: Sequence[int], height: int, width: int, *, top: int, left: int) -> Painted:
-        """Read run lengths that go row after row, off first; raise ValueError with the reason if they are none."""
-        check_size(height, width)
-        if any(run < 0 for run in runs) or sum(runs) > height * width or min(top, left) < 0:
-            raise ValueError(f"its run lengths are not those of {height} x {width} pixels in a picture")
-        flat = np.zeros(height * width, np.bool_)
-        on = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
-        flat[: len(on)] = on
-        return cls(Mask.of(flat.reshape(height, width)), top, left)
-
-    @property
-    def corner(self) -> tuple[int, int]:
-        """Where it ends, as x and y."""
-        return self.left + self.mask.width, self.top + self.mask.height
-
-    def within(self, height: int, width: int) -> Mask:
-        """Return the mask in its picture; raise ValueError if it does not lie in it."""
-        if (height, width) == (self.mask.height, self.mask.width) and not self.top and not self.left:
-            return self.mask
-        if self.corner[0] > width or self.corner[1] > height:
-            raise ValueError(f"what was painted up to {self.corner} is not in a picture of {height} x {width} pixels")
-        moved = np.pad(self.mask.pixels(), ((0, 0), (self.left & 7, 0)))
-        return Mask.of(moved).placed(height, width, self.top, self.left & ~7)
 
 
 @dataclass
@@ -81,23 +41,23 @@ class Areas:
     seen
         The workers who saw each picture.
     drawn
-        What each worker drew of each class in each picture.
-    ends
-        The largest x and y of what was drawn in each picture.
+        What was drawn in each picture, of each class, by each worker.
+    flat
+        How many outlines go around nothing.
 
     >>> areas = Areas("photos.json")
     >>> areas.see("ada", "p1", (2, 3))
     >>> areas.see("bob", "p1", (2, 3))
     >>> areas.draw("ada", "p1", "cat", [(0, 0), (2, 0), (2, 2), (0, 2)])
-    >>> [(worker, task, mask.area) for worker, task, mask in areas.masks()]
-    [('ada', 'p1', 4), ('bob', 'p1', 0)]
+    >>> [(worker, kind, mask.area) for worker, _, kind, mask in areas.masks()]
+    [('ada', 'cat', 4), ('bob', 'cat', 0)]
     """
 
     where: str
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     seen: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
-    drawn: dict[tuple[Hashable, Any], dict[Any, list[Part]]] = field(default_factory=dict)
-    ends: dict[Hashable, tuple[float, ...]] = field(default_factory=dict)
+    drawn: dict[Hashable, dict[Any, dict[Any, list[Part]]]] = field(default_factory=dict)
+    flat: int = 0
 
     def see(self, worker: Any, picture: Hashable, size: tuple[float, float] | None = None) -> None:
         """Note that a worker saw a picture, perhaps of a known height and width."""
@@ -117,53 +77,31 @@ class Areas:
             )
 
     def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part) -> None:
-        """Add what a worker drew of a class."""
-        self.drawn.setdefault((picture, kind), {}).setdefault(worker, []).append(part)
-        corners = [part.corner] if isinstance(part, Painted) else part
-        self.ends[picture] = tuple(max(axis) for axis in zip(self.ends.get(picture, (1, 1)), *corners, strict=False))
+        """Add what a worker drew of a class; what is painted has the size of the picture."""
+        if not isinstance(part, Mask) and len(part) < _MIN_POINTS:
+            self.flat += 1
+        else:
+            self.drawn.setdefault(picture, {}).setdefault(kind, {}).setdefault(worker, []).append(part)
 
-    def masks(self) -> Iterator[tuple[Any, Any, Mask]]:
-        """Yield worker, task and mask."""
-        several = len({kind for _, kind in self.drawn}) > 1
-        for picture, kind in self.drawn:
-            task = f"{picture}/{kind}" if several else picture
-            for worker in self.seen[picture]:
-                yield worker, task, self.mask(worker, picture, kind)
-
-    def mask(self, worker: Any, picture: Hashable, kind: Any) -> Mask:
-        """Return all that a worker drew of a class in a picture."""
-        height, width = self.sizes.get(picture) or self._guess_size(picture, worker)
-        parts = self.drawn.get((picture, kind), {}).get(worker, [])
-        try:
-            masks = [
-                part.within(height, width) if isinstance(part, Painted) else fill_polygon(part, height, width)
-                for part in parts
-            ]
-        except ValueError as error:
-            raise InputError(f"{self.where}: the picture {picture!r} of {worker!r}: {error}.") from None
-        return unite([*masks, fill_polygon([], height, width)])
-
-    def _guess_size(self, picture: Hashable, worker: Any) -> tuple[int, int]:
-        """Return how large a picture must be for all that is drawn in it."""
-        width, height = (max(1, math.ceil(end)) for end in self.ends.get(picture, (1, 1)))
-        self.see(worker, picture, (height, width))
-        return height, width
+    def masks(self) -> Iterator[tuple[Any, Any, Any, Mask]]:
+        """Yield worker, picture, class and mask, for all who saw a picture in which somebody drew the class."""
+        for picture, kinds in self.drawn.items():
+            if picture not in self.sizes:
+                parts: list[Any] = [part for by in kinds.values() for some in by.values() for part in some]
+                width, height = np.max([(1, 1), *(np.max(part, axis=0) for part in parts)], axis=0)
+                self.see(next(iter(self.seen[picture])), picture, (np.ceil(height), np.ceil(width)))
+            for kind, by in kinds.items():
+                for worker in self.seen[picture]:
+                    yield worker, picture, kind, draw(by.get(worker, []), *self.sizes[picture])
 
     def add_to(self, found: Collection, question: str) -> None:
         """Add all masks to a collection, and say what was left out or taken for granted."""
-        flat = sum(
-            not isinstance(part, Painted) and len(part) < _MIN_POINTS
-            for by in self.drawn.values()
-            for some in by.values()
-            for part in some
-        )
-        found.leave_out("outlines of fewer than three points", flat)
-        found.leave_out(
-            "pictures in which nobody drew anything", len({*self.seen} - {picture for picture, _ in self.drawn})
-        )
-        if unknown := len({picture for picture, _ in self.drawn} - {*self.sizes}):
+        found.leave_out("outlines of fewer than three points", self.flat)
+        found.leave_out("pictures in which nobody drew anything", len(self.seen.keys() - self.drawn.keys()))
+        if unknown := len(self.drawn.keys() - self.sizes.keys()):
             found.remarks.append(
                 f"How large a picture is, is not said of {unknown:,}: they are taken to end where their outlines do."
             )
-        for worker, task, mask in self.masks():
-            found.add(worker, task, mask, question=question, kind="areas")
+        several = len({kind for kinds in self.drawn.values() for kind in kinds}) > 1
+        for worker, picture, kind, mask in self.masks():
+            found.add(worker, f"{picture}/{kind}" if several else picture, mask, question=question, kind="areas")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.masks.packed import Mask, of_run_lengths
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.areas import Areas, Painted
+from allalike.readers.tools.areas import Areas
 from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_document
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from allalike._core.masks.outlines import Part
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
@@ -181,30 +182,32 @@ def _read(page: _File, mark: Node, key: str) -> list[Any]:
 
 def _draw(areas: Areas, page: _File, owner: str | None) -> None:
     """Draw the outlines and run lengths of a file, whose owner or whose marks say who drew them."""
-    for number, picture in page.pictures.items():
-        if owner is not None:
-            areas.see(owner, picture, page.sizes.get(number))
+    for number, picture in page.pictures.items() if owner is not None else ():
+        areas.see(owner, picture, page.sizes.get(number))
     for mark in page.marks:
         picture, worker = page.picture_of(mark), owner or mark.first(*_WORKER).id()
         areas.see(worker, picture, page.sizes.get(mark["image_id"].id()))
         for part in _parts(mark["segmentation"]):
-            if isinstance(part, Painted):
-                areas.see(worker, picture, (part.mask.height, part.mask.width))
+            if isinstance(part, Mask):
+                areas.see(worker, picture, (part.height, part.width))
             areas.draw(worker, picture, page.class_of(mark)[0], part)
 
 
-def _parts(drawn: Node) -> list[list[list[float]] | Painted]:
+def _parts(drawn: Node) -> list[Part]:
     """Return outlines as points, and run lengths as a mask."""
     if not isinstance(drawn.value, dict):
-        return [_pairs(outline.numbers()) for outline in drawn.items()]
+        return [_pair(outline) for outline in drawn.items()]
     try:
-        return [Painted(Mask.of(of_run_lengths(drawn.value)))]
+        return [Mask.of(of_run_lengths(drawn.value))]
     except ValueError as error:
         raise InputError(f"{drawn.where}: {drawn.way!r} is no mask: {error}.") from error
 
 
-def _pairs(numbers: list[float]) -> list[list[float]]:
-    return [list(pair) for pair in zip(numbers[::2], numbers[1::2], strict=False)]
+def _pair(outline: Node) -> list[tuple[float, float]]:
+    numbers = outline.numbers()
+    if len(numbers) % 2:
+        raise outline.refused("x and y of each point")
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _points(keypoints: Node, kind: Node | None) -> list[dict[str, Any]]:

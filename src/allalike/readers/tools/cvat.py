@@ -6,23 +6,26 @@ import io
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from allalike._core.masks.packed import Mask, of_run_lengths
 from allalike.errors import InputError
 from allalike.readers.formats.prologs import check_prolog
-from allalike.readers.tools.areas import Areas, Painted
+from allalike.readers.tools.areas import Areas
 from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # a hint
 
+    from allalike._core.masks.outlines import Part
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
     Marks = dict[str, list[Any]]  # by question
-    Size = tuple[float, float] | None  # height and width
 
 __all__ = ["CVAT", "parse_annotations"]
 
@@ -55,8 +58,8 @@ class CVAT(Tool):
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Read what each annotator marked in each picture or frame."""
         found = Collection(self, paths, files)
-        read = {path: list(_read(path, parse_annotations(path), found)) for path in paths}
-        marks = {path: {task: shapes for task, shapes, _ in seen} for path, seen in read.items()}
+        areas = Areas(found.where)
+        marks = {path: dict(_read(path, parse_annotations(path), found, areas)) for path in paths}
         if len(paths) == 1 and files.worker_from != "filename":
             n_marks = sum(len(shapes) for seen in marks[paths[0]].values() for shapes in seen.values())
             raise InputError(
@@ -66,14 +69,18 @@ class CVAT(Tool):
         questions = {question for seen in marks.values() for shapes in seen.values() for question in shapes}
         frames = {task for seen in marks.values() for task in seen if isinstance(task, int)}
         for path, seen in marks.items():
+            worker = found.worker_of(path)
             for task in [*seen, *sorted(frames - set(seen), key=str)]:
+                areas.see(worker, task)
+                for label, shape, where in seen.get(task, {}).get(_AREAS, []):
+                    areas.draw(worker, task, label, _part(shape, areas.sizes.get(task), where))
                 for question in sorted(questions - {_AREAS}):
                     shapes = seen.get(task, {}).get(question, [])
                     label = shapes if question in _SHAPES.values() else tuple(shapes)
                     kind = question if question in _SHAPES.values() else "classes"
-                    found.add(found.worker_of(path), task, label, question=question, kind=kind)
+                    found.add(worker, task, label, question=question, kind=kind)
         if _AREAS in questions:
-            _draw(found, read, frames)
+            areas.add_to(found, _AREAS)
         return found.table()
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
@@ -98,28 +105,17 @@ def parse_annotations(path: Path) -> Element:
         raise InputError(f"{path} cannot be read as XML: {error}.") from error
 
 
-def _draw(found: Collection, read: Mapping[Path, list[tuple[str | int, Marks, Size]]], frames: set[int]) -> None:
-    """Add the polygons and masks of each class as areas."""
-    areas = Areas(found.where)
-    for path, seen in read.items():
-        worker = found.worker_of(path)
-        for frame in sorted(frames):
-            areas.see(worker, frame)
-        for task, marks, size in seen:
-            areas.see(worker, task, size)
-            for shape in marks.get(_AREAS, []):
-                areas.draw(worker, task, shape["label"], shape["points"])
-    areas.add_to(found, _AREAS)
-
-
-def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | int, Marks, Size]]:
-    """Yield each picture, or frame of a video, with its marks and its size, if that is said."""
+def _read(path: Path, root: Element, found: Collection, areas: Areas) -> Iterator[tuple[str | int, Marks]]:
+    """Yield each picture, or frame of a video, with its marks, and note how large it is."""
+    worker = found.worker_of(path)
     for number, image in enumerate(root.iter("image"), start=1):
         where = f"{path}: image {number}"
         marks: Marks = {}
         for shape in image:
             _add(marks, shape, shape.get("label"), where, found)
-        yield str(_attribute(image, "name", where).id()), marks, _size(image.get, where)
+        name = str(_attribute(image, "name", where).id())
+        areas.see(worker, name, _size(image.get, where))
+        yield name, marks
     frames: dict[int, Marks] = {}
     for number, track in enumerate(root.iter("track"), start=1):
         where = f"{path}: track {number}"
@@ -127,20 +123,16 @@ def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | 
             if shape.get("outside") != "1":
                 frame = int(_number(shape, "frame", where))
                 _add(frames.setdefault(frame, {}), shape, track.get("label"), where, found)
-    for task in root.iter("original_size"):
-        size = _size(task.findtext, f"{path}: original_size")
-        break
-    else:
-        size = None
+    size = next((_size(video.findtext, f"{path}: original_size") for video in root.iter("original_size")), None)
     for frame, marks in frames.items():
-        yield frame, marks, size
+        areas.see(worker, frame, size)
+        yield frame, marks
 
 
-def _size(get: Callable[[str], str | None], where: str) -> Size:
+def _size(get: Callable[[str], str | None], where: str) -> tuple[float, float] | None:
     """Return height and width, if both are there."""
-    sides = [get("height"), get("width")]
-    height, width = (_as_number(side, where, side) if side else 0.0 for side in sides)
-    return (height, width) if all(sides) else None
+    height, width = get("height"), get("width")
+    return (_as_number(height, where, height), _as_number(width, where, width)) if height and width else None
 
 
 def _add(marks: Marks, shape: Element, label: str | None, where: str, found: Collection) -> None:
@@ -150,8 +142,7 @@ def _add(marks: Marks, shape: Element, label: str | None, where: str, found: Col
             name = f"{shape.get('label')}.{_attribute(attribute, 'name', where).id()}"
             marks.setdefault(name, []).append((attribute.text or "").strip())
     elif shape.tag in ("polygon", "mask"):
-        points: Any = _painted(shape, where) if shape.tag == "mask" else _points(shape, where)
-        marks.setdefault(_AREAS, []).append({"points": points, "label": label})
+        marks.setdefault(_AREAS, []).append((label, shape, where))
     elif shape.tag in _SHAPES:
         marks.setdefault(_SHAPES[shape.tag], []).extend(
             {**region, "label": label} if label else region for region in _regions(shape, where)
@@ -176,15 +167,22 @@ def _points(shape: Element, where: str) -> list[list[float]]:
     return [_point(pair, where) for pair in (shape.get("points") or "").split(";") if pair.strip()]
 
 
-def _painted(shape: Element, where: str) -> Painted:
-    """Read a mask: run lengths in a box, row after row."""
+def _part(shape: Element, size: tuple[int, int] | None, where: str) -> Part:
+    """Read a polygon, or a mask: run lengths in a box of the picture, row after row."""
+    if shape.tag == "polygon":
+        return _points(shape, where)
     left, top, width, height = (int(_number(shape, key, where)) for key in ("left", "top", "width", "height"))
-    parts = [part for part in (shape.get("rle") or "").split(",") if part.strip()]
+    runs = [int(_as_number(part, f"{where}: mask.rle", part)) for part in (shape.get("rle") or "").split(",")]
     try:
-        runs = [int(_as_number(part, f"{where}: mask.rle", part)) for part in parts]
-        return Painted.of_rows(runs, height, width, top=top, left=left)
+        painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
     except ValueError as error:
         raise InputError(f"{where}: a mask cannot be read: {error}.") from error
+    rows, columns = size or (0, 0)
+    around = ((top, rows - top - height), (left, columns - left - width))
+    if min(map(min, around)) < 0:
+        known = "whose size is not said" if size is None else f"of {rows} x {columns} pixels"
+        raise InputError(f"{where}: a mask of {height} x {width} pixels at {top}, {left} is in no picture {known}.")
+    return Mask.of(np.pad(painted, around))
 
 
 def _point(pair: str, where: str) -> list[float]:

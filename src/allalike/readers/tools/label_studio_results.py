@@ -16,11 +16,12 @@ import numpy.typing as npt
 from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks.packed import Mask
 from allalike.errors import InputError
-from allalike.readers.tools.areas import Areas, Painted
+from allalike.readers.tools.areas import Areas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from allalike._core.masks.outlines import Part
     from allalike.readers.tools.collection import Collection
     from allalike.readers.tools.trees import Node
 
@@ -104,11 +105,11 @@ def _size(item: Node) -> tuple[int, int]:
     return int(about["original_height"].number()), int(about["original_width"].number())
 
 
-def _part(item: Node, height: int, width: int) -> Painted | list[list[float]]:
+def _part(item: Node, height: int, width: int) -> Part:
     """Return an outline in pixels, or what was painted."""
     value = item["value"]
     if kind_of(item) == "masks":
-        return Painted(Mask.of(_decode_brush(item, height, width)))
+        return Mask.of(_decode_brush(item, height, width))
     if kind_of(item) != "polygons":
         raise value.refused("points of an outline, or what was painted")
     points = [(point, point.numbers()) for point in value["points"].items()]

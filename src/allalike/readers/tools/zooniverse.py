@@ -10,9 +10,15 @@ import numpy as np
 
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
-from allalike.readers.tools.annotations import find_values, list_details, make_columns, parse_annotations
+from allalike.readers.tools.annotations import (
+    are_outlines,
+    draw_outlines,
+    find_values,
+    list_details,
+    make_columns,
+    parse_annotations,
+)
 from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.freehand import draw_outlines, find_outlined
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
@@ -123,15 +129,16 @@ def _unpacked(table: Table) -> tuple[Table, list[str]]:
 
 def _with_areas(table: Table, names: list[str], found: Sequence[Mapping[str, Any]]) -> tuple[Table, list[str]]:
     """Make masks of outlines, in a column for each tool."""
-    outlined = find_outlined(names, found)
+    outlined = [name for name in names if are_outlines(row.get(name) for row in found)]
     if not outlined:
         return table, names
     subjects = texts(table, str(find_name(table.names, *_TASKS)))
     about = texts(table, "metadata") if "metadata" in table.names else [""] * len(found)
     areas = {name: draw_outlines(name, found, subjects, about, table.where) for name in outlined}
-    columns = {title: (lambda masks=masks: masks) for drawn in areas.values() for title, masks in drawn.items()}
-    titles = [title for name in names for title in areas.get(name, [name])]
-    return with_columns(table, columns), titles
+    columns: dict[str, Callable[[], Any]] = {
+        title: partial(list, masks) for drawn in areas.values() for title, masks in drawn.items()
+    }
+    return with_columns(table, columns), [title for name in names for title in areas.get(name, [name])]
 
 
 def _with_details(table: Table, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
