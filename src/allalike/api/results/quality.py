@@ -11,71 +11,159 @@ It works for comparing workers with each other. It flatters all of them where fe
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.values import text_column
+from allalike._core.late import pd
+from allalike.api.frames import Frame, Framed
 from allalike.api.results.deciding import keep_known, with_quorum
-from allalike.errors import UnsupportedError
+from allalike.errors import UnknownNameError, UnsupportedError
+from allalike.methods.auto.distances.numbers import find_biases
+from allalike.methods.auto.voices.groups import give_voices
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.values import Values
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
+    from allalike.domains import Encoding
+    from allalike.domains.capabilities import Marks
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
 
-    Decided = Callable[..., tuple[Array, Array, Array]]
-    Sums = dict[tuple[int, str], dict[str, float]]  # of each worker and tag
+    Truths = Callable[..., tuple[Array, Array, Array]]
 
-__all__ = ["ALL_TAGS", "confusion_columns", "quality_columns", "rate_workers"]
+__all__ = ["Rated", "rate_workers"]
 
-ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
-_COUNTS = ("hits", "made", "due")
-_MAX_CELLS = 1 << 24  # of tables of workers and classes
+_ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
+_COUNTS = ["hits", "made", "due"]
+_MAX_CELLS = 1 << 24  # of tables of workers, truths and classes
 _MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
 _MAX_COMPARED = 100_000  # the same of sets, objects and masks
 
 
+class Rated(Framed[Frame]):
+    """What was found in a run, as far as it tells how workers do."""
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: dict[str, Any]
+
+    @cached_property
+    def _ratings(self) -> dict[str, dict[str, Values | Array]]:
+        kept = self.run.n_gold > 0 and "known" in next(iter(self.found.pieces())).found
+        return rate_workers(self.run, self.weighing, kept=kept)
+
+    @property
+    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+        """The tables of quality and confusions, those that there are, unless it takes long to find them."""
+        most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
+        try:
+            return self._ratings if int(self.run.answer_counts.sum()) <= most else {}
+        except UnsupportedError:
+            return {}
+
+    @cached_property
+    def quality(self) -> Frame:
+        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
+
+        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
+        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
+        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
+        >>> allalike.discover(rows, domain="set", method="UA").quality.round(2).iloc[-5]
+        worker         eve
+        tag          (all)
+        precision     0.33
+        recall         0.5
+        f1             0.4
+        support          2
+        Name: 6, dtype: object
+        """
+        return self._dress(self._ratings["quality"])
+
+    @cached_property
+    def confusions(self) -> Frame:
+        """One row per worker, truth found and label: how many answers, of classes and levels.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="UA").confusions.query("worker == 'eve'").values.tolist()
+        [['eve', 'x', 'y', 1]]
+        """
+        if "confusion" not in self._ratings:
+            raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
+        return self._dress(self._ratings["confusion"])
+
+    def confusion(self, worker: Any) -> Frame:
+        """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
+
+        Parameters
+        ----------
+        worker
+            Her id. Where every task is a problem of its own, no worker has a confusion matrix.
+
+        >>> import allalike
+        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> allalike.discover(rows).confusion("kim").round(1)
+        label    x    y
+        class
+        x      0.6  0.4
+        y      0.5  0.5
+        """
+        confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
+        if confusion is None:
+            method = Summary.from_dict(self.summary).method.name
+            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
+        if ids.count(worker) != 1:
+            raise UnknownNameError(
+                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
+            )
+        names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
+        rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
+        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
+
+    def bias(self) -> Frame:
+        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
+
+        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
+
+        >>> import allalike
+        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
+        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+        >>> allalike.discover(rows, method="UA").bias().round(2)
+          worker  bias   low  high
+        0    ada  -1.0 -1.65 -0.35
+        1    bob  -1.0 -2.30  0.30
+        2    eve   2.0  1.35  2.65
+        """
+        if not self.run.encoding.numeric:
+            name = self.run.domain.name
+            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+        groups = self.weighing.insight.groups
+        found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
+        tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
+        return self._dress({**tasks, "worker": self.run.workers, **found._asdict()})
+
+
 def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
-    """Return the tables of quality and confusions, those that there are, unless it takes long to find them."""
-    if int(run.answer_counts.sum()) > (_MAX_COMPARED if run.encoding.n_classes is None else _MAX_LOOKED_AT):
-        return {}
-    if not _is_rated(run, 1):
-        return {}
-    counts = _count_confusions(run, weighing, kept=kept) if _is_confused(run) else None
-    return {
-        "quality": quality_columns(run, weighing, kept=kept, counts=None if kept else counts),
-        **({} if counts is None else {"confusion": _list_confusions(run, counts)}),
-    }
+    """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
 
-
-def _is_confused(run: Run) -> bool:
-    """Tell whether labels are classes or levels, few enough for a table of each worker."""
-    return run.encoding.n_classes is not None and _is_rated(run, 2)
-
-
-def _is_rated(run: Run, cells: int) -> bool:
-    """Tell whether answers can be right in part or whole, of tables with so many cells for a worker and class."""
-    if len(run.problems.sizes) > 1:
-        return False
-    if run.encoding.n_classes is None:
-        return cells == 1 and run.domain.marks is not None
-    return bool(len(run.workers) * run.encoding.n_labels**cells <= _MAX_CELLS)
-
-
-def quality_columns(
-    run: Run, weighing: Weighing, *, kept: bool, counts: Floats | None = None
-) -> dict[str, Values | Array]:
-    """Return the columns of the table of quality; known truths are ``kept`` if they stand among those found.
-
-    Where confusions are ``counts`` already, nobody looks at the answers again.
+    Parameters
+    ----------
+    run, weighing
+        The answers, and how truths are found from them.
+    kept
+        Whether known truths stand among those found.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
@@ -85,142 +173,115 @@ def quality_columns(
     7    eve      x        NaN     0.0  0.00        1
     8    eve      y        0.5     1.0  0.67        1
     """
-    found = _add_marks(run, weighing, kept=kept, gold=False) if counts is None else _sum_up(run, _margins(counts))
-    known = _add_marks(run, weighing, kept=kept, gold=True) if run.n_gold else {}
-    rows = sorted({*found, *known}, key=lambda row: (row[0], row[1] != ALL_TAGS, row[1]))
-    rated = _rates([known.get(row, {}) for row in rows]) if known else {}
-    return {
-        "worker": run.workers.take(np.array([worker for worker, _ in rows], np.int64)),
-        "tag": text_column([tag for _, tag in rows]),
-        **_rates([found.get(row, {}) for row in rows]),
-        **{f"gold_{name}": each for name, each in rated.items()},
-    }
-
-
-def _rates(sums: list[dict[str, float]]) -> dict[str, Array]:
-    hits, made, due = (np.array([each.get(name, 0.0) for each in sums]) for name in _COUNTS)
-    with np.errstate(invalid="ignore"):
-        rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due)}
-    more = dict.fromkeys(name for each in sums for name in each if name not in _COUNTS)
-    means = {name: np.array([each.get(name, np.nan) for each in sums]) for name in more}
-    return {**rates, "support": due.astype(np.int64), **means}
-
-
-def _add_marks(run: Run, weighing: Weighing, *, kept: bool, gold: bool) -> Sums:
-    """Return the sums of each worker and tag, and of each worker over all tags."""
-    truths = _decided(run, weighing, 1, kept=kept, gold=gold)
-    if run.encoding.n_classes is None:
-        ids = np.arange(len(run.workers), dtype=np.float64)
-        counted = run.collect(partial(_list_marks, truths=truths, domain=run.domain), ids, *weighing.arguments)
-        return _join_marks([mark for task in counted["marks"] for mark in task])
-    n_tags = run.encoding.n_labels + 1
-    return _sum_up(run, run.sum(partial(_count_classes, truths=truths, n_tags=n_tags), *weighing.arguments))
-
-
-def _margins(counts: Floats) -> dict[str, Floats]:
-    """Return hits, made and due of each worker and label, from how often she gave which label where which was true."""
-    return {"hits": counts.diagonal(axis1=1, axis2=2), "made": counts.sum(axis=1), "due": counts.sum(axis=2)}
-
-
-def _sum_up(run: Run, sums: dict[str, Floats]) -> Sums:
-    """Name the sums of each worker and label, and add those of all labels."""
-    tags = [ALL_TAGS, *map(str, run.encoding.decode(np.arange(run.encoding.n_labels)).tolist()), _UNHEARD]
-    every = {name: np.c_[table.sum(axis=1), table] for name, table in sums.items()}
-    places = np.argwhere(every["made"] + every["due"] > 0).tolist()
-    return {(i, tags[j]): {name: float(table[i, j]) for name, table in every.items()} for i, j in places}
-
-
-def _decided(run: Run, weighing: Weighing, cells: int, *, kept: bool, gold: bool) -> Decided:
-    """Return what lists answers beside their truths; refuse labels that are not counted as right and wrong."""
-    if not _is_rated(run, cells):
+    encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
+    few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
+    look: Callable[[Truths], pd.DataFrame]
+    if few and len(run.problems.sizes) == 1:
+        look = partial(_count_confusions, run, weighing)
+    elif marks is not None and len(run.problems.sizes) == 1:
+        look = partial(_list_marks, run, weighing, marks)
+    else:
         name = run.domain.name
         raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
     own = with_quorum(run, weighing).decide_on(run)
-    return partial(_list_truths, own=own, encoding=run.encoding, kept=kept, gold=gold)
+    against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
+    against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
+    looks = {prefix: look(truths) for prefix, truths in against.items()}
+    if not few:
+        return {"quality": _rate(run, looks)}
+    listed = {prefix: _mark_classes(cells, encoding) for prefix, cells in looks.items()}
+    return {"quality": _rate(run, listed), "confusion": _name_confusions(run, looks[""])}
 
 
-def _list_truths(
-    block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool, gold: bool
+def _rate(run: Run, listed: Mapping[str, pd.DataFrame]) -> dict[str, Values | Array]:
+    """Return the columns of the table of quality, given marks of each worker beside truths of each origin."""
+    rated = pd.concat([_add_up(marks).add_prefix(prefix) for prefix, marks in listed.items()], axis=1).reset_index()
+    rated = rated.sort_values(["worker", "tag"], key=lambda each: each.replace(_ALL_TAGS, ""), kind="stable")
+    numbers = {str(name): rated[name].to_numpy() for name in rated.columns[2:]}
+    support = {name: np.nan_to_num(each).astype(np.int64) for name, each in numbers.items() if name.endswith("support")}
+    return {
+        "worker": run.workers.take(rated["worker"].to_numpy(np.int64)),
+        "tag": text_column(rated["tag"].tolist()),
+        **numbers,
+        **support,
+    }
+
+
+def _add_up(marks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rates of each worker and tag, and of all tags together with the means of further numbers."""
+    groups = pd.concat([marks.assign(tag=_ALL_TAGS), marks.dropna(subset="tag")]).groupby(["worker", "tag"])
+    hits, made, due = (groups[name].sum() for name in _COUNTS)
+    rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due), "support": due}
+    more = [str(name) for name in marks if name not in ("worker", "tag", *_COUNTS)]
+    return pd.DataFrame({**rates, **{name: groups[name].mean() for name in more}})
+
+
+def _list_found(
+    block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool
 ) -> tuple[Array, Array, Array]:
     """Return the places of answers to tasks with a truth, what they say, and the truths, as codes."""
-    kernels = encoding.kernels
-    if gold:
-        place = block.to_answers(block.gold_row)
-        rows = np.flatnonzero(place >= 0)
-        return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
     found = own(block, *given)
     label = keep_known(block, found, encoding)["label"] if kept else found["label"]
     rows = np.flatnonzero(block.to_answers(np.ones(block.n_tasks, np.bool_) if block.live is None else block.live))
-    return rows, kernels.restore_answers(block, rows), label[block.task[rows]]
+    return rows, encoding.kernels.restore_answers(block, rows), label[block.task[rows]]
 
 
-def _count_classes(block: Block, *given: Floats, truths: Decided, n_tags: int) -> dict[str, Floats]:
-    rows, said, truth = truths(block, *given)
-    cell, size = block.worker[rows].astype(np.intp) * n_tags, block.n_workers * n_tags
-    due = cell + np.minimum(truth, n_tags - 1)
-    marks = {"hits": (cell + said)[said == truth], "made": cell + said, "due": due}
-    return {
-        name: np.bincount(each, minlength=size).reshape(-1, n_tags).astype(np.float64) for name, each in marks.items()
-    }
+def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
+    """Return the same of truths that are known."""
+    place = block.to_answers(block.gold_row)
+    rows = np.flatnonzero(place >= 0)
+    kernels = encoding.kernels
+    return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
-def _list_marks(block: Block, ids: Floats, *given: Floats, truths: Decided, domain: Domain) -> dict[str, Array]:
-    """Return, per task, what is right in each answer: worker, tag and counts, and further numbers of the whole."""
+def _list_marks(run: Run, weighing: Weighing, marks: Marks, truths: Truths) -> pd.DataFrame:
+    """Return what is right in each answer: worker, tag and counts, and in another row further numbers of the whole."""
+    ids = np.arange(len(run.workers), dtype=np.float64)
+    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *weighing.arguments)["marks"]
+    table = pd.DataFrame([mark for task in tasks for mark in task])
+    return table.reindex(columns=list(dict.fromkeys(["worker", "tag", *_COUNTS, *table.columns])))
+
+
+def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: Marks) -> dict[str, Array]:
     tasks = np.empty(block.n_tasks, object)
     tasks[:] = [[] for _ in tasks]
-    assert domain.marks is not None
     for row, said, truth in zip(*truths(block, *given), strict=True):
         worker, listed = int(ids[block.worker[row]]), tasks[block.task[row]]
-        listed += [(worker, tag, counts, {}) for tag, counts in domain.marks.count_marks(said, truth).items()]
-        listed.append((worker, None, (0, 0, 0), domain.marks.measure_marks(said, truth)))
+        for tag, counts in marks.count_marks(said, truth).items():
+            named = None if tag is None else str(tag)
+            listed.append({"worker": worker, "tag": named, **dict(zip(_COUNTS, map(int, counts), strict=True))})
+        listed.append({"worker": worker, "tag": None, **marks.measure_marks(said, truth)})
     return {"marks": tasks}
 
 
-def _join_marks(marks: list[tuple[int, Any, tuple[int, ...], dict[str, float]]]) -> Sums:
-    """Add up counts by worker and tag, and average further numbers, where they are known."""
-    found: Sums = defaultdict(lambda: dict.fromkeys(_COUNTS, 0.0))
-    values: dict[tuple[int, str], list[float]] = defaultdict(list)
-    for worker, tag, counts, more in marks:
-        for row in {(worker, ALL_TAGS), (worker, ALL_TAGS if tag is None else str(tag))}:
-            for name, count in zip(_COUNTS, counts, strict=True):
-                found[row][name] += count
-        for name, value in more.items():
-            values[worker, name].append(value)
-    for (worker, name), each in values.items():
-        known = np.array(each)[~np.isnan(each)]
-        found[worker, ALL_TAGS][name] = float(known.mean()) if len(known) else np.nan
-    return found
-
-
-def confusion_columns(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, Values | Array]:
-    """Return the columns of the table of confusions: how often each worker gave each label to tasks of each truth.
-
-    Known truths that are in no answer are left out.
-    """
-    return _list_confusions(run, _count_confusions(run, weighing, kept=kept))
-
-
-def _count_confusions(run: Run, weighing: Weighing, *, kept: bool) -> Floats:
-    truths, k = _decided(run, weighing, 2, kept=kept, gold=False), run.encoding.n_labels
-    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
-    return np.asarray(counts.reshape(-1, k, k))
-
-
-def _list_confusions(run: Run, counts: Floats) -> dict[str, Values | Array]:
+def _count_confusions(run: Run, weighing: Weighing, truths: Truths) -> pd.DataFrame:
+    """Return how often each worker gave each label where which was true, as codes; one that nobody gave is the last."""
+    k = run.encoding.n_labels
+    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"].reshape(-1, k + 1, k)
     worker, truth, label = np.nonzero(counts)
-    classes = run.encoding.decode(np.arange(counts.shape[1]))
-    return {
-        "worker": run.workers.take(worker),
-        "truth": classes.take(truth),
-        "label": classes.take(label),
-        "answers": counts[worker, truth, label].astype(np.int64),
-    }
+    return pd.DataFrame({"worker": worker, "truth": truth, "label": label, "answers": counts[worker, truth, label]})
 
 
-def _confuse(block: Block, *given: Floats, truths: Decided, n_labels: int) -> dict[str, Floats]:
+def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dict[str, Floats]:
     rows, said, truth = truths(block, *given)
-    heard = truth < n_labels
-    rows, said, truth = rows[heard], said[heard], truth[heard]
-    size = n_labels**2
-    cell = block.worker[rows].astype(np.intp) * size + truth.astype(np.intp) * n_labels + said
-    return {"answers": np.bincount(cell, minlength=block.n_workers * size).reshape(-1, size).astype(np.float64)}
+    shape = (block.n_workers, n_labels + 1, n_labels)
+    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truth, n_labels), said), shape)
+    counts = np.bincount(cell, minlength=block.n_workers * (n_labels + 1) * n_labels)
+    return {"answers": counts.reshape(block.n_workers, -1).astype(np.float64)}
+
+
+def _mark_classes(cells: pd.DataFrame, encoding: Encoding) -> pd.DataFrame:
+    """Return the marks that confusions are: a label is made, and a truth is due."""
+    tags = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD], object)
+    worker, hits = cells["worker"], cells["answers"] * (cells["truth"] == cells["label"])
+    made = pd.DataFrame({"worker": worker, "tag": tags[cells["label"]], "made": cells["answers"], "hits": hits})
+    return pd.concat([made, pd.DataFrame({"worker": worker, "tag": tags[cells["truth"]], "due": cells["answers"]})])
+
+
+def _name_confusions(run: Run, cells: pd.DataFrame) -> dict[str, Values | Array]:
+    """Return the columns of the table of confusions, without truths that nobody gave."""
+    heard = cells[cells["truth"] < run.encoding.n_labels].to_numpy(np.int64)
+    classes = run.encoding.decode(np.arange(run.encoding.n_labels))
+    worker, truth, label, answers = heard.T
+    named = {"worker": run.workers.take(worker), "truth": classes.take(truth), "label": classes.take(label)}
+    return {**named, "answers": answers}

@@ -24,7 +24,7 @@ from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.frames import Frame
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
-from allalike.api.results.ratings import Rated
+from allalike.api.results.quality import Rated
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import (
     list_truths,
