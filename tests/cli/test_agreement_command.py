@@ -32,7 +32,7 @@ def test_it_fits_on_one_screen_and_says_what_python_says(answers: Path) -> None:
     assert "480 are to the 40 tasks with several answers" in out.replace("\n", " ")
     assert "mean over 66 pairs of workers" in out
     order = found.workers.sort_values("effect", ascending=False)["worker"].tolist()
-    assert [line.split()[0] for line in lines[-7:]] == [*order[:3], "...", *order[-3:]]
+    assert [line.split()[0] for line in lines[-9:]] == [*order[:4], "...", *order[-4:]]
     assert "--domain categorical" in err
 
 

@@ -40,19 +40,15 @@ COEFFICIENTS = {
             "Krippendorff's alpha by squared differences; for equal steps, such as degrees",
         ),
         Coefficient(
-            "ratio alpha",
-            "levels from 0 on",
-            "Krippendorff's alpha by squared relative differences; for amounts and counts",
-        ),
-        Coefficient(
             "percent agreement",
             "classes, levels",
             "the share of equal pairs of answers to a task; says nothing of chance",
         ),
         Coefficient(
-            "Scott's pi", "classes, two workers", "beyond chance, if both used the classes equally often; small samples"
+            "Fleiss' kappa",
+            "classes",
+            "beyond chance, if all used the classes equally often; Scott's pi where two workers answer all tasks",
         ),
-        Coefficient("Fleiss' kappa", "classes", "Scott's pi for many workers, who need not be the same on every task"),
         Coefficient(
             "Cohen's kappa",
             "classes",
@@ -67,7 +63,6 @@ COEFFICIENTS = {
         Coefficient("Gwet's AC1", "classes", "beyond chance, also where nearly all tasks have one class"),
         Coefficient("Gwet's AC2 (linear)", "levels", "AC1 in which near levels agree a little, by steps"),
         Coefficient("Gwet's AC2 (quadratic)", "levels", "the same by squared steps"),
-        Coefficient("Brennan-Prediger", "classes", "beyond chance, if chance took every class equally often"),
     )
 }
 

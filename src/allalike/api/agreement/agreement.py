@@ -18,14 +18,13 @@ from allalike.api.agreement.coefficients import (
     measure_cohen,
     measure_fleiss,
     measure_gwet,
-    weights_of_agreement,
+    weigh_agreement,
 )
 from allalike.api.agreement.label_totals import count_labels
 from allalike.api.frames import Frame, Framed
 from allalike.telling.coefficients import name_alpha
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["Agreement", "measure_agreement"]
@@ -113,9 +112,9 @@ class Agreement(Framed[Frame]):
 
     @cached_property
     def tables(self) -> LevelTables | None:
-        """Which classes or levels two answers to a task name; None for other labels, and for more than 200 of them."""
-        k, one = self.run.encoding.n_classes, len(self.run.problems.sizes) == 1
-        known = k is not None and one and 0 < self.run.encoding.n_labels <= _MAX_LEVELS
+        """Which levels two answers to a task name; None for other labels, and for more than 200 of them."""
+        levels = self.run.encoding.n_classes is not None and not self.run.encoding.nominal
+        known = levels and 0 < self.run.encoding.n_labels <= _MAX_LEVELS
         return count_tables(self.run, find_groups(self.run)) if known else None
 
     @cached_property
@@ -128,11 +127,9 @@ class Agreement(Framed[Frame]):
         >>> [round(number, 3) for number in allalike.agreement(rows, domain="ordinal").ordinal]
         [0.542, -0.081, 0.952]
         """
-        if self.run.encoding.nominal or self.tables is None:
+        if self.tables is None:
             return np.nan, np.nan, np.nan
-        levels = np.arange(self.run.encoding.n_labels, dtype=np.float64)
-        limits = self.tables.limits("ordinal", levels) if self.found.tasks > 1 else (np.nan, np.nan)
-        return self.tables.alpha("ordinal", levels), *limits
+        return self.tables.alpha(), *(self.tables.limits() if self.found.tasks > 1 else (np.nan, np.nan))
 
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
         """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
@@ -151,46 +148,40 @@ class Agreement(Framed[Frame]):
         ordinal alpha                      0.902
         linear alpha                       0.615
         interval alpha                     0.833
-        ratio alpha                        0.686
         percent agreement                  0.333
         Cohen's weighted kappa (linear)    0.571
         Cohen's weighted kappa (quadratic) 0.800
         Gwet's AC2 (linear)                0.600
         Gwet's AC2 (quadratic)             0.846
         """
-        main = {name_alpha(self.run.domain.name, self.run.domain.distance): self.alpha}
-        if self.tables is None:
-            return {**main, **self._plain(pairs=pairs)}
-        return {**main, **self._plain(pairs=pairs)} if self.run.encoding.nominal else self._of_levels(main, pairs=pairs)
-
-    def _plain(self, *, pairs: bool) -> dict[str, float | None]:
-        """Return the coefficients of classes."""
+        main: dict[str, float | None] = {name_alpha(self.run.domain.name, self.run.domain.distance): self.alpha}
+        if self.tables is not None:
+            return {"ordinal alpha": self.ordinal[0], **main, **self._of_levels(self.tables, pairs=pairs)}
         if self.percent is None:
-            return {}
-        found: dict[str, float | None] = {"percent agreement": self.percent}
-        if self.tables is not None and len(self.run.workers) == 2:
-            margins = self.tables.groups.sum(axis=(0, 1))  # of the tasks that both answered
-            found["Scott's pi"] = measure_fleiss(self.percent, margins / max(margins.sum(), 1.0))
-        found |= {"Fleiss' kappa": self.fleiss, **({"Cohen's kappa": self.cohen} if pairs else {})}
-        chance = (
-            None if self.tables is None else self.tables.correct(np.eye(len(self.tables.shares)), "Brennan-Prediger")
-        )
-        return {**found, "Gwet's AC1": self.ac1, "Brennan-Prediger": chance}
+            return main
+        cohen = {"Cohen's kappa": self.cohen} if pairs else {}
+        return {
+            **main,
+            "percent agreement": self.percent,
+            "Fleiss' kappa": self.fleiss,
+            **cohen,
+            "Gwet's AC1": self.ac1,
+        }
 
-    def _of_levels(self, main: dict[str, float], *, pairs: bool) -> dict[str, float | None]:
-        tables, k, numbers = self.tables, self.run.encoding.n_labels, _numbers(self.run.encoding.vocabulary)
-        assert tables is not None
-        found: dict[str, float | None] = {"ordinal alpha": self.ordinal[0], **main}
-        if numbers is not None:
-            found["interval alpha"] = tables.alpha("interval", numbers)
-            found |= {"ratio alpha": tables.alpha("ratio", numbers)} if numbers.min() >= 0 else {}
-        weights = {name: weights_of_agreement(k, power) for name, power in _POWERS.items()}
+    def _of_levels(self, tables: LevelTables, *, pairs: bool) -> dict[str, float | None]:
+        levels, k = self.run.encoding.vocabulary, self.run.encoding.n_labels
+        found: dict[str, float | None] = {}
+        if all(isinstance(level, int | float) for level in levels):
+            found["interval alpha"] = tables.alpha(np.array(levels, np.float64))
         found["percent agreement"] = float(np.trace(tables.pairs))
-        if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS:
-            for name, table in weights.items():
-                kappa = measure_cohen(self.run, table)
-                found[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
-        return found | {f"Gwet's AC2 ({name})": tables.correct(table, "Gwet") for name, table in weights.items()}
+        weights = {name: weigh_agreement(k, power) for name, power in _POWERS.items()}
+        for name, weight in weights.items() if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS else ():
+            kappa = measure_cohen(self.run, weight)
+            found[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
+        for name, weight in weights.items():
+            agreed = float((weight * tables.pairs).sum())
+            found[f"Gwet's AC2 ({name})"] = measure_gwet(agreed, tables.shares, k, float(weight.sum()))
+        return found
 
     @cached_property
     def workers(self) -> Frame:
@@ -290,12 +281,6 @@ def measure_agreement(run: Run) -> Agreement:
 
 def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
-
-
-def _numbers(levels: list[Any]) -> Floats | None:
-    """Return levels as numbers, if they are some."""
-    plain = all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
-    return np.array(levels, np.float64) if levels and plain else None
 
 
 def _with_limits(name: str, value: float, low: float, high: float) -> str:

@@ -35,15 +35,12 @@ and with n_c = sum_k o_ck, Krippendorff's alpha is, for any distance d of levels
 
     ordinal    d_ck = (sum of n_g for g from c to k  -  (n_c + n_k) / 2)^2     levels are apart by the answers between
     interval   d_ck = (c - k)^2
-    ratio      d_ck = ((c - k) / (c + k))^2                                    of numbers that are not negative
 
-The ordinal distance depends on how often levels were chosen: it asks how many answers lie between two of them, and not
-how many levels. Kappas take weights of agreement w_ck, 1 for the same level, 1 - |c - k| / (K - 1) (linear) or the same
-with squares (quadratic), and
+Both are squares of how far two places are apart. The ordinal one is the middle of a level among all answers in order,
+and so depends on how often levels were chosen. Kappas take weights of agreement w_ck, 1 for the same level, 1 - |c - k|
+/ (K - 1) (linear) or the same with squares (quadratic), and so does
 
     Gwet's AC2           p_e = sum_ck w_ck  sum_c pi_c (1 - pi_c) / (K (K - 1))
-    Brennan-Prediger     p_e = sum_ck w_ck / K^2
-    Fleiss, weighted     p_e = sum_ck w_ck pi_c pi_k
 
 It works for any scale that people know. It fails for scales with hundreds of levels: those are numbers.
 """
@@ -56,14 +53,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.api.agreement.label_totals import count_labels
-from allalike.api.agreement.resamples import draw_weights, find_limits
+from allalike.api.agreement.resamples import TaskGroups, draw_weights, find_limits
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array
-    from allalike.api.agreement.resamples import TaskGroups
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
 __all__ = [
@@ -74,8 +69,7 @@ __all__ = [
     "measure_cohen",
     "measure_fleiss",
     "measure_gwet",
-    "metric",
-    "weights_of_agreement",
+    "weigh_agreement",
 ]
 
 MIN_COMMON = 5  # tasks that a pair of workers must share, unless there is no other pair
@@ -92,13 +86,18 @@ def measure_fleiss(percent: float, shares: Floats) -> float | None:
     return _correct(percent, float(np.square(shares).sum()))
 
 
-def measure_gwet(percent: float, shares: Floats, n_classes: int) -> float | None:
-    """Return Gwet's AC1, given also how many classes there are; None if it is not defined.
+def measure_gwet(agreed: float, shares: Floats, n_classes: int, weights: float | None = None) -> float | None:
+    """Return Gwet's AC1, given also how many classes there are, or AC2, given the sum of all weights of agreement.
+
+    It is None if it is not defined.
 
     >>> round(measure_gwet(0.9, np.array([0.95, 0.05]), 2), 3)
     0.89
     """
-    return _correct(percent, float((shares * (1 - shares)).sum()) / (n_classes - 1)) if n_classes > 1 else None
+    if n_classes < 2:
+        return None
+    weight = 1.0 if weights is None else weights / n_classes
+    return _correct(agreed, weight * float((shares * (1 - shares)).sum()) / (n_classes - 1))
 
 
 def _correct(agreed: float, chance: float) -> float | None:
@@ -171,70 +170,44 @@ class LevelTables:
         The mean share of each level.
 
     >>> tables = LevelTables(np.array([[[4.0, 1.0], [1.0, 4.0]]]), np.array([[0.4, 0.1], [0.1, 0.4]]), np.ones(2) / 2)
-    >>> round(tables.alpha("ordinal", np.arange(2)), 3), round(tables.correct(np.eye(2), "Fleiss"), 3)
-    (0.64, 0.6)
+    >>> round(tables.alpha(), 3), tables.limits()
+    (0.64, (nan, nan))
     """
 
     groups: Floats
     pairs: Floats
     shares: Floats
 
-    def alpha(self, name: str, levels: Floats) -> float:
-        """Return Krippendorff's alpha by the distance of this name, given the numbers that levels are."""
-        return float(_alpha(self.groups.sum(axis=0)[None], name, levels)[0])
+    def alpha(self, levels: Floats | None = None) -> float:
+        """Return ordinal alpha, or interval alpha, given the numbers that levels are."""
+        return float(_alpha(self.groups.sum(axis=0)[None], levels)[0])
 
-    def limits(self, name: str, levels: Floats) -> tuple[float, float]:
-        """Return its limits of 95 % in resamples of tasks; unknown where these are not kept apart."""
+    def limits(self) -> tuple[float, float]:
+        """Return the limits of ordinal alpha, of 95 %, in resamples of tasks; unknown where these are not apart."""
         n_groups, k, _ = self.groups.shape
         if n_groups < 2:
             return np.nan, np.nan
         drawn = draw_weights(n_groups) @ self.groups.reshape(n_groups, -1)
-        return find_limits(_alpha(drawn.reshape(-1, k, k), name, levels))
-
-    def correct(self, weights: Floats, name: str) -> float | None:
-        """Return a coefficient that sets weighted agreement against that of chance; None if it is not defined."""
-        k, agreed = len(weights), float((weights * self.pairs).sum())
-        chance = {
-            "Fleiss": lambda: float(self.shares @ weights @ self.shares),
-            "Gwet": lambda: float(weights.sum() * (self.shares * (1 - self.shares)).sum() / (k * max(k - 1, 1))),
-            "Brennan-Prediger": lambda: float(weights.sum() / k**2),
-        }[name]()
-        return None if np.isnan(agreed) or chance >= 1 - 1e-12 else (agreed - chance) / (1 - chance)
+        return find_limits(_alpha(drawn.reshape(-1, k, k), None))
 
 
-def metric(name: str, margins: Floats, levels: Floats) -> Floats:
-    """Return how far each two levels are apart, for each row of margins: how often each level was chosen.
-
-    >>> metric("ordinal", np.array([2.0, 4.0, 2.0]), np.arange(3)).tolist()
-    [[0.0, 9.0, 36.0], [9.0, 0.0, 9.0], [36.0, 9.0, 0.0]]
-    """
-    if name == "ordinal":
-        place = np.cumsum(margins, axis=-1) - margins / 2  # the middle of a level among all answers in order
-        return np.asarray(np.square(place[..., :, None] - place[..., None, :]))
-    apart, both = levels[:, None] - levels, np.abs(levels[:, None] + levels)
-    if name == "ratio":
-        apart = apart / np.where(both > 0, both, 1.0)
-    return np.square(np.sign(apart) if name == "nominal" else apart).astype(np.float64)
-
-
-def _alpha(tables: Floats, name: str, levels: Floats) -> Floats:
+def _alpha(tables: Floats, levels: Floats | None) -> Floats:
     margins = tables.sum(axis=-1)
-    distance = np.broadcast_to(metric(name, margins, levels), tables.shape)
+    place = np.cumsum(margins, axis=-1) - margins / 2 if levels is None else np.broadcast_to(levels, margins.shape)
+    distance = np.square(place[..., :, None] - place[..., None, :])
     n, expected = margins.sum(axis=-1), np.einsum("gc,gk,gck->g", margins, margins, distance)
     known = expected > 0
     observed = (n - 1) * np.einsum("gck,gck->g", tables, distance)
     return np.where(known, 1 - observed / np.where(known, expected, 1.0), np.nan)
 
 
-def weights_of_agreement(n_levels: int, power: int) -> Floats:
-    """Return how much two levels agree: linear with power 1, quadratic with 2, all or nothing with 0.
+def weigh_agreement(n_levels: int, power: int) -> Floats:
+    """Return how much two levels agree: linear with power 1, quadratic with 2.
 
-    >>> weights_of_agreement(3, 2).tolist()
+    >>> weigh_agreement(3, 2).tolist()
     [[1.0, 0.75, 0.0], [0.75, 1.0, 0.75], [0.0, 0.75, 1.0]]
     """
     place = np.arange(n_levels)
-    if not power:
-        return np.eye(n_levels)
     return np.asarray(1 - (np.abs(place[:, None] - place) / max(n_levels - 1, 1)) ** power)
 
 
@@ -249,27 +222,23 @@ def count_tables(run: Run, groups: TaskGroups) -> LevelTables:
     [[[2.0, 1.0], [1.0, 0.0]]]
     """
     k = run.encoding.n_labels
-    apart = groups if k <= _MAX_RESAMPLED else None
-    sums = run.total(partial(_count, n_levels=k, groups=apart))
+    sums = run.total(partial(_count, n_levels=k, groups=groups if k <= _MAX_RESAMPLED else TaskGroups(1)))
     shares = run.total(partial(count_labels, n_labels=k))["share"] / run.n_tasks
     tasks = float(sums["tasks"])
     return LevelTables(sums["groups"], sums["pairs"] / tasks if tasks else np.full((k, k), np.nan), shares)
 
 
-def _count(block: Block, *, n_levels: int, groups: TaskGroups | None) -> dict[str, Floats]:
+def _count(block: Block, *, n_levels: int, groups: TaskGroups) -> dict[str, Floats]:
+    from scipy.sparse import csr_array
+
     paired = block.sizes > 1 if block.live is None else (block.sizes > 1) & block.live
     cell = block.task * n_levels + block.label
     counts = np.bincount(cell, minlength=block.n_tasks * n_levels).reshape(-1, n_levels)[paired].astype(np.float64)
-    size = block.sizes[paired].astype(np.float64)
-    scaled = counts / (size - 1)[:, None]
-    if groups is None:
-        tables = (scaled.T @ counts - np.diag(scaled.sum(axis=0)))[None]
-    else:
-        group = groups.number(block.task_hash[paired])
-        tables = np.zeros((groups.count, n_levels, n_levels))
-        for c in range(n_levels):
-            for k in range(c + 1):
-                other = counts[:, k] - 1 if c == k else counts[:, k]
-                tables[:, c, k] = tables[:, k, c] = sum_by(group, scaled[:, c] * other, groups.count)
-    each = scaled / size[:, None]
-    return {"groups": tables, "pairs": each.T @ counts - np.diag(each.sum(axis=0)), "tasks": np.array(float(len(size)))}
+    size = block.sizes[paired].astype(np.float64)[:, None]
+    place = groups.number(block.task_hash[paired]), np.arange(len(size))
+    members = csr_array((np.ones(len(size)), place), shape=(groups.count, len(size)))
+    tables, pairs = np.empty((groups.count, n_levels, n_levels)), np.empty((n_levels, n_levels))
+    for level in range(n_levels):
+        others = counts * (counts[:, [level]] - (np.arange(n_levels) == level)) / (size - 1)
+        tables[:, level], pairs[level] = members @ others, (others / size).sum(axis=0)
+    return {"groups": tables, "pairs": pairs, "tasks": np.array(float(len(size)))}
