@@ -105,7 +105,7 @@ def test_objects_are_paired_one_to_one_and_by_class() -> None:
 
 @pytest.mark.parametrize(("seed", "expected"), MEDPY)
 def test_surface_distances_are_those_of_medpy(seed: int, expected: tuple[float, ...]) -> None:
-    grid = Grid.of((14, 12, 9), np.diag([0.8, 0.8, 2.5, 1.0])) if seed else None
+    grid = Grid((14, 12, 9), np.diag([0.8, 0.8, 2.5, 1.0])) if seed else None
     masks = [Mask.of(ball if grid is None else grid.flatten(ball), grid=grid) for ball in balls(seed)]
     found = allalike.Bitmap().measure_marks(*masks)
     assert tuple(found.values()) == pytest.approx(expected, abs=1e-12)

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from allalike._core.masks.files import write_pictures
+from allalike._core.masks.files import write_masks
+from allalike._core.masks.packed import Mask
 from allalike.datasets.parsers import PARSERS
 from allalike.errors import InputError
 from allalike.readers import read_gold
@@ -47,7 +48,7 @@ RUNS = json.dumps({"size": [5, 5], "counts": [0, 12, 1, 12]}).replace('"', '""')
 def test_outlines_are_images_or_run_lengths_and_are_filled(tmp_path: Path, label: str) -> None:
     ring = np.ones((5, 5), np.bool_)
     ring[2, 2] = False
-    write_pictures([ring], ["ada"], tmp_path / "masks")
+    write_masks([Mask.of(ring)], ["ada"], tmp_path / "masks")
     (tmp_path / "answers.csv").write_text(f"worker,task,label\nada,7,{label}\nbob,7,{label}\n")
     (tmp_path / "truth.csv").write_text("task,label\n7,masks/ada.png\n")
     found = PARSERS["ETCH"].parse(tmp_path)
@@ -63,8 +64,8 @@ def outline(folder: Path, number: int) -> None:
     whole[8:12, 18:22] = True
     for worker in ("mturk_1", "mturk_2"):
         parts = [whole[6:15, 16:25], whole[6:14, 16:24]]
-        write_pictures(parts, ["seg_A", "seg_b"], root / "CrowdsourcedAnnotations" / worker, on=0)
-    write_pictures([whole, whole], ["seg_a", "seg_b"], root / "GoldStandard", on=0)
+        write_masks(list(map(Mask.of, parts)), ["seg_A", "seg_b"], root / "CrowdsourcedAnnotations" / worker, on=0)
+    write_masks([Mask.of(whole)] * 2, ["seg_a", "seg_b"], root / "GoldStandard", on=0)
 
 
 def test_outlines_lie_where_the_truth_does(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 from PIL import Image
 
 import allalike
-from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_pictures
+from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_masks
+from allalike._core.masks.packed import Mask
 from allalike.answers import Answers
 from allalike.domains import contract
 from allalike.domains.bitmap import Bitmap
@@ -295,7 +296,7 @@ def test_an_image_of_several_pages_is_refused(tmp_path: Path) -> None:
 
 def test_without_pillow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path / "x" / "a.png", np.ones((3, 3)))
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'allalike\[images\]'"):
         open_masks(tmp_path)
 
@@ -322,7 +323,7 @@ def test_results_are_saved_as_images(tmp_path: Path) -> None:
 
 def test_file_names_are_safe_and_different(tmp_path: Path) -> None:
     tasks = ["a", "A", "a/b", "a_b", "..", ".", "", "a\x00b", "x" * 500, "nul\n", "\u00e9", "/etc/passwd", 7]
-    paths = write_pictures([np.ones((1, 1), np.bool_)] * len(tasks), tasks, tmp_path / "masks")
+    paths = list(map(str, write_masks([Mask.of(np.ones((1, 1), np.bool_))] * len(tasks), tasks, tmp_path / "masks")))
     assert len({path.lower() for path in paths}) == len(tasks)
     assert sorted(f"masks/{path.name}" for path in (tmp_path / "masks").iterdir()) == sorted(paths)
     assert [path.name for path in tmp_path.iterdir()] == ["masks"]

@@ -7,7 +7,9 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["lend", "pa", "pc", "pd", "sparse"]
+from allalike.errors import UnsupportedError
+
+__all__ = ["lend", "need", "pa", "pc", "pd", "sparse"]
 
 
 class _Late(ModuleType):
@@ -42,6 +44,21 @@ def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
         return found
 
     return list(homes), get
+
+
+def need(module: str, why: str, extra: str) -> Any:
+    """Return a module that not everybody has, or say why it is needed and how to get it.
+
+    >>> need("numpy", "Numbers need numpy", "numbers").__name__
+    'numpy'
+    >>> need("nowhere", "Somewhere needs nowhere", "places")
+    Traceback (most recent call last):
+    allalike.errors.UnsupportedError: Somewhere needs nowhere. Install it with: pip install 'allalike[places]'.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UnsupportedError(f"{why}. Install it with: pip install 'allalike[{extra}]'.") from None
 
 
 if TYPE_CHECKING:

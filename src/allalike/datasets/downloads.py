@@ -15,10 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import need
 from allalike._core.system.progress import report
 from allalike.datasets.checksums import find_difference, is_right, sha256_of_file, sha256_of_tree
 from allalike.datasets.folders import cache_folder, find_folder, how_to_get
-from allalike.errors import DataError, UnsupportedError
+from allalike.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,11 +227,7 @@ class _WrongFileError(ValueError):
 
 
 def _import_pooch() -> Any:
-    try:
-        import pooch
-    except ImportError:
-        raise UnsupportedError("Fetching needs pooch. Install it with: pip install 'allalike[datasets]'.") from None
-    return pooch
+    return need("pooch", "Fetching needs pooch", "datasets")
 
 
 def _reason(error: OSError) -> str:

@@ -293,8 +293,7 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
         raise ValueError("the rows of the mask are not equally long") from None
     grid = None
     if table.ndim == 3 and table.dtype == np.bool_ and table.size:  # numbers may be colours
-        x, y, z = table.shape
-        grid = Grid((x, y, z))
+        grid = Grid(table.shape)
         table = grid.flatten(table)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise ValueError(f"a mask is {_KINDS}; a table has rows and columns of numbers")

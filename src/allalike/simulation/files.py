@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
-from allalike._core.masks import files as pictures
+from allalike._core.masks.files import write_masks
+from allalike._core.masks.packed import Mask
 from allalike._core.system.output import Output
 from allalike.errors import OutputError
 
@@ -88,10 +89,10 @@ def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
     rows: dict[str, list[int]] = {}
     for row, task in enumerate(tasks):
         rows.setdefault(task, []).append(row)
-    paths = [""] * len(tasks)
+    paths: list[str | None] = [None] * len(tasks)
     for task, own in rows.items():
-        names = [workers[row] for row in own]
-        for row, path in zip(own, pictures.write_pictures([labels[r] for r in own], names, folder / task), strict=True):
+        written = write_masks([Mask.of(labels[row]) for row in own], [workers[row] for row in own], folder / task)
+        for row, path in zip(own, written, strict=True):
             paths[row] = path
 
     write_table(

@@ -18,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
+from allalike._core.late import need
 from allalike._core.masks.packed import Mask, Pixels, check_size
 from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
 from allalike._core.system.archives import Archive
-from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_masks", "write_pictures"]
+__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_masks"]
 
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
@@ -53,11 +53,7 @@ def pillow() -> Any:
     >>> pillow().__name__
     'PIL.Image'
     """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UnsupportedError("Images need Pillow. Install it with: pip install 'allalike[images]'.") from None
-    return Image
+    return need("PIL.Image", "Images need Pillow", "images")
 
 
 def picture_size(path: str | Path) -> tuple[int, ...]:
@@ -66,7 +62,7 @@ def picture_size(path: str | Path) -> tuple[int, ...]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (path,) = write_pictures([np.ones((2, 3), np.bool_)], ["t"], Path(folder, "masks"))
+    ...     (path,) = write_masks([Mask.of(np.ones((2, 3), np.bool_))], ["t"], Path(folder, "masks"))
     ...     picture_size(Path(folder, path))
     (2, 3)
     """
@@ -89,7 +85,7 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (path,) = write_pictures([np.eye(2, dtype=np.bool_)], ["t"], Path(folder, "masks"))
+    ...     (path,) = write_masks([Mask.of(np.eye(2, dtype=np.bool_))], ["t"], Path(folder, "masks"))
     ...     read_picture(Path(folder, path))
     array([[255,   0],
            [  0, 255]], dtype=uint8)
@@ -187,49 +183,29 @@ def _opened(path: str | Path) -> Any:
     return opened
 
 
-def write_pictures(
-    masks: Sequence[Pixels], tasks: Sequence[object], folder: Path, *, on: float | None = None
-) -> list[str]:
-    """Write masks as PNG files that are named after their tasks; return the paths from the folder's parent.
+def write_masks(
+    masks: Sequence[Mask | None], tasks: Sequence[object], folder: Path, *, on: float | None = None
+) -> list[str | None]:
+    """Write masks as files that are named after their tasks; return the paths from the folder's parent, none for none.
 
-    Pixels of the object have the value ``on``, or 255 if that is not given or no byte; the others are 0, or 255 if
-    the object is 0.
+    Volumes are NIfTI, all else is PNG: pixels of the object have the value ``on``, or 255 if that is not given or no
+    byte; the others are 0, or 255 if the object is 0.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     write_pictures([np.ones((2, 2), np.bool_)] * 2, ["t1", "../t1"], Path(parent, "masks"))
-    ['masks/t1.png', 'masks/_t1-...png']
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    names = [f"{name}.png" for name in _file_names(tasks)]
-    for name, mask in zip(names, masks, strict=True):
-        _write_picture(mask, folder / name, on)
-    return [f"{folder.name}/{name}" for name in names]
-
-
-def write_masks(
-    masks: Sequence[Mask | None], tasks: Sequence[object], folder: Path, *, on: float | None = None
-) -> list[str | None]:
-    """Write masks as `write_pictures` does, volumes as NIfTI, one at a time; return the paths, none for none.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     write_masks([Mask.of(np.ones((2, 2), np.bool_)), None], ["t1", "t2"], Path(parent, "masks"))
-    ['masks/t1.png', None]
+    ...     write_masks([Mask.of(np.ones((2, 2), np.bool_)), None] * 2, ["t1", 2, "../t1", 4], Path(parent, "masks"))
+    ['masks/t1.png', None, 'masks/_t1-...png', None]
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[str | None] = []
     for name, mask in zip(_file_names(tasks), masks, strict=True):
-        if mask is None:
-            paths.append(None)
-            continue
-        path = folder / f"{name}{'.png' if mask.grid is None else '.nii.gz'}"
-        if mask.grid is None:
-            _write_picture(mask.pixels(), path, on)
-        else:
+        path = folder / f"{name}{'.png' if mask is None or mask.grid is None else '.nii.gz'}"
+        if mask is not None and mask.grid is not None:
             write_volume(mask.shown(), mask.grid, path)
-        paths.append(f"{folder.name}/{path.name}")
+        elif mask is not None:
+            _write_picture(mask.pixels(), path, on)
+        paths.append(None if mask is None else f"{folder.name}/{path.name}")
     return paths
 
 

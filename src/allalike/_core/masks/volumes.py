@@ -6,15 +6,20 @@ is known of masks holds for volumes: what they have in common, majorities, packi
 
 from __future__ import annotations
 
+import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import need
 from allalike._core.limits import MAX_VOXELS
-from allalike.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["VOLUMES", "Grid", "is_volume", "nibabel", "read_grid", "read_volume", "write_volume"]
 
@@ -22,28 +27,22 @@ VOLUMES = (".nii", ".nii.gz")
 _TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """How many voxels a volume has along each axis, and the matrix that gives their places in millimetres, if known.
 
-    >>> grid = Grid.of((2, 3, 4), np.diag([0.5, 0.5, 3.0, 1.0]))
+    >>> grid = Grid((2, 3, 4), np.diag([0.5, 0.5, 3.0, 1.0]))
     >>> grid.spacing, grid.flatten(np.zeros(grid.shape)).shape, grid.fits(Grid((2, 3, 4)))
     ((0.5, 0.5, 3.0), (12, 2), True)
     """
 
-    shape: tuple[int, int, int]
-    affine: tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], affine: Any) -> Grid:
-        """Make a grid of a shape and a matrix with four rows and columns."""
-        x, y, z = shape
-        return cls((x, y, z), tuple(np.asarray(affine, np.float64).ravel().tolist()))
+    shape: tuple[int, ...]
+    affine: npt.NDArray[np.float64] | None = None
 
     @property
     def matrix(self) -> npt.NDArray[np.float64]:
         """The matrix; where it is not known, voxels are the unit."""
-        return np.array(self.affine).reshape(4, 4) if self.affine else np.eye(4)
+        return np.eye(4) if self.affine is None else self.affine
 
     @property
     def spacing(self) -> tuple[float, ...]:
@@ -52,7 +51,7 @@ class Grid:
 
     def fits(self, other: Grid) -> bool:
         """Tell whether voxels of two volumes are the same places, as far as is known."""
-        if self.shape != other.shape or not self.affine or not other.affine:
+        if self.shape != other.shape or self.affine is None or other.affine is None:
             return self.shape == other.shape
         return bool(np.abs(self.matrix - other.matrix).max() <= _TOLERANCE * max(min(self.spacing), 1e-12))
 
@@ -72,11 +71,7 @@ def nibabel() -> Any:
     >>> nibabel().__name__
     'nibabel'
     """
-    try:
-        import nibabel as package
-    except ImportError:
-        raise UnsupportedError("Volumes need nibabel. Install it with: pip install 'allalike[medical]'.") from None
-    return package
+    return need("nibabel", "Volumes need nibabel", "medical")
 
 
 def is_volume(path: str | Path) -> bool:
@@ -97,34 +92,36 @@ def read_grid(path: str | Path) -> Grid:
     ...     read_grid(Path(folder, "t.nii.gz")).shape, int(read_volume(Path(folder, "t.nii.gz")).sum())
     ((2, 3, 4), 24)
     """
-    return _opened(path)[1]
-
-
-def _opened(path: str | Path) -> tuple[Any, Grid]:
-    package = nibabel()
-    try:
-        image = package.load(str(path))
-        shape, affine, kind = image.shape, image.affine, image.get_data_dtype().kind
-    except Exception as error:  # whatever broken bytes make of it
-        raise ValueError(f"{path} cannot be read as NIfTI: {error}") from error
-    while len(shape) > 3 and shape[-1] == 1:
-        shape = shape[:-1]
-    shape = (*shape, *(1,) * (3 - len(shape)))
-    if len(shape) != 3 or kind not in "biuf" or affine is None or not np.isfinite(affine).all() or min(shape) < 1:
-        raise ValueError(f"{path} holds {' x '.join(map(str, shape))} values; a mask has three dimensions of numbers")
-    if np.prod(shape, dtype=np.float64) > MAX_VOXELS:
-        sides = " x ".join(map(str, shape))
-        raise ValueError(f"{path} has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
-    return image, Grid.of(shape, affine)
+    with _opened(path) as (_, grid):
+        return grid
 
 
 def read_volume(path: str | Path) -> npt.NDArray[Any]:
     """Return the values of a volume, as a tall picture."""
-    image, grid = _opened(path)
-    try:
+    with _opened(path) as (image, grid):
         return grid.flatten(np.asanyarray(image.dataobj))
-    except Exception as error:  # of a file that is cut off
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[tuple[Any, Grid]]:
+    """Open a volume, and look at its size before anything is read."""
+    package = nibabel()
+    try:
+        image = package.load(str(path))
+        yield image, _find_grid(image)
+    except Exception as error:  # whatever broken bytes make of it
         raise ValueError(f"{path} cannot be read as NIfTI: {error}") from error
+
+
+def _find_grid(image: Any) -> Grid:
+    shape, sides = (*image.shape, 1, 1, 1)[:3], " x ".join(map(str, image.shape))
+    if image.get_data_dtype().kind not in "biuf" or not 0 < math.prod(image.shape) == math.prod(shape):
+        raise ValueError(f"it holds {sides} values; a mask has three dimensions of numbers")
+    if math.prod(shape) > MAX_VOXELS:
+        raise ValueError(f"it has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
+    if not np.isfinite(image.affine).all():
+        raise ValueError("its affine matrix is not finite")
+    return Grid(shape, image.affine)
 
 
 def write_volume(voxels: npt.NDArray[np.bool_], grid: Grid, path: Path) -> None:

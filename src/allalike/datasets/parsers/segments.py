@@ -58,13 +58,14 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     """Return the masks of a set as (worker, task, mask), the truths, and the tasks whose truth has its exact place.
 
     >>> import pathlib, tempfile
-    >>> from allalike._core.masks.files import write_pictures
+    >>> from allalike._core.masks.files import write_masks
+    >>> from allalike._core.masks.packed import Mask
     >>> with tempfile.TemporaryDirectory() as name:
     ...     root = pathlib.Path(name, "BU-BIL_Dataset1")
     ...     for worker in ("CrowdsourcedAnnotations/1", "CrowdsourcedAnnotations/2", "GoldStandard"):
     ...         size = 9 if worker == "GoldStandard" else 5  # pixels, of which the middle one is the object
     ...         mask = np.pad([[True]], size // 2)
-    ...         _ = write_pictures([mask], ["cell"], root / worker, on=0)
+    ...         _ = write_masks([Mask.of(mask)], ["cell"], root / worker, on=0)
     ...     rows, gold, sure = located(pathlib.Path(name), 1)
     >>> [(worker, task) for worker, task, _ in rows], gold["cell"].shape, sure
     ([('1', 'cell'), ('2', 'cell')], (5, 5), [])

@@ -43,10 +43,11 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Tab
 
     >>> import tempfile
     >>> import numpy as np
-    >>> from allalike._core.masks.files import write_pictures
+    >>> from allalike._core.masks.files import write_masks
+    >>> from allalike._core.masks.packed import Mask
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for task in ("task1", "task2"):
-    ...         _ = write_pictures([np.ones((2, 2), np.bool_)] * 2, ["ada", "bob"], Path(folder, task))
+    ...         _ = write_masks([Mask.of(np.ones((2, 2), np.bool_))] * 2, ["ada", "bob"], Path(folder, task))
     ...     table = open_masks(folder)
     ...     table.load(["worker", "task"])
     {'worker': ['ada', 'bob', 'ada', 'bob'], 'task': ['task1', 'task1', 'task2', 'task2']}
@@ -72,10 +73,11 @@ def find_layout(folder: str | os.PathLike[str]) -> str:
 
     >>> import tempfile
     >>> import numpy as np
-    >>> from allalike._core.masks.files import write_pictures
+    >>> from allalike._core.masks.files import write_masks
+    >>> from allalike._core.masks.packed import Mask
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for worker in ("ada", "bob"):
-    ...         _ = write_pictures([np.ones((2, 2), np.bool_)], ["lung"], Path(folder, worker))
+    ...         _ = write_masks([Mask.of(np.ones((2, 2), np.bool_))], ["lung"], Path(folder, worker))
     ...     find_layout(folder)
     'workers/tasks'
     """

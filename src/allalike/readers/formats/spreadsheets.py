@@ -10,9 +10,9 @@ from contextlib import closing
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allalike._core.late import pa
+from allalike._core.late import need, pa
 from allalike._core.limits import MAX_SHEET_ROWS
-from allalike.errors import InputError, Proposal, UnsupportedError
+from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive
 from allalike.readers.formats.dialects import name_columns
 from allalike.readers.formats.failures import check_gaps, check_names
@@ -139,12 +139,7 @@ def _is_table(rows: list[list[str]]) -> bool:
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
     """Return all sheets that are not empty, or so many rows of each."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise UnsupportedError(
-            "Files of Excel need openpyxl. Install it with: pip install 'allalike[excel]'."
-        ) from None
+    openpyxl = need("openpyxl", "Files of Excel need openpyxl", "excel")
     check_archive(path)
     try:
         _check_parts(path)
