@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["measure_surfaces"]
 
 
-def measure_surfaces(left: Mask, right: Mask) -> tuple[float, float, float]:
+def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
     """Return the Hausdorff distance, that at 95 %, and the mean surface distance of two masks of one size.
 
     >>> from allalike._core.masks.packed import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)
     >>> squares[0, 2:5, 2:5] = squares[1, 2:5, 4:7] = True
-    >>> [round(distance, 3) for distance in measure_surfaces(*map(Mask.of, squares))]
-    [2.0, 2.0, 1.0]
+    >>> {name: round(distance, 3) for name, distance in measure_surfaces(*map(Mask.of, squares)).items()}
+    {'hausdorff': 2.0, 'hausdorff_95': 2.0, 'surface_distance': 1.0}
     """
-    if not left.area or not right.area:
-        return (0.0 if left.area == right.area else np.nan,) * 3
     from scipy.spatial import KDTree
 
-    one, other = _border(left), _border(right)
-    both = np.concatenate([KDTree(a).query(b)[0] for a, b in ((other, one), (one, other))])
-    return float(both.max()), float(np.percentile(both, 95)), float(both.mean())
+    both = np.array([0.0 if left.area == right.area else np.nan])
+    if left.area and right.area:
+        one, other = _border(left), _border(right)
+        both = np.concatenate([KDTree(a).query(b)[0] for a, b in ((other, one), (one, other))])
+    found = {"hausdorff": both.max(), "hausdorff_95": np.percentile(both, 95), "surface_distance": both.mean()}
+    return {name: float(distance) for name, distance in found.items()}
 
 
 def _border(mask: Mask) -> Floats:
@@ -46,8 +47,7 @@ def _border(mask: Mask) -> Floats:
     from scipy import ndimage
 
     whole = mask.shown()
-    axes = range(whole.ndim)
-    ends = [np.flatnonzero(whole.any(axis=tuple(each for each in axes if each != axis)))[[0, -1]] for axis in axes]
-    box = np.pad(whole[tuple(slice(first, last + 1) for first, last in ends)], 1)
-    place = np.argwhere(box & ~ndimage.binary_erosion(box)) + [first for first, _ in ends]
+    (box,) = ndimage.find_objects(whole.view(np.uint8))
+    inner = np.pad(whole[box], 1)
+    place = np.argwhere(inner & ~ndimage.binary_erosion(inner)) + [side.start for side in box]
     return np.asarray(place * ((1.0, 1.0) if mask.grid is None else mask.grid.spacing), np.float64)

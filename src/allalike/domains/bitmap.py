@@ -68,7 +68,7 @@ class Masks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Pairwise, Pictures, Marks):
+class Bitmap(Marks, Pairwise, Pictures):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
@@ -238,11 +238,6 @@ class Bitmap(Pairwise, Pictures, Marks):
             if not one.fits(other):
                 raise _differ(one, other)
 
-    @property
-    def marks(self) -> Self:
-        """Pixels are right or wrong one by one."""
-        return self
-
     def count_marks(self, said: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
         """Count the pixels that both have, and those of each."""
         return {None: (overlap.common_area(said, truth), said.area, truth.area)}
@@ -252,9 +247,7 @@ class Bitmap(Pairwise, Pictures, Marks):
         from allalike.distances.surfaces import measure_surfaces
 
         areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
-        names = ("hausdorff", "hausdorff_95", "surface_distance")
-        borders = dict(zip(names, measure_surfaces(said, truth), strict=True))
-        return {"dice": 1 - float(overlap.dice(*areas)[0]), **borders}
+        return {"dice": 1 - float(overlap.dice(*areas)[0]), **measure_surfaces(said, truth)}
 
     def key(self, parsed: Any) -> object:
         """Return a hash of the object, wherever it lies in the picture."""

@@ -8,7 +8,7 @@ the capability asks for it by that property, and never looks at the kind.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,6 +73,11 @@ class Pictures(ABC):
 
 class Marks(ABC):
     """Labels that say several things, of which some may be right (`Domain.marks`): elements, objects, pixels."""
+
+    @property
+    def marks(self) -> Self:
+        """They are right or wrong one by one."""
+        return self
 
     @abstractmethod
     def count_marks(self, said: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:

@@ -15,7 +15,7 @@ import json
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, starmap, zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Set(Pairwise, Marks):
+class Set(Marks, Pairwise):
     """Sets, compared by Jaccard distance: the share of all their elements that is in one of them only.
 
     A label is a list, tuple or set, or a text: a JSON list, or elements with a separator between them. Elements are
@@ -115,11 +115,6 @@ class Set(Pairwise, Marks):
             return []
         answer, place = jaccard.ranges(store.first[block.label], store.first[block.label + 1])
         return [name_elements(block, answer, store.codes[place], store.elements)]
-
-    @property
-    def marks(self) -> Self:
-        """Elements are right or wrong one by one."""
-        return self
 
     def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
         """Tell of each element whether it is in both sets, in the first, in the second."""

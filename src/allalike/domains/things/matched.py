@@ -12,7 +12,7 @@ import json
 import struct
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def _check_quorum(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched(Pairwise, Marks):
+class Matched(Marks, Pairwise):
     """Labels that are lists of objects, compared by the best matching of these.
 
     Parameters
@@ -272,11 +272,6 @@ class Matched(Pairwise, Marks):
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
         return np.clip(self.formula(matched, size[left], size[right]), 0.0, 1.0)
-
-    @property
-    def marks(self) -> Self:
-        """Objects are right or wrong one by one."""
-        return self
 
     def is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Tell which objects of the same class are the same by how similar they are."""

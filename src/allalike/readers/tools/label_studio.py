@@ -19,7 +19,7 @@ from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import KNOWN, Collection
-from allalike.readers.tools.label_studio_results import AREAS, add_answers, add_areas, is_region, kind_of, read_label
+from allalike.readers.tools.label_studio_results import add_answers, is_region
 from allalike.readers.tools.sheets import listed
 from allalike.readers.tools.trees import Node, read_records
 
@@ -219,22 +219,33 @@ def _add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
     if not controls:
         raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, records[0]))}.")
     by_file = found.files.worker_from == "filename"
-    people = [found.worker_of(path) if by_file else row["annotator"].id() for row in rows]
-    for control in controls:
-        marks = [_items(row[control]) for row in rows]
-        if any(kind_of(item) in AREAS for items in marks for item in items):
-            sheets = zip(people, rows, marks, strict=True)
-            add_areas(found, control, [(who, row["id"].id(), {control: items}) for who, row, items in sheets])
-            continue
-        for who, row in zip(people, rows, strict=True):
-            label, kind = _label(row[control])
-            found.add(who, row["id"].id(), label, question=control, kind=kind)
+    add_answers(
+        found,
+        [
+            (
+                found.worker_of(path) if by_file else row["annotator"].id(),
+                row["id"].id(),
+                {control: _items(row[control]) for control in controls},
+            )
+            for row in rows
+        ],
+    )
 
 
 def _items(cell: Node) -> list[Node]:
-    """Return the marks that a cell lists, each as a result has them."""
-    values = cell.items() if isinstance(cell.value, list) else []
-    return [Node({"value": value.value}, value) for value in values if isinstance(value.value, dict)]
+    """Return what a cell says, as results have it."""
+    value, items = cell.value, cell.items() if isinstance(cell.value, list) else [cell]
+    if value in (None, "", []):
+        return []
+    if any(isinstance(item.value, dict) for item in items):
+        return [Node({"value": item.value}, item) for item in items]
+    if isinstance(value, list) and all(isinstance(item, list) for item in value):
+        said: dict[str, Any] = {"taxonomy": value}
+    elif isinstance(value, str | bool | list):
+        said = {"choices": [str(item.scalar()) for item in items]}
+    else:
+        said = {"number": value}
+    return [Node({"value": said}, cell)]
 
 
 def _controls(records: list[dict[str, Any]]) -> list[str]:
@@ -276,25 +287,3 @@ def _cell(text: Any) -> Any:
         with suppress(ValueError):
             return parse_json(text)
     return None if text == "" else text
-
-
-def _label(cell: Node) -> tuple[Any, str]:
-    """Return a label and its kind."""
-    value = cell.value
-    if value is None or isinstance(value, str):
-        return (value,) if value else None, "choices"
-    if isinstance(value, dict):
-        return _of_items([cell])
-    if not isinstance(value, list):
-        return cell.scalar(), "numbers"
-    if value and all(isinstance(item, list) for item in value):
-        return read_label("taxonomy", [Node({"value": {"taxonomy": value}}, cell)]), "taxonomy"
-    if any(isinstance(item, dict) for item in value):
-        return _of_items(cell.items())
-    return tuple(str(item.scalar()) for item in cell.items()), "choices"
-
-
-def _of_items(values: list[Node]) -> tuple[Any, str]:
-    items = [Node({"value": value.value}, value) for value in values]
-    kinds = sorted(set(map(kind_of, items)))
-    return read_label(kinds[0], items), " and ".join(kinds)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     Sheet = tuple[Any, Any, Mapping[str, list[Node]]]
 
-__all__ = ["AREAS", "add_answers", "add_areas", "is_region", "kind_of", "read_label"]
+__all__ = ["add_answers", "is_region"]
 
-AREAS = {"masks", "polygons"}
+_AREAS = {"masks", "polygons"}
 
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
@@ -45,11 +45,11 @@ _GEOMETRY = {
 _CHANNELS = 4
 
 
-def kind_of(item: Node) -> str:
+def _kind_of(item: Node) -> str:
     """Return what kind of label a result is, by its type or by what it holds.
 
     >>> from allalike.readers.tools.trees import Node
-    >>> kind_of(Node({"type": "choices", "value": {"choices": ["sad"]}}, "tasks.json"))
+    >>> _kind_of(Node({"type": "choices", "value": {"choices": ["sad"]}}, "tasks.json"))
     'choices'
     """
     kind = None if item.raw("type") is None else item["type"].text()
@@ -64,7 +64,7 @@ def kind_of(item: Node) -> str:
 
 def is_region(item: Node) -> bool:
     """Tell whether a result marks something, and does not say something of the task."""
-    return item.raw("type") != "relation" and kind_of(item) not in _SAYINGS
+    return item.raw("type") != "relation" and _kind_of(item) not in _SAYINGS
 
 
 def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:
@@ -72,17 +72,19 @@ def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:
     kinds: dict[str, set[str]] = {}
     for _, _, results in sheets:
         for control, items in results.items():
-            kinds.setdefault(control, set()).update(map(kind_of, items))
+            kinds.setdefault(control, set()).update(map(_kind_of, items))
     for control, these in kinds.items():
-        if these & AREAS:
-            add_areas(found, control, sheets)
+        if these & _AREAS:
+            _add_areas(found, control, sheets)
             continue
+        if len(these) > 1 and these & _SAYINGS.keys():
+            raise InputError(f"{found.where}: the answers to {control!r} are mixed: {', '.join(sorted(these))}.")
         kind = these.pop() if len(these) == 1 else "unknown regions"
         for worker, task, results in sheets:
-            found.add(worker, task, read_label(kind, results.get(control, [])), question=control, kind=kind)
+            found.add(worker, task, _read_label(kind, results.get(control, [])), question=control, kind=kind)
 
 
-def add_areas(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
+def _add_areas(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
     """Add all that was outlined or painted with a control, each class by itself, and nothing if nothing was."""
     areas = Areas(found.where)
     for worker, task, results in sheets:
@@ -108,17 +110,17 @@ def _size(item: Node) -> tuple[int, int]:
 def _part(item: Node, height: int, width: int) -> Part:
     """Return an outline in pixels, or what was painted."""
     value = item["value"]
-    if kind_of(item) == "masks":
+    if _kind_of(item) == "masks":
         return Mask.of(_decode_brush(item, height, width))
-    if kind_of(item) != "polygons":
+    if _kind_of(item) != "polygons":
         raise value.refused("points of an outline, or what was painted")
-    points = [(point, point.numbers()) for point in value["points"].items()]
-    if odd := next((point for point, pair in points if len(pair) != 2), None):
-        raise odd.refused("a point [x, y]")
-    return [[x * width / 100, y * height / 100] for _, (x, y) in points]
+    points = [point.numbers() for point in value["points"].items()]
+    if any(len(point) != 2 for point in points):
+        raise value["points"].refused("points [x, y]")
+    return [[x * width / 100, y * height / 100] for x, y in points]
 
 
-def read_label(kind: str, items: Sequence[Node]) -> Any:
+def _read_label(kind: str, items: Sequence[Node]) -> Any:
     """Return one worker's label; nothing if she gave none."""
     if kind in _CHOICES:
         return tuple(choice for item in items for choice in _choices(kind, item["value"]))
@@ -167,7 +169,7 @@ def _class_of(item: Node) -> str | None:
 
 def _region(item: Node) -> Any:
     """Return a region: a span as [start, end, class], everything else as an object with its class."""
-    kind, value = kind_of(item), item["value"]
+    kind, value = _kind_of(item), item["value"]
     if kind == "spans":
         return _span(item)
     region: dict[str, Any] = {}
