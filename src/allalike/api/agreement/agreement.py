@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.late import pd
-from allalike.api.agreement.alpha import Alpha, find_groups, find_mean_distances, measure_alpha
+from allalike.api.agreement.alpha import Alpha, find_mean_distances, measure_alpha
 from allalike.api.agreement.coefficients import (
     Cohen,
-    LevelTables,
-    count_tables,
+    find_agreed,
     measure_cohen,
     measure_fleiss,
     measure_gwet,
+    place_levels,
     weigh_agreement,
 )
 from allalike.api.agreement.label_totals import count_labels
@@ -25,14 +25,13 @@ from allalike.api.frames import Frame, Framed
 from allalike.telling.coefficients import name_alpha
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["Agreement", "measure_agreement"]
 
 MAX_MATRIX_WORKERS = 500
 _MAX_NAMED = 20  # workers that a summary names
-_MAX_LEVELS = 200  # of which tables of pairs are made
-_POWERS = {"linear": 1, "quadratic": 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,11 +110,11 @@ class Agreement(Framed[Frame]):
         return measure_cohen(self.run) if counts else None
 
     @cached_property
-    def tables(self) -> LevelTables | None:
-        """Which levels two answers to a task name; None for other labels, and for more than 200 of them."""
-        levels = self.run.encoding.n_classes is not None and not self.run.encoding.nominal
-        known = levels and 0 < self.run.encoding.n_labels <= _MAX_LEVELS
-        return count_tables(self.run, find_groups(self.run)) if known else None
+    def _counts(self) -> dict[str, Floats] | None:
+        """How often each level was chosen; None for other labels."""
+        encoding = self.run.encoding
+        levels = encoding.n_classes is not None and not encoding.nominal
+        return self.run.total(partial(count_labels, n_labels=encoding.n_labels)) if levels else None
 
     @cached_property
     def ordinal(self) -> tuple[float, float, float]:
@@ -125,11 +124,13 @@ class Agreement(Framed[Frame]):
         >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
         >>> rows = [(worker, task, x) for worker, levels in said.items() for task, x in enumerate(levels)]
         >>> [round(number, 3) for number in allalike.agreement(rows, domain="ordinal").ordinal]
-        [0.542, -0.081, 0.952]
+        [0.542, -0.109, 0.936]
         """
-        if self.tables is None:
+        if self._counts is None:
             return np.nan, np.nan, np.nan
-        return self.tables.alpha(), *(self.tables.limits() if self.found.tasks > 1 else (np.nan, np.nan))
+        paired = self._counts["paired"]
+        found = measure_alpha(place_levels(self.run, np.cumsum(paired) - paired / 2))
+        return found.value, found.low, found.high
 
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
         """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
@@ -150,13 +151,14 @@ class Agreement(Framed[Frame]):
         interval alpha                     0.833
         percent agreement                  0.333
         Cohen's weighted kappa (linear)    0.571
-        Cohen's weighted kappa (quadratic) 0.800
         Gwet's AC2 (linear)                0.600
+        Cohen's weighted kappa (quadratic) 0.800
         Gwet's AC2 (quadratic)             0.846
         """
         main: dict[str, float | None] = {name_alpha(self.run.domain.name, self.run.domain.distance): self.alpha}
-        if self.tables is not None:
-            return {"ordinal alpha": self.ordinal[0], **main, **self._of_levels(self.tables, pairs=pairs)}
+        if self._counts is not None:
+            shares = self._counts["share"] / self.run.n_tasks
+            return {"ordinal alpha": self.ordinal[0], **main, **self._of_levels(shares, pairs=pairs)}
         if self.percent is None:
             return main
         cohen = {"Cohen's kappa": self.cohen} if pairs else {}
@@ -168,19 +170,19 @@ class Agreement(Framed[Frame]):
             "Gwet's AC1": self.ac1,
         }
 
-    def _of_levels(self, tables: LevelTables, *, pairs: bool) -> dict[str, float | None]:
-        levels, k = self.run.encoding.vocabulary, self.run.encoding.n_labels
+    def _of_levels(self, shares: Floats, *, pairs: bool) -> dict[str, float | None]:
+        levels, k = self.run.encoding.vocabulary, len(shares)
         found: dict[str, float | None] = {}
         if all(isinstance(level, int | float) for level in levels):
-            found["interval alpha"] = tables.alpha(np.array(levels, np.float64))
-        found["percent agreement"] = float(np.trace(tables.pairs))
-        weights = {name: weigh_agreement(k, power) for name, power in _POWERS.items()}
-        for name, weight in weights.items() if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS else ():
-            kappa = measure_cohen(self.run, weight)
-            found[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
-        for name, weight in weights.items():
-            agreed = float((weight * tables.pairs).sum())
-            found[f"Gwet's AC2 ({name})"] = measure_gwet(agreed, tables.shares, k, float(weight.sum()))
+            found["interval alpha"] = measure_alpha(place_levels(self.run, np.array(levels, np.float64))).value
+        found["percent agreement"] = find_agreed(self.run, "hamming")
+        for power, name, distance in ((1, "linear", "linear"), (2, "quadratic", "squared")):
+            weights = weigh_agreement(k, power)
+            if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS:
+                kappa = measure_cohen(self.run, weights)
+                found[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
+            agreed = find_agreed(self.run, distance)
+            found[f"Gwet's AC2 ({name})"] = measure_gwet(agreed, shares, k, float(weights.sum()))
         return found
 
     @cached_property

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
 
-__all__ = ["Alpha", "find_groups", "find_mean_distances", "measure_alpha"]
+__all__ = ["Alpha", "find_mean_distances", "measure_alpha"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def measure_alpha(run: Run, label_counts: Floats | None = None) -> Alpha:
             f"Agreement is that of one crowd, but these answers are {len(run.problems.sizes):,} problems, each with"
             " workers of its own. Leave per_task() out."
         )
-    groups, totals = find_groups(run), _find_totals(run, label_counts)
+    groups, totals = _find_groups(run), _find_totals(run, label_counts)
     features = None if totals is None else totals.features
     by_group = run.total(partial(_group_sums, kernels=run.kernels, groups=groups, features=features))
     leaving = run.sum(partial(_leaving_sums, kernels=run.kernels, features=features))
@@ -137,8 +137,7 @@ def _alpha(sums: Mapping[str, Array], expected: Floats) -> Floats:
     return np.asarray(1 - observed / np.where(known, expected, 1.0))
 
 
-def find_groups(run: Run) -> TaskGroups:
-    """Return the groups of tasks that are drawn together in resamples: each task, where they are few."""
+def _find_groups(run: Run) -> TaskGroups:
     if run.n_tasks > MAX_GROUPS:
         return TaskGroups(MAX_GROUPS)
     found = run.collect(partial(find_paired, kernels=run.kernels))

@@ -24,56 +24,47 @@ Kappas are low where nearly all tasks have one class, however much workers agree
 (prevalence); AC1 is not, and for the same reason is high where workers say nothing but the frequent class. None is
 defined where all answers are the same.
 
-**Levels** have tables of the pairs of answers to the same task. With r_uc answers at level c, each task adds to both
+**Levels** that are put in places on a line have Krippendorff's alpha of numbers, 1 - D_o/D_e of squared distances:
 
-    coincidences   o_ck = sum over u of  r_uc (r_uk - [c = k]) / (r_u - 1)          each answer counts the same
-    pairs          p_ck = mean over u of r_uc (r_uk - [c = k]) / (r_u (r_u - 1))    each task counts the same
+    interval    the places are the numbers that levels are
+    ordinal     the place of level c is  n_1 + ... + n_(c-1) + n_c / 2, its middle among all n answers in order
 
-and with n_c = sum_k o_ck, Krippendorff's alpha is, for any distance d of levels (Content Analysis, chapter 12),
+so that two levels are apart by the answers between them (Content Analysis, chapter 12): the ordinal distance depends on
+how often levels were chosen. Its limits are those of the places as they are. Kappas take weights of agreement w_ck,
+1 - |c - k| / (K - 1) (linear) or 1 minus the square of that (quadratic), and so does
 
-    alpha = 1 - (n - 1) sum_ck o_ck d_ck / sum_ck n_c n_k d_ck
-
-    ordinal    d_ck = (sum of n_g for g from c to k  -  (n_c + n_k) / 2)^2     levels are apart by the answers between
-    interval   d_ck = (c - k)^2
-
-Both are squares of how far two places are apart. The ordinal one is the middle of a level among all answers in order,
-and so depends on how often levels were chosen. Kappas take weights of agreement w_ck, 1 for the same level, 1 - |c - k|
-/ (K - 1) (linear) or the same with squares (quadratic), and so does
-
-    Gwet's AC2           p_e = sum_ck w_ck  sum_c pi_c (1 - pi_c) / (K (K - 1))
-
-It works for any scale that people know. It fails for scales with hundreds of levels: those are numbers.
+    Gwet's AC2   p_e = sum_ck w_ck  sum_c pi_c (1 - pi_c) / (K (K - 1))
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.pairs import pair_chunks
-from allalike.api.agreement.label_totals import count_labels
-from allalike.api.agreement.resamples import TaskGroups, draw_weights, find_limits
+from allalike.api.agreement.comparisons import compare_tasks
+from allalike.domains.real import Real, RealEncoding
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
 
 __all__ = [
     "MIN_COMMON",
     "Cohen",
-    "LevelTables",
-    "count_tables",
+    "find_agreed",
     "measure_cohen",
     "measure_fleiss",
     "measure_gwet",
+    "place_levels",
     "weigh_agreement",
 ]
 
 MIN_COMMON = 5  # tasks that a pair of workers must share, unless there is no other pair
-_MAX_RESAMPLED = 20  # levels, of which tables are kept for each group of tasks
 _MAX_ENTRIES = 1 << 24  # of the tables of pairs of workers and classes
 
 
@@ -156,51 +147,6 @@ def _count_pairs(block: Block, rows: slice, *, weights: Floats) -> dict[str, Arr
     return {"equal": equal.reshape(n_rows, n), **{str(code): tables[code] for code in range(n_labels)}}
 
 
-@dataclass(frozen=True)
-class LevelTables:
-    """Tables of all pairs of answers to the same task, by their levels.
-
-    Parameters
-    ----------
-    groups
-        The coincidences of each group of tasks, or of all at once where there are many levels.
-    pairs
-        The mean share of each pair of levels.
-    shares
-        The mean share of each level.
-
-    >>> tables = LevelTables(np.array([[[4.0, 1.0], [1.0, 4.0]]]), np.array([[0.4, 0.1], [0.1, 0.4]]), np.ones(2) / 2)
-    >>> round(tables.alpha(), 3), tables.limits()
-    (0.64, (nan, nan))
-    """
-
-    groups: Floats
-    pairs: Floats
-    shares: Floats
-
-    def alpha(self, levels: Floats | None = None) -> float:
-        """Return ordinal alpha, or interval alpha, given the numbers that levels are."""
-        return float(_alpha(self.groups.sum(axis=0)[None], levels)[0])
-
-    def limits(self) -> tuple[float, float]:
-        """Return the limits of ordinal alpha, of 95 %, in resamples of tasks; unknown where these are not apart."""
-        n_groups, k, _ = self.groups.shape
-        if n_groups < 2:
-            return np.nan, np.nan
-        drawn = draw_weights(n_groups) @ self.groups.reshape(n_groups, -1)
-        return find_limits(_alpha(drawn.reshape(-1, k, k), None))
-
-
-def _alpha(tables: Floats, levels: Floats | None) -> Floats:
-    margins = tables.sum(axis=-1)
-    place = np.cumsum(margins, axis=-1) - margins / 2 if levels is None else np.broadcast_to(levels, margins.shape)
-    distance = np.square(place[..., :, None] - place[..., None, :])
-    n, expected = margins.sum(axis=-1), np.einsum("gc,gk,gck->g", margins, margins, distance)
-    known = expected > 0
-    observed = (n - 1) * np.einsum("gck,gck->g", tables, distance)
-    return np.where(known, 1 - observed / np.where(known, expected, 1.0), np.nan)
-
-
 def weigh_agreement(n_levels: int, power: int) -> Floats:
     """Return how much two levels agree: linear with power 1, quadratic with 2.
 
@@ -211,34 +157,37 @@ def weigh_agreement(n_levels: int, power: int) -> Floats:
     return np.asarray(1 - (np.abs(place[:, None] - place) / max(n_levels - 1, 1)) ** power)
 
 
-def count_tables(run: Run, groups: TaskGroups) -> LevelTables:
-    """Count the pairs of answers to the same task by their levels, group by group where there are few levels.
+def place_levels(run: Run, places: Floats) -> Run:
+    """Return a run over numbers in the place of levels.
 
     >>> import allalike
-    >>> from allalike.api.agreement.resamples import TaskGroups
     >>> rows = [("ada", 1, 1), ("bob", 1, 2), ("ada", 2, 1), ("bob", 2, 1)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
-    >>> count_tables(run, TaskGroups(1)).groups.tolist()
-    [[[2.0, 1.0], [1.0, 0.0]]]
+    >>> place_levels(run, np.array([0.0, 4.0])).blocks[0].label.tolist()
+    [-2.0, 2.0, 0.0, 0.0]
     """
-    k = run.encoding.n_labels
-    sums = run.total(partial(_count, n_levels=k, groups=groups if k <= _MAX_RESAMPLED else TaskGroups(1)))
-    shares = run.total(partial(count_labels, n_labels=k))["share"] / run.n_tasks
-    tasks = float(sums["tasks"])
-    return LevelTables(sums["groups"], sums["pairs"] / tasks if tasks else np.full((k, k), np.nan), shares)
+    encoding = RealEncoding(domain=Real())
+    return replace(run.map(partial(_place_answers, places=places, encoding=encoding)), encoding=encoding)
 
 
-def _count(block: Block, *, n_levels: int, groups: TaskGroups) -> dict[str, Floats]:
-    from scipy.sparse import csr_array
+def _place_answers(block: Block, *, places: Floats, encoding: Encoding) -> Block:
+    return encoding.prepare(replace(block, label=places[block.label]))
 
-    paired = block.sizes > 1 if block.live is None else (block.sizes > 1) & block.live
-    cell = block.task * n_levels + block.label
-    counts = np.bincount(cell, minlength=block.n_tasks * n_levels).reshape(-1, n_levels)[paired].astype(np.float64)
-    size = block.sizes[paired].astype(np.float64)[:, None]
-    place = groups.number(block.task_hash[paired]), np.arange(len(size))
-    members = csr_array((np.ones(len(size)), place), shape=(groups.count, len(size)))
-    tables, pairs = np.empty((groups.count, n_levels, n_levels)), np.empty((n_levels, n_levels))
-    for level in range(n_levels):
-        others = counts * (counts[:, [level]] - (np.arange(n_levels) == level)) / (size - 1)
-        tables[:, level], pairs[level] = members @ others, (others / size).sum(axis=0)
-    return {"groups": tables, "pairs": pairs, "tasks": np.array(float(len(size)))}
+
+def find_agreed(run: Run, distance: str) -> float:
+    """Return 1 minus the mean over tasks of the mean distance of two answers, by a distance that these labels have.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 1), ("bob", 1, 2), ("ada", 2, 1), ("bob", 2, 3)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
+    >>> find_agreed(run, "linear"), find_agreed(run, "hamming")
+    (0.25, 0.0)
+    """
+    encoding = replace(run.encoding, domain=replace(run.domain, distance=distance))
+    sums = run.total(partial(_add_means, kernels=encoding.kernels))
+    return 1 - float(sums["mean"] / sums["tasks"]) if sums["tasks"] else np.nan
+
+
+def _add_means(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    found = compare_tasks(block, kernels)
+    return {"mean": found.mean.sum(), "tasks": found.paired.sum(dtype=np.float64)}
