@@ -1,7 +1,8 @@
 """Play the league: every method, and those of crowd-kit, on all public data at hand; write ``docs/evidence/LEAGUE.md``.
 
 ``make league`` runs it, which takes an hour or two. With ``--figures`` it keeps what it has measured in a file, and
-measures only what is not there yet.
+measures only what is not there yet. With ``--only`` it plays on some data sets, and puts their tables into the page
+that is there: name all of a table.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import read_gold
 from league_figures import OURS, Data, Figure, League
-from league_page import write_page
+from league_page import renew_tables, write_page
 from league_rivals import are_orders, frame_of, rivals_of
 from limited import Limited
 from public_data import use_data_beside_the_clone
@@ -189,11 +190,11 @@ def _keep(path: Path | None, figure: Figure) -> None:
             file.write(json.dumps(asdict(figure)) + "\n")
 
 
-def play_all(kept: Path | None, process: Limited, limit: float) -> League:
-    """Play every method on every data set."""
+def play_all(kept: Path | None, process: Limited, limit: float, only: list[str] | None = None) -> League:
+    """Play every method on every data set, or only on some."""
     known, (names, missing) = _read(kept), choose()
     data, figures = [], []
-    for name in names:
+    for name in names if only is None else only:
         described, found = play(name, known, process, limit)
         data.append(described)
         for figure in found:
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/evidence/LEAGUE.md"), help="the page to write")
     parser.add_argument("--figures", type=Path, help="keep figures here, and do not measure those that it has")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds that a method may take on a data set")
+    parser.add_argument("--only", nargs="+", help="play on these data sets, and renew their tables")
     given = parser.parse_args()
     if given.output.exists() and not given.output.is_file():  # a device would become a file
         parser.error(f"{given.output} is no file")
@@ -221,8 +223,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))  # so that what needs too much memory fails alone
     beside = given.output.with_name(f".{given.output.name}")
     with Limited() as process:
-        played = play_all(given.figures, process, given.limit)
-    beside.write_text(write_page(played), encoding="utf-8")
+        played = play_all(given.figures, process, given.limit, given.only)
+    page = renew_tables(given.output.read_text(encoding="utf-8"), played) if given.only else write_page(played)
+    beside.write_text(page, encoding="utf-8")
     beside.replace(given.output)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import re
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from league_figures import Data, Figure, League
 
-__all__ = ["tabulate", "write_page"]
+__all__ = ["renew_tables", "tabulate", "write_page"]
 
 _MEASURES = {
     "Two classes": "Percent of the tasks with gold that are right; more is better.",
@@ -53,6 +56,7 @@ _MAKERS = {
     "Mean": "nobody",
     "choix": "choix",
     "evalica": "evalica",
+    "STAPLE": "SimpleITK",
 }  # of others that crowd-kit does not have
 _SURE = {DEFAULT: DEFAULT, "DS": "DS", "UA": "vote share"}
 _CALIBRATION = (
@@ -73,9 +77,26 @@ def write_page(league: League) -> str:
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
+def renew_tables(page: str, league: League) -> str:
+    """Put the tables of a league, in which some data sets were played, in the place of those that a page has."""
+    done = tuple(f"| {figure.method} | {figure.data} | " for figure in league.figures if figure.error is not None)
+    kept = [line for line in page.splitlines(keepends=True) if not line.startswith(done)]  # who has a figure by now
+    sections = re.split(r"(?m)^(?=## )", "".join(kept))
+    said = f"Of this table alone: measured on {datetime.datetime.now(datetime.UTC):%d %B %Y} with {_list_versions()}."
+    new = {f"## {title}\n": _group(league, title, data) for title, data in league.groups.items()}
+    heads = [next((head for head in new if section.startswith(head)), "") for section in sections]
+    return "".join(
+        f"{new[head]}\n\n{said}\n\n" if head else section for head, section in zip(heads, sections, strict=True)
+    )
+
+
+def _list_versions() -> str:
+    others = [name for name in ("pandas", "scipy", "crowd-kit", "SimpleITK") if find_spec(name.replace("-", ""))]
+    versions = {**find_versions(), **{name: version(name) for name in others}}
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
 def _opening(league: League) -> str:
-    versions = {**find_versions(), **{name: version(name) for name in ("pandas", "scipy", "crowd-kit")}}
-    listed = ", ".join(f"{name} {number}" for name, number in versions.items())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     n_ours = len({OURS[figure.method].name for figure in league.figures if figure.is_ours})
     n_theirs = len({figure.method for figure in league.figures if not figure.is_ours})
@@ -97,7 +118,7 @@ those in words, are computed.
 - Seconds are CPU time, added up over the data sets of a table. Ours are those of preparing, weighing and deciding,
   theirs those of `fit_predict`. Reading files and numbering workers and tasks is not counted on either side. Who takes
   more than {league.limit:.0f} seconds on a data set is stopped.
-- Measured with {listed}, on {os.cpu_count()} cores with {memory:.0f} GB of memory."""
+- Measured with {_list_versions()}, on {os.cpu_count()} cores with {memory:.0f} GB of memory."""
 
 
 def _group(league: League, title: str, data: Sequence[Data]) -> str:

@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import league
 import limited
 from league_figures import Data, Figure, League, ranks
-from league_page import write_page
+from league_page import renew_tables, write_page
 from league_reading import read_figures
 from league_rivals import frame_of, rivals_of
 from running import limited_calls
@@ -87,6 +87,18 @@ def test_the_page_marks_the_best_and_says_who_failed() -> None:
     assert "| DS | a | too / slow |" in page
     assert "| Wawa | crowd-kit |  | 4.00 | 0 | 0.25 |" in page
     assert "no public copy is known: GG" in page
+
+
+def test_a_table_can_be_made_again_by_itself() -> None:
+    page = write_page(a_league({"a": {"UA": 0.25, "DS": None}}))
+    again = renew_tables(page, a_league({"a": {"UA": 0.125, "DS": 0.25}}))
+    assert "| a | **87.5** | 75.0 |" in again
+    assert "| DS | a | too / slow |" in page
+    assert "| DS | a |" not in again
+    assert "Of this table alone: measured on" in again
+    assert [line for line in again.splitlines() if line.startswith("#")] == [
+        line for line in page.splitlines() if line.startswith("#")
+    ]
 
 
 def test_the_reading_names_where_the_default_and_proximity_win_and_lose() -> None:
