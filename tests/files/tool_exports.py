@@ -82,6 +82,7 @@ def coco(**more: Any) -> dict[str, Any]:
 
 CVAT = """<?xml version="1.0" encoding="utf-8"?><annotations><version>1.1</version><meta></meta>
 <image id="0" name="a.jpg" width="9" height="9"><box label="cat" xtl="1" ytl="2" xbr="4" ybr="6"></box>
+<polygon label="cat" points="1,2;3,4;1,4"/><mask label="cat" rle="1, 2, 1" left="5" top="5" width="2" height="2"/>
 <points label="eye" points="1,2;3,4"/><tag label="outside"><attribute name="light">dim</attribute></tag>
 <cuboid label="cat"/></image><image id="1" name="b.jpg"/></annotations>"""
 

@@ -49,7 +49,8 @@ def place(folder: Path, group: str, name: str, data: bytes) -> Path:
     path = folder / group.replace("/", "-") / ending / "t1" / f"ada.{ending}"
     path.parent.mkdir(parents=True, exist_ok=True)
     if group == "mask":
-        (path.parent / "bob.png").write_bytes((CORPUS / "mask" / "good.png").read_bytes())
+        beside = "nii" if ending.startswith("nii") else "png"
+        (path.parent / f"bob.{beside}").write_bytes((CORPUS / "mask" / f"good.{beside}").read_bytes())
     path.write_bytes(data)
     return path
 

@@ -57,6 +57,12 @@ SAMPLES: dict[str, Any] = {
                 annotation(
                     5, result("brushlabels", {"rle": pack([0, 0, 0, 9])}, "m", original_width=1, original_height=1)
                 ),
+                annotation(
+                    6,
+                    result(
+                        "polygonlabels", {"points": [[0, 0], [9, 0], [9, 9]]}, "p", original_width=9, original_height=9
+                    ),
+                ),
             ],
             "predictions": [{"model_version": "m", "result": [choice("b", control="c")]}],
         }
@@ -163,7 +169,7 @@ TAGS: dict[str, list[str | None]] = {
     "labelbox": ["q", "boxes", "points", "polygons", "spans"],
     "coco": [None, "keypoints", "segmentation"],
     "doccano": [None, "label"],
-    "label-studio": ["c", "q", "t", "s", "o", "w", "m"],
+    "label-studio": ["c", "q", "t", "s", "o", "w", "m", "p"],
     "mt-bench": ["winner", "score"],
     "deepeval": ["judges: Correctness"],
 }
@@ -193,16 +199,16 @@ def test_the_beginning_of_a_broken_file_is_looked_at_all_the_same(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("tool", "text"),
+    ("tool", "text", "tag"),
     [
-        ("cvat", CVAT),
-        ("brat", "T1\tPER 0 3\tAda\nR1\tkin Arg1:T1 Arg2:T2\n"),
-        ("conll", "Ada NN B-PER\nruns VB O\n\nBob NN O\n"),
+        ("cvat", CVAT, "boxes"),
+        ("cvat", CVAT, "areas"),
+        ("brat", "T1\tPER 0 3\tAda\nR1\tkin Arg1:T1 Arg2:T2\n", None),
+        ("conll", "Ada NN B-PER\nruns VB O\n\nBob NN O\n", None),
     ],
 )
-def test_whatever_is_broken_in_text_is_named(tool: str, text: str, disk: dict[str, bytes]) -> None:
-    names, tag = ("ada/doc.x", "bob/doc.x"), "boxes" if tool == "cvat" else None
-    refused = 0
+def test_whatever_is_broken_in_text_is_named(tool: str, text: str, tag: str | None, disk: dict[str, bytes]) -> None:
+    names, refused = ("ada/doc.x", "bob/doc.x"), 0
     for place in range(0, len(text), 1 + len(text) // 100):
         for variant in (text[:place], text[:place] + text[place + 1 :], text[:place] + "\x00<" + text[place:]):
             disk.update(zip(names, (text.encode(), variant.encode()), strict=True))
