@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Mask",
     "check_size",
+    "count_runs",
     "fill_outline",
     "lay_over",
     "of_run_lengths",
@@ -230,13 +231,19 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
     >>> to_run_lengths(np.array([[0, 1, 0], [1, 0, 0]], dtype=np.bool_))
     {'size': [2, 3], 'counts': '123'}
     """
-    height, width = pixels.shape
-    flat = np.concatenate([[False], pixels.T.ravel()])  # off comes first, be it for no pixel
-    changes = np.flatnonzero(flat[1:] != flat[:-1])
-    runs = np.diff(changes, prepend=0, append=height * width).astype(np.int64)
+    runs = count_runs(pixels.T.ravel())
     written = runs.copy()
     written[3:] -= runs[1:-2]
-    return {"size": [height, width], "counts": "".join(map(_compressed, written.tolist()))}
+    return {"size": list(pixels.shape), "counts": "".join(map(_compressed, written.tolist()))}
+
+
+def count_runs(flat: Pixels) -> npt.NDArray[np.int64]:
+    """Return run lengths of pixels in a row; off comes first, be it for no pixel.
+
+    >>> count_runs(np.array([True, True, False]))
+    array([0, 2, 1])
+    """
+    return np.diff(np.flatnonzero(np.diff(flat, prepend=False)), prepend=0, append=len(flat))
 
 
 def to_brush(pixels: Pixels) -> list[int]:
