@@ -37,7 +37,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from allalike.telling.coefficients import COEFFICIENTS
 
-        echo(rows([(each.name, each.labels, each.what) for each in COEFFICIENTS.values()], indent=""))
+        echo(rows([(name, *about) for name, about in COEFFICIENTS.items()], indent=""))
         context.exit()
 
 

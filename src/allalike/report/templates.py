@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from allalike.errors import UnsupportedError
+from allalike._core.late import need
 
 if TYPE_CHECKING:
     import jinja2
@@ -19,12 +19,7 @@ def check_packages() -> None:
 
     >>> check_packages()
     """
-    try:
-        import jinja2  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(
-            f"A report needs {error.name}. Install it with: pip install 'allalike[report]'."
-        ) from None
+    need("jinja2", "A report needs jinja2", "report")
 
 
 def make_template(text: str) -> jinja2.Template:

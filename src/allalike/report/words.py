@@ -97,7 +97,7 @@ def describe_agreement(material: Material) -> dict[str, Any] | None:
             low, high = limits.get(name, (math.nan, math.nan))
             shown = f"{100 * value:.1f} %" if name == "percent agreement" else f"{value:.3f}"
             between = f"{low:.3f} to {high:.3f}" if math.isfinite(low) else ""
-            rows.append({"name": name, "value": shown, "limits": between, "meaning": COEFFICIENTS[name].what})
+            rows.append({"name": name, "value": shown, "limits": between, "meaning": COEFFICIENTS[name][1]})
     return {"rows": rows} if rows else None
 
 

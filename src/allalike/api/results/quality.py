@@ -228,9 +228,8 @@ def _list_found(
 
 def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
     """Return the same of truths that are known."""
-    place = block.to_answers(block.gold_row)
+    place, kernels = block.to_answers(block.gold_row), encoding.kernels
     rows = np.flatnonzero(place >= 0)
-    kernels = encoding.kernels
     return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
@@ -280,8 +279,6 @@ def _mark_classes(cells: pd.DataFrame, encoding: Encoding) -> pd.DataFrame:
 
 def _name_confusions(run: Run, cells: pd.DataFrame) -> dict[str, Values | Array]:
     """Return the columns of the table of confusions, without truths that nobody gave."""
-    heard = cells[cells["truth"] < run.encoding.n_labels].to_numpy(np.int64)
-    classes = run.encoding.decode(np.arange(run.encoding.n_labels))
-    worker, truth, label, answers = heard.T
-    named = {"worker": run.workers.take(worker), "truth": classes.take(truth), "label": classes.take(label)}
-    return {**named, "answers": answers}
+    worker, truth, label, answers = cells[cells["truth"] < run.encoding.n_labels].to_numpy(np.int64).T
+    classes = {"truth": run.encoding.decode(truth), "label": run.encoding.decode(label)}
+    return {"worker": run.workers.take(worker), **classes, "answers": answers}
