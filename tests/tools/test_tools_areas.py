@@ -156,6 +156,8 @@ def test_polygons_and_freehand_lines_of_zooniverse_are_areas(tmp_path: Path) -> 
     path = zooniverse(tmp_path / "c.csv", [old], [new], [], about=about)
     assert areas(path) == [("w0", "s1", 12), ("w1", "s1", 12), ("w2", "s1", 0)]
     assert drawn(path)[0][2].pixels().shape == (10, 12)
+    unknown = '{""subject_dimensions"": [{""naturalWidth"": null, ""naturalHeight"": null}]}'
+    assert drawn(zooniverse(tmp_path / "u.csv", [old], [new], about=unknown))[0][2].pixels().shape == (4, 6)
     other = {**old, "tool": 1, "tool_label": "Vessel"}
     two = zooniverse(tmp_path / "d.csv", [old, other], [new], [other])
     assert areas(two, tag="T0: Vessel") == [("w0", "s1", 12), ("w1", "s1", 0), ("w2", "s1", 12)]

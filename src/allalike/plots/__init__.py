@@ -1,8 +1,11 @@
 """Pictures for papers and notebooks, from plain tables."""
 
-from allalike._core.late import need
+from allalike.errors import UnsupportedError
 
-need("matplotlib", "Pictures need matplotlib", "plots")
+try:
+    import matplotlib  # noqa: F401
+except ModuleNotFoundError as error:
+    raise UnsupportedError(f"Pictures need {error.name}. Install it with: pip install 'allalike[plots]'.") from None
 
 from allalike.plots.comparison import draw_comparison
 from allalike.plots.confidence import draw_confidence, draw_widths

@@ -226,6 +226,7 @@ def _find_size(about: str) -> tuple[float, float] | None:
     """Return height and width of the largest frame, if the metadata of a classification say them."""
     try:
         frames = parse_json(about)["subject_dimensions"]
-        return max(each["naturalHeight"] for each in frames), max(each["naturalWidth"] for each in frames)
+        height, width = (max(float(each[side]) for each in frames) for side in ("naturalHeight", "naturalWidth"))
     except (ValueError, KeyError, TypeError):
         return None
+    return height, width
