@@ -12,7 +12,7 @@ from PIL import Image
 import allalike
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.layouts import LAYOUTS
-from allalike.readers.formats.masks import find_layout, open_masks
+from allalike.readers.formats.masks import open_masks
 from crowds.bitmap import disc
 from running.program import run
 
@@ -60,7 +60,7 @@ def test_one_file_of_a_wrong_size_is_named_and_turns_nothing_round(tmp_path: Pat
     assert str(refused.value).startswith(f"{said} 'cell2'.")
     assert f"The folders were taken for {layout.partition('/')[0]}." in str(refused.value)
     odd.unlink()
-    assert find_layout(tmp_path) == layout
+    assert open_masks(tmp_path).layout == layout
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -24,7 +24,7 @@ from allalike.answers import Answers
 from allalike.domains import contract
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import ColumnError, InputError, LabelError, UnsupportedError
-from allalike.readers.formats.masks import find_layout, open_masks
+from allalike.readers.formats.masks import open_masks
 from crowds.bitmap import disc
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_both_layouts_are_recognised(tmp_path: Path, outside: bool, sizes: bool,
     assert [(worker, task) for worker, task, _ in rows(tmp_path)] == [(w, t) for w in workers for t in tasks]
     read = answers(tmp_path)
     assert (read.tasks.tolist(), read.workers.tolist()) == (tasks, workers)
-    assert find_layout(tmp_path) == ("tasks/workers" if outside else "workers/tasks")
+    assert open_masks(tmp_path).layout == ("tasks/workers" if outside else "workers/tasks")
 
 
 @pytest.mark.parametrize("outside", [True, False], ids=["tasks/workers", "workers/tasks"])
@@ -101,7 +101,7 @@ def test_a_layout_that_cannot_be_told_asks_for_a_manifest(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"unclear whether the folders .* manifest\.csv"):
         open_masks(tmp_path)
     (tmp_path / "manifest.csv").write_text("path,Worker,task\nx/a.png,a,007\ny/a.png,a,8\nx/b.png,b,007\n")
-    assert find_layout(tmp_path) == "manifest.csv"
+    assert open_masks(tmp_path).layout == "manifest.csv"
     assert rows(tmp_path) == [("a", "007", "x/a.png"), ("a", "8", "y/a.png"), ("b", "007", "x/b.png")]
 
 

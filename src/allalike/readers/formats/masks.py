@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ENDINGS", "MANIFEST", "find_layout", "open_masks"]
+__all__ = ["ENDINGS", "MANIFEST", "open_masks"]
 
 ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 MANIFEST = "manifest.csv"
@@ -66,22 +66,6 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Tab
     return Table(
         list(columns), lambda asked: {name: columns[name] for name in asked}, str(root), layout=found, remarks=remarks
     )
-
-
-def find_layout(folder: str | os.PathLike[str]) -> str:
-    """Tell how masks lie in a folder: ``tasks/workers``, ``workers/tasks``, or as ``manifest.csv`` says.
-
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from allalike._core.masks.files import write_masks
-    >>> from allalike._core.masks.packed import Mask
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for worker in ("ada", "bob"):
-    ...         _ = write_masks([Mask.of(np.ones((2, 2), np.bool_))], ["lung"], Path(folder, worker))
-    ...     find_layout(folder)
-    'workers/tasks'
-    """
-    return open_masks(folder).layout
 
 
 def _listed(root: Path) -> dict[str, list[object]]:

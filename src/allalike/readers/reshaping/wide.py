@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-__all__ = ["StackedTable", "find_row_column", "stack"]
+__all__ = ["StackedTable", "stack"]
 
 _LOOKED_AT = 10_000  # this many rows tell what columns are
 
@@ -84,16 +84,6 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     heads = [names[place] for place in kept]
     long = _long(rows, heads, [cells[place] for place in kept], [present[place] for place in kept], across)
     return StackedTable(long, guessed, tuple(remarks))
-
-
-def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str | None:
-    """Return the column that names the rows of a matrix, or nothing if none does.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> find_row_column(of_records([{"item": "t1", "ada": "x"}]), "tasks", {})
-    'item'
-    """
-    return _find_ids(table, TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ())), ROWS[wide][0], chosen)[0]
 
 
 def _left_out(names: Sequence[str], across: str) -> list[str]:
