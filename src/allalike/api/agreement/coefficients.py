@@ -46,7 +46,6 @@ import numpy as np
 
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.api.agreement.comparisons import compare_tasks
-from allalike.domains.real import Real, RealEncoding
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
@@ -166,6 +165,8 @@ def place_levels(run: Run, places: Floats) -> Run:
     >>> place_levels(run, np.array([0.0, 4.0])).blocks[0].label.tolist()
     [-2.0, 2.0, 0.0, 0.0]
     """
+    from allalike.domains.real import Real, RealEncoding
+
     encoding = RealEncoding(domain=Real())
     return replace(run.map(partial(_place_answers, places=places, encoding=encoding)), encoding=encoding)
 

@@ -11,6 +11,8 @@ It works for comparing workers with each other. It flatters all of them where fe
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from allalike.methods.base import Decide
 
     Truths = Callable[..., tuple[Array, Array, Array]]
+    Mark = tuple[int, str | None, dict[str, float]]  # worker, tag, and how much is right, said and due, or else
 
 __all__ = ["Rated", "rate_workers"]
 
@@ -175,45 +178,59 @@ def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[
     """
     encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
-    look: Callable[[Truths], pd.DataFrame]
-    if few and len(run.problems.sizes) == 1:
-        look = partial(_count_confusions, run, weighing)
-    elif marks is not None and len(run.problems.sizes) == 1:
-        look = partial(_list_marks, run, weighing, marks)
-    else:
+    if len(run.problems.sizes) > 1 or (marks is None and not few):
         name = run.domain.name
         raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
     own = with_quorum(run, weighing).decide_on(run)
     against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
     against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
-    looks = {prefix: look(truths) for prefix, truths in against.items()}
-    if not few:
-        return {"quality": _rate(run, looks)}
-    listed = {prefix: _mark_classes(cells, encoding) for prefix, cells in looks.items()}
-    return {"quality": _rate(run, listed), "confusion": _name_confusions(run, looks[""])}
-
-
-def _rate(run: Run, listed: Mapping[str, pd.DataFrame]) -> dict[str, Values | Array]:
-    """Return the columns of the table of quality, given marks of each worker beside truths of each origin."""
-    rated = pd.concat([_add_up(marks).add_prefix(prefix) for prefix, marks in listed.items()], axis=1).reset_index()
-    rated = rated.sort_values(["worker", "tag"], key=lambda each: each.replace(_ALL_TAGS, ""), kind="stable")
-    numbers = {str(name): rated[name].to_numpy() for name in rated.columns[2:]}
-    support = {name: np.nan_to_num(each).astype(np.int64) for name, each in numbers.items() if name.endswith("support")}
+    if marks is not None:
+        return {
+            "quality": _rate(run, {name: _list_marks(run, weighing, marks, each) for name, each in against.items()})
+        }
+    counts = {name: _count_confusions(run, weighing, truths) for name, truths in against.items()}
+    listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
+    worker, truth, label = np.nonzero(counts[""][:, :k])  # without truths that nobody gave
+    named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
     return {
-        "worker": run.workers.take(rated["worker"].to_numpy(np.int64)),
-        "tag": text_column(rated["tag"].tolist()),
-        **numbers,
-        **support,
+        "quality": _rate(run, listed),
+        "confusion": {**named, "answers": counts[""][worker, truth, label].astype(np.int64)},
     }
 
 
-def _add_up(marks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rates of each worker and tag, and of all tags together with the means of further numbers."""
-    groups = pd.concat([marks.assign(tag=_ALL_TAGS), marks.dropna(subset="tag")]).groupby(["worker", "tag"])
-    hits, made, due = (groups[name].sum() for name in _COUNTS)
-    rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due), "support": due}
-    more = [str(name) for name in marks if name not in ("worker", "tag", *_COUNTS)]
-    return pd.DataFrame({**rates, **{name: groups[name].mean() for name in more}})
+def _rate(run: Run, listed: Mapping[str, list[Mark]]) -> dict[str, Values | Array]:
+    """Return the columns of the table of quality, given marks of each worker beside truths of each origin."""
+    sums = {prefix: _gather(marks) for prefix, marks in listed.items()}
+    rows = sorted(
+        {row for each in sums.values() for row in each}, key=lambda row: (row[0], row[1] != _ALL_TAGS, row[1])
+    )
+    rated = {prefix: _divide([each.get(row, {}) for row in rows]) for prefix, each in sums.items()}
+    return {
+        "worker": run.workers.take(np.array([worker for worker, _ in rows], np.int64)),
+        "tag": text_column([tag for _, tag in rows]),
+        **{f"{prefix}{name}": column for prefix, each in rated.items() for name, column in each.items()},
+    }
+
+
+def _gather(marks: list[Mark]) -> dict[tuple[int, str], dict[str, list[float]]]:
+    """Put the numbers of each worker and tag together, and those of all tags."""
+    found: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for worker, tag, numbers in marks:
+        for row in {(worker, _ALL_TAGS), (worker, tag or _ALL_TAGS)}:
+            for name, number in numbers.items():
+                found[row][name].append(number)
+    return found
+
+
+def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
+    """Return the rates of each row, and the means of further numbers, where these are known."""
+    hits, made, due = (np.array([sum(row.get(name, [])) for row in rows], np.float64) for name in _COUNTS)
+    with np.errstate(invalid="ignore"):
+        rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due)}
+    more = dict.fromkeys(name for row in rows for name in row if name not in _COUNTS)
+    known = {name: [[x for x in row.get(name, []) if not math.isnan(x)] for row in rows] for name in more}
+    means = {name: np.array([np.mean(row) if row else np.nan for row in each]) for name, each in known.items()}
+    return {**rates, "support": due.astype(np.int64), **means}
 
 
 def _list_found(
@@ -233,12 +250,11 @@ def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Ar
     return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
-def _list_marks(run: Run, weighing: Weighing, marks: Marks, truths: Truths) -> pd.DataFrame:
-    """Return what is right in each answer: worker, tag and counts, and in another row further numbers of the whole."""
+def _list_marks(run: Run, weighing: Weighing, marks: Marks, truths: Truths) -> list[Mark]:
+    """Return what is right in each answer, tag by tag, and further numbers of the whole."""
     ids = np.arange(len(run.workers), dtype=np.float64)
     tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *weighing.arguments)["marks"]
-    table = pd.DataFrame([mark for task in tasks for mark in task])
-    return table.reindex(columns=list(dict.fromkeys(["worker", "tag", *_COUNTS, *table.columns])))
+    return [mark for task in tasks for mark in task]
 
 
 def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: Marks) -> dict[str, Array]:
@@ -248,17 +264,16 @@ def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: M
         worker, listed = int(ids[block.worker[row]]), tasks[block.task[row]]
         for tag, counts in marks.count_marks(said, truth).items():
             named = None if tag is None else str(tag)
-            listed.append({"worker": worker, "tag": named, **dict(zip(_COUNTS, map(int, counts), strict=True))})
-        listed.append({"worker": worker, "tag": None, **marks.measure_marks(said, truth)})
+            listed.append((worker, named, dict(zip(_COUNTS, map(int, counts), strict=True))))
+        listed.append((worker, None, {"made": 0, **marks.measure_marks(said, truth)}))
     return {"marks": tasks}
 
 
-def _count_confusions(run: Run, weighing: Weighing, truths: Truths) -> pd.DataFrame:
-    """Return how often each worker gave each label where which was true, as codes; one that nobody gave is the last."""
+def _count_confusions(run: Run, weighing: Weighing, truths: Truths) -> Floats:
+    """Return how often each worker gave each label (last axis) where which was true; what nobody gave is the last."""
     k = run.encoding.n_labels
-    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"].reshape(-1, k + 1, k)
-    worker, truth, label = np.nonzero(counts)
-    return pd.DataFrame({"worker": worker, "truth": truth, "label": label, "answers": counts[worker, truth, label]})
+    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
+    return np.asarray(counts.reshape(-1, k + 1, k))
 
 
 def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dict[str, Floats]:
@@ -269,16 +284,10 @@ def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dic
     return {"answers": counts.reshape(block.n_workers, -1).astype(np.float64)}
 
 
-def _mark_classes(cells: pd.DataFrame, encoding: Encoding) -> pd.DataFrame:
+def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
     """Return the marks that confusions are: a label is made, and a truth is due."""
-    tags = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD], object)
-    worker, hits = cells["worker"], cells["answers"] * (cells["truth"] == cells["label"])
-    made = pd.DataFrame({"worker": worker, "tag": tags[cells["label"]], "made": cells["answers"], "hits": hits})
-    return pd.concat([made, pd.DataFrame({"worker": worker, "tag": tags[cells["truth"]], "due": cells["answers"]})])
-
-
-def _name_confusions(run: Run, cells: pd.DataFrame) -> dict[str, Values | Array]:
-    """Return the columns of the table of confusions, without truths that nobody gave."""
-    worker, truth, label, answers = cells[cells["truth"] < run.encoding.n_labels].to_numpy(np.int64).T
-    classes = {"truth": run.encoding.decode(truth), "label": run.encoding.decode(label)}
-    return {"worker": run.workers.take(worker), **classes, "answers": answers}
+    tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
+    made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
+    numbers = {"hits": hits, "made": made, "due": counts.sum(axis=2)}
+    places = np.argwhere(made + numbers["due"] > 0).tolist()
+    return [(i, tags[j], {name: float(each[i, j]) for name, each in numbers.items()}) for i, j in places]
