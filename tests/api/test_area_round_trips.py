@@ -72,11 +72,31 @@ def test_masks_of_several_classes_are_one_task_of_label_studio_again(tmp_path: P
     assert {tuple(value.shape) for value in found.truth["label"]} == {(3, 4)}
 
 
+@pytest.mark.parametrize("second", ["dog", "cat"])
+def test_areas_are_masks_of_cvat_and_the_same_areas_again(second: str, tmp_path: Path) -> None:
+    files = []
+    for n, worker in enumerate(("ada", "bob", "eve")):
+        drawn = [
+            f'<polygon label="{kind}" points="{";".join(f"{x},{y}" for x, y in points)}"/>'
+            for kind, points in zip(("cat", second), area(3 + n // 2).values(), strict=True)
+        ]
+        images = "".join(
+            f'<image id="{n}" name="p{n}.jpg" width="40" height="20">{"".join(drawn)}</image>' for n in range(2)
+        )
+        files.append(write(tmp_path / f"{worker}.xml", f"<annotations><version>1.1</version>{images}</annotations>"))
+    found = allalike.discover(files)
+    assert len(truths(found)) == (4 if second == "dog" else 2)
+    page = written(found, tmp_path, "cvat") / "annotations.xml"
+    assert page.read_text(encoding="utf-8").count("<image ") == 2
+    assert f'<mask label="{second}"' in page.read_text(encoding="utf-8")
+    assert again(page, found, worker_from="filename") == truths(found)
+
+
 def test_a_volume_is_refused_by_tools_of_pictures(tmp_path: Path) -> None:
     volume = np.zeros((3, 4, 5), bool)
     volume[1:, 1:, 1:] = True
     found = allalike.discover([(who, task, volume) for who in ("ada", "bob") for task in ("t1", "t2")], domain="bitmap")
-    for to in ("coco", "label-studio"):
+    for to in ("coco", "cvat", "label-studio"):
         with pytest.raises(UnsupportedError, match=f"{to} has masks of pictures, and task 't1' is a volume"):
             found.save(tmp_path / "out", to=to)
     assert not (tmp_path / "out").exists()

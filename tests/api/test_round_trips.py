@@ -178,7 +178,7 @@ def test_tags_are_written_for_cvat_and_what_it_cannot_take_is_refused(tmp_path: 
     path = written(found, tmp_path, "cvat") / "annotations.xml"
     assert again(path, found, worker_from="filename") == truths(found) == {"a.jpg": "in"}
     assert '<image id="4" name="a.jpg">' in path.read_text(encoding="utf-8")
-    with pytest.raises(UnsupportedError, match="only boxes and tags of pictures"):
+    with pytest.raises(UnsupportedError, match="only areas, boxes and tags of pictures"):
         allalike.discover(files, tag="ellipses").save(tmp_path / "no", to="cvat")
     frames = (
         '<annotations><meta/><track label="x"><box frame="3" xtl="0" ytl="0" xbr="1" ybr="1"/></track></annotations>'

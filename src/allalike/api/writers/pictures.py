@@ -10,9 +10,10 @@ from xml.etree import ElementTree  # nosec B405 # to write
 
 import numpy as np
 
-from allalike._core.masks.packed import to_run_lengths
+from allalike._core.masks.packed import count_runs, to_run_lengths
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
+from allalike.readers.tools.cvat import parse_annotations
 from allalike.readers.tools.trees import read_document
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["CocoWriter", "CvatWriter"]
 
 _THING = "object"  # the category of what has no class
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_READ = ("boxes", "tags")  # the questions of CVAT's own files whose answers can be written
+_READ = ("areas", "boxes", "tags")  # the questions of CVAT's own files whose answers can be written
 
 
 class CocoWriter(Writer):
@@ -120,9 +121,9 @@ def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
 
 
 class CvatWriter(Writer):
-    """CVAT's XML: an image for each task, with its boxes, or with its classes as tags.
+    """CVAT's XML: an image for each task, with its boxes, with its mask, or with its classes as tags.
 
-    Where the answers are files of CVAT, images are theirs.
+    Where the answers are files of CVAT, images are theirs. What has no class is an ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.api.writers import Findings, Truth
@@ -137,8 +138,8 @@ class CvatWriter(Writer):
     """
 
     name: ClassVar[str] = "cvat"
-    summary: ClassVar[str] = "images with boxes, or with classes as tags (XML for images 1.1)"
-    kinds: ClassVar[tuple[str, ...]] = ("boxes", "categorical", "ordinal", "set")
+    summary: ClassVar[str] = "images with boxes, with masks, or with classes as tags (XML for images 1.1)"
+    kinds: ClassVar[tuple[str, ...]] = ("boxes", "bitmap", "categorical", "ordinal", "set")
     files: ClassVar[tuple[str, ...]] = ("annotations.xml",)
 
     def write(self, findings: Findings, folder: Path) -> None:
@@ -146,17 +147,22 @@ class CvatWriter(Writer):
         own = findings.files.tool == self.name
         if own and (findings.files.tag not in _READ or not findings.originals):
             raise UnsupportedError(
-                f"For cvat only {' and '.join(_READ)} of pictures are written, and no frames of videos."
+                "For cvat only areas, boxes and tags of pictures are written, and no frames of videos."
             )
         root = ElementTree.Element("annotations")
         ElementTree.SubElement(root, "version").text = "1.1"
         labels = _put(root, "meta", "task", "labels")
-        for number, (truth, original) in enumerate(findings.found()):
-            sides = dict(zip(("width", "height"), map(str, original.size or ()), strict=False))
-            named = {"id": str(number), "name": original.picture or str(truth.task), **sides}
-            image = ElementTree.SubElement(root, "image", dict(original.record) if own else named)
-            for tag, label, attributes in self._list_marks(findings.domain, truth, original):
-                ElementTree.SubElement(image, tag, {"label": label, "source": "auto", **attributes})
+        only = _find_class(findings) if own else _THING
+        images: dict[Any, ElementTree.Element] = {}
+        for truth, original in findings.found():
+            picture, kind = findings.part(truth.task)
+            if picture not in images:
+                known = truth.label.shape[::-1] if findings.domain == "bitmap" else original.size or ()
+                sides = dict(zip(("width", "height"), map(str, known), strict=False))
+                named = {"id": str(len(images)), "name": original.picture or str(truth.task), **sides}
+                images[picture] = ElementTree.SubElement(root, "image", dict(original.record) if own else named)
+            for tag, label, attributes in self._list_marks(findings.domain, truth, original, kind or only):
+                ElementTree.SubElement(images[picture], tag, {"label": label, "source": "auto", **attributes})
         for name in dict.fromkeys(str(mark.get("label")) for mark in root.iterfind("image/*")):
             _put(labels, "label", "name").text = name
         ElementTree.indent(root)
@@ -164,8 +170,18 @@ class CvatWriter(Writer):
             raise UnsupportedError(f"A task or a label has {odd[0]!r}, which no XML can hold. Leave cvat out.")
         ElementTree.ElementTree(root).write(folder / "annotations.xml", encoding="utf-8", xml_declaration=True)
 
-    def _list_marks(self, domain: str, truth: Truth, original: Original) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield the element of each mark of a truth, its label, and what else it says."""
+    def _list_marks(
+        self, domain: str, truth: Truth, original: Original, kind: str
+    ) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield the element of each mark of a truth, its label, and what else it says; masks are of one kind."""
+        if domain == "bitmap":
+            pixels = check_flat(truth, self.name)
+            around = dict(zip(("left", "top", "width", "height"), _surround(pixels), strict=True))
+            down, right = around["top"] + around["height"], around["left"] + around["width"]
+            runs = count_runs(pixels[around["top"] : down, around["left"] : right].ravel()).tolist()
+            drawn = {"rle": ", ".join(map(str, runs)), **{name: str(side) for name, side in around.items()}}
+            yield from [("mask", kind, {"occluded": "0", **drawn, "z_order": "0"})] if pixels.any() else []
+            return
         if domain != "boxes":
             yield from (("tag", str(label), {}) for label in list_classes(truth.label))
             return
@@ -174,6 +190,16 @@ class CvatWriter(Writer):
             places = {name: repr(float(side)) for name, side in sides.items()}
             label = str(self.need(box.get("class"), "The class of a box", truth.task))
             yield "box", label, {"occluded": "0", **places, "z_order": "0"}
+
+
+def _find_class(findings: Findings) -> str:
+    """Return the class of all areas in the files that answers were read from, if it is one."""
+    pages = map(parse_annotations, find_exports("cvat", findings.inputs))
+    marks = [
+        mark for page in pages for image in page.iter("image") for mark in image if mark.tag in ("polygon", "mask")
+    ]
+    found = {mark.get("label") for mark in marks}
+    return str(found.pop()) if len(found) == 1 else _THING
 
 
 def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
