@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.progress import report
-from allalike.api.discover import renew
+from allalike.api.discover import renew, solve
 from allalike.api.inputs.state import read_state
-from allalike.api.load import load, open_basis
+from allalike.api.load import reopen
 from allalike.api.results.targets import REPORT, list_saved
 from allalike.api.since import find_changes
 from allalike.api.writers import WRITERS
-from allalike.errors import UnsupportedError
 from allalike.methods.base import Streaming
 
 if TYPE_CHECKING:
@@ -57,14 +56,11 @@ def update(
     """
     place = Path(folder)
     state, files = read_state(place), list_saved(place)
-    if state is None:
-        raise _refuse(place)
+    basis, earlier = reopen(state, engine)
     if isinstance(state.method, Streaming):
-        old = load(place, engine=engine)
-        known, result = old.run.encoding, old.update(answers, gold=gold)
-    else:
-        basis = open_basis(state, engine)
-        known, result = basis.run.encoding, renew(basis, None, answers, gold)
+        earlier = solve(basis, [], earlier).weighing
+    result = renew(replace(basis, parts=state.files), earlier, answers, gold)
+    known = basis.run.encoding
     told, table = find_changes(result, state, known)
     result = replace(result, summary={**result.summary, "changes": told})
     report("saving")
@@ -82,14 +78,3 @@ def update(
         unchanged=state.digest,
     )
     return result
-
-
-def _refuse(place: Path) -> UnsupportedError:
-    """Say why answers cannot be added to what is there."""
-    summary = place / "summary.json"
-    if not summary.is_file():
-        return UnsupportedError(f"There is no result in {place}. 'allalike discover' writes one.")
-    return UnsupportedError(
-        f"The result in {place} was saved without its answers, so that none can be added. Run 'allalike discover' once"
-        " more on all of them; a panel is found again by 'allalike jury'."
-    )
