@@ -12,15 +12,15 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from contextlib import ExitStack
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.format import read_array
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa
+from allalike._core.masks.packed import Mask
+from allalike._core.masks.volumes import Grid
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.answers.answers import Answers
+    from allalike.domains import Encoding
 
-__all__ = ["answer_columns", "column_values", "name_files", "read_columns", "write_columns"]
+__all__ = ["answer_columns", "column_values", "label_values", "name_files", "read_columns", "write_columns"]
 
 _BATCH_ROWS = 1 << 18
 _FORM, _OBJECTS = b"allalike", b"objects"
@@ -50,8 +51,13 @@ def answer_columns(answers: Answers) -> dict[str, Values | Array]:
     return {
         "worker": answers.workers.take(answers.worker),
         "task": answers.tasks.take(task),
-        "label": answers.encoding.decode(answers.label),
+        "label": label_values(answers.encoding, answers.label),
     }
+
+
+def label_values(encoding: Encoding, codes: Array) -> Values:
+    """Return labels as they came, but pictures as they are kept, with the places of their pixels."""
+    return encoding.decode(codes) if encoding.domain.pictures is None else Values(list(codes))
 
 
 def column_values(column: Column) -> Values:
@@ -128,7 +134,7 @@ def read_columns(paths: Iterable[Path], names: Sequence[str], *, complete: bool 
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(names)):
                 fields = [batch.schema.field(name) for name in names]
                 yield {f.name: _read_column(batch.column(f.name), f, complete=complete) for f in fields}
-        except (OSError, ValueError, KeyError, TypeError, MemoryError, zlib.error, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as error:
             said = " ".join((getattr(error, "strerror", None) or str(error)).split())
             raise InputError(f"{path} is damaged, or is not what was saved there: {said}") from error
 
@@ -155,10 +161,13 @@ def _write(value: Any) -> Any:
         return {"tuple": _write(list(value))}
     if kind is dict:
         return {"dict": [_write(list(pair)) for pair in value.items()]}
-    if kind is np.ndarray:
-        held = BytesIO()
-        np.save(held, value, allow_pickle=False)
-        return {"array": b64encode(zlib.compress(held.getvalue(), 1)).decode()}
+    if kind is Mask:
+        corner, bits = (
+            [value.height, value.width, value.top, value.left],
+            b64encode(zlib.compress(value.bits.tobytes())),
+        )
+        grid = None if value.grid is None else [list(value.grid.shape), list(value.grid.affine)]
+        return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}
     raise TypeError(f"values of type {kind.__name__} cannot be written")
 
 
@@ -171,10 +180,10 @@ def _read(value: Any) -> Any:
     return _READERS[name](_read(inner))
 
 
-def _read_array(text: str) -> Array:
-    held = BytesIO(zlib.decompress(b64decode(text, validate=True)))
-    array: Array = read_array(held, allow_pickle=False)  # type: ignore[no-untyped-call]
-    return array
+def _read_mask(parts: list[Any]) -> Mask:
+    (height, width, top, left), shape, text, grid = parts
+    bits = np.frombuffer(zlib.decompress(b64decode(text, validate=True)), np.uint8).reshape(shape)
+    return Mask(height, width, top, left, bits, grid=None if grid is None else Grid(*map(tuple, grid)))
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "array": _read_array}
+_READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "mask": _read_mask}

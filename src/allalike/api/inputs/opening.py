@@ -181,7 +181,7 @@ class Origin:
         """Return a run over more answers, what is to be remembered of it, what says what is new in it, and these."""
         if not isinstance(run, Growing):
             raise UnsupportedError(
-                "result.update works on memory and disk only: blocks on the executors of Spark stay as they were made."
+                "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
             )
         if run.n_gold and self.gold is None:
             raise UnsupportedError(

@@ -13,7 +13,7 @@ import os
 import shutil
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,14 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.answers.history import History
-from allalike.answers.storage import answer_columns, column_values, name_files, read_columns, write_columns
+from allalike.answers.storage import (
+    answer_columns,
+    column_values,
+    label_values,
+    name_files,
+    read_columns,
+    write_columns,
+)
 from allalike.answers.stream import Stream
 from allalike.api.inputs.recipes import read_domain, read_scan, write_domain, write_scan
 from allalike.domains.spelling import Spelling
@@ -86,8 +93,8 @@ def write_state(
         past = origin.history
         columns: dict[str, Any] = {"worker": Values(list(past.workers)), "answers": past.answers, "fault": past.fault}
         write_columns(folder, "history", [columns])
-    decode = run.encoding.decode
-    write_columns(folder, "truth", ({"task": each.tasks, "label": decode(each.found["label"])} for each in found))
+    label = partial(label_values, run.encoding)
+    write_columns(folder, "truth", ({"task": each.tasks, "label": label(each.found["label"])} for each in found))
     n_files = len(name_files(folder, "answers"))
     index = {"format": FORMAT, "parts": n_files, "sum": _digest(json.dumps(told)), "told": told}
     (folder / _INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
@@ -132,14 +139,14 @@ def _list_rows(part: Run | Answers) -> Iterator[dict[str, Any]]:
     if codes := np.flatnonzero(unseen).tolist():
         first = np.zeros(len(codes), np.int64)
         worker, task = answers.workers.take(answers.worker[first]), answers.tasks.take(first)
-        yield {"worker": worker, "task": task, "label": part.encoding.decode(np.array(codes))}
+        yield {"worker": worker, "task": task, "label": label_values(part.encoding, np.array(codes))}
 
 
 def _gold_columns(gold: Gold, encoding: Encoding) -> dict[str, Values]:
     if encoding.domain.pictures is None:
         return {"task": column_values(gold.task), "label": column_values(gold.label)}
     _, truths = gold.encode(encoding)
-    return {"task": truths.tasks, "label": encoding.decode(truths.label)}
+    return {"task": truths.tasks, "label": label_values(encoding, truths.label)}
 
 
 def _link(path: Path, target: Path) -> None:
@@ -176,23 +183,13 @@ class StoredAnswers(Scan):
         return Answers.of_columns(worker, task, label, self.domain, repeats=self.kept_repeats)
 
     def _batches(self) -> Iterator[dict[str, Column]]:
-        for batch in read_columns(self.source, _ROLES):
-            yield {**batch, "label": _wrap(batch["label"], self.domain)}
+        return read_columns(self.source, _ROLES)
 
 
-def _join(batches: Iterable[Mapping[str, Column]], names: Sequence[str]) -> list[Column]:
-    """Return whole columns."""
+def _join(batches: Iterable[dict[str, Column]], names: Sequence[str]) -> list[Column]:
+    """Return whole columns; their parts are let go one column after the other."""
     parts = list(batches)
-    return [Column(name, Values.join([column_values(part[name]) for part in parts]).data) for name in names]
-
-
-def _wrap(label: Column, domain: Domain | None) -> Column:
-    """Return masks such that their pixels mean what they are, however pictures were read."""
-    if domain is None or domain.pictures is None:
-        return label
-    from allalike._core.masks.layers import Layer
-
-    return Column("label", [Layer(mask.astype(np.uint8), 1.0) for mask in label.data])
+    return [Column(name, Values.join([column_values(part.pop(name)) for part in parts]).data) for name in names]
 
 
 @dataclass(frozen=True)
@@ -225,8 +222,7 @@ class SavedState:
         if "gold" not in self.told:
             return None
         task, label = self._columns("gold", "task", "label")
-        label, (blank, stated, text) = _wrap(label, self.domain), self.told["gold"]
-        label.text = text
+        blank, stated, label.text = self.told["gold"]
         return Gold(task, label, blank, stated)
 
     @cached_property
@@ -240,7 +236,7 @@ class SavedState:
     def truths(self) -> Iterator[tuple[Values, Column]]:
         """Yield tasks, and the truths that were found, some at a time."""
         for batch in read_columns(name_files(self.folder, "truth"), ("task", "label"), complete=False):
-            yield column_values(batch["task"]), _wrap(batch["label"], self.domain)
+            yield column_values(batch["task"]), batch["label"]
 
     def _columns(self, name: str, *names: str) -> list[Column]:
         return _join(read_columns(name_files(self.folder, name), names), names)
