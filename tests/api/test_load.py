@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -143,6 +146,65 @@ def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkey
     with pytest.raises(OutputError, match="No space"):
         allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
     assert bytes_of(tmp_path) == before
+
+
+KILLED = """
+import os, signal, sys
+import allalike
+from allalike._core.system import journal
+from allalike.api.results import saving
+
+where, name, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+module = {"write_state": saving, "move": journal}[name]
+function, calls = getattr(module, name), []
+
+def die(*given):
+    calls.append(given)
+    if len(calls) == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(*given)
+
+setattr(module, name, die)
+allalike.update(where, [("zoe", "t0001", 1)])
+"""
+
+
+@pytest.mark.parametrize("when", [("write_state", 1, 36), ("move", 3, 37)], ids=["writing", "replacing"])
+def test_an_update_that_is_killed_leaves_a_whole_result(when: tuple[str, int, int], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(out)
+    (out / "notes.txt").write_text("mine")  # so that files are replaced one by one
+    name, number, expected = when
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), name, str(number)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    if name == "write_state":  # nothing was replaced yet
+        assert allalike.load(out).summary["answers"] == expected
+    assert allalike.update(out, [("kim", "t0001", 1)]).summary["answers"] == expected + 1
+    assert allalike.load(out).summary["answers"] == expected + 1
+    assert (out / "notes.txt").read_text() == "mine"
+    assert not list(tmp_path.rglob(".allalike-*"))
+
+
+def test_it_is_written_again_as_it_was_saved_and_refused_where_that_needs_the_first_files(tmp_path: Path) -> None:
+    rows = crowd("categorical", seed=1, n=4, m=9)
+    to = ["label-studio(form=annotations)", "crowd-kit"]
+    result = allalike.discover(rows, domain="categorical")
+    written = result.save(tmp_path / "out", format="parquet", to=to, probabilities=True)
+    allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
+    assert all(path.exists() for path in written)
+    marks = [{"id": w, "completed_by": w, "result": [choice(label)]} for w, label in enumerate("xxy")]
+    export = [{"id": task, "data": {"text": "a"}, "annotations": marks} for task in (1, 2)]
+    (tmp_path / "a.json").write_text(json.dumps(export), encoding="utf-8")
+    allalike.discover(tmp_path / "a.json", method="UA").save(tmp_path / "tool", to="label-studio")
+    with pytest.raises(UnsupportedError, match="was written for label-studio, too, which takes the exports of all"):
+        allalike.update(tmp_path / "tool", tmp_path / "a.json")
+    with pytest.raises(UnsupportedError, match="export of Label Studio, which a saved result does not keep"):
+        allalike.load(tmp_path / "tool").save(tmp_path / "again", to="label-studio")
+    assert not (tmp_path / "again").exists()
+
+
+def choice(label: str) -> dict[str, Any]:
+    return {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": [label]}}
 
 
 def test_what_changed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +351,11 @@ def test_the_program_updates_and_takes_a_folder_for_history(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "50 answers were added." in done.stdout
     assert "Now there are 150 answers of 5 workers to 30 tasks in allalike-out." in done.stdout
+    done = call("update", "allalike-out", "b.csv", folder=tmp_path)
+    assert done.returncode == 2
+    assert "Perhaps they were added before: then there is nothing to do." in done.stderr
+    assert "--worker" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "  allalike update allalike-out b.csv --force"
     done = call("update", "allalike-out", "b.csv", "--json", "--force", folder=tmp_path)
     assert json.loads(done.stdout)["changes"]["set_aside"] == 50
     done = call("discover", "b.csv", "--history", "allalike-out", "-o", "other", "--no-report", "-q", folder=tmp_path)

@@ -133,10 +133,9 @@ def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
     commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :] if line.startswith("  ")]
     typed = ["allalike", *TYPED]
     assert any(command[1:] == ["out/report.html"] for command in commands)
-    assert [*typed, "more.csv"] in commands
+    assert [*typed, "more.csv"] in commands  # for nothing was saved
     assert [*typed, "--gold", "gold.csv"] in commands
     assert not any("explain" in command for command in commands)
-    assert any(line.endswith("# with new answers to the tasks in next.csv:") for line in lines)
 
 
 def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> None:

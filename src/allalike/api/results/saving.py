@@ -200,7 +200,8 @@ class Saved(Rated[Frame], ABC):
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
         optional.pop(truth, None)
         names = [truth, workers, *(name for name, there in optional.items() if there)]
-        writers = find_writers([to] if isinstance(to, str) else to).values()
+        to = [to] if isinstance(to, str) else list(to)
+        writers = find_writers(to).values()
         dressed = guard_table if safe_csv else _as_it_is
         for writer in writers:
             writer.check(run.domain.name, self.inputs)
@@ -228,7 +229,8 @@ class Saved(Rated[Frame], ABC):
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
             why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
-            kept = self._keep(stage / STATE, basis, why)
+            how = {"format": format, "to": to, "report": report, "probabilities": probabilities}
+            kept = self._keep(stage / STATE, basis, {**how, "safe_csv": safe_csv}, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             described = {
                 "schema": name_schema("discover"),
@@ -249,8 +251,8 @@ class Saved(Rated[Frame], ABC):
         several = len(basis.generations) > 1
         return basis, {"generations": list(basis.generations)} if several else {}
 
-    def _keep(self, folder: Path, basis: Basis | None, why: str) -> dict[str, Any]:
-        """Write what the result can be loaded from, and say in which format; or say why that cannot be, or is not."""
+    def _keep(self, folder: Path, basis: Basis | None, how: Mapping[str, Any], why: str) -> dict[str, Any]:
+        """Write what the result can be loaded from, and how it is saved; or say why that cannot be, or is not."""
         groups = self.weighing.insight.groups
         if basis is None or why:
             return {"not_kept": why or "its numbers were moved"}
@@ -259,7 +261,7 @@ class Saved(Rated[Frame], ABC):
         ]
         said: dict[str, Any] = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
         try:
-            write_state(folder, basis, self.found.pieces(), copies, said)
+            write_state(folder, basis, self.found.pieces(), copies, {**said, "saved": how})
         except (TypeError, ValueError) as error:
             shutil.rmtree(folder)
             return {"not_kept": str(error)}
