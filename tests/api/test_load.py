@@ -102,6 +102,20 @@ def test_one_problem_a_task_and_the_last_of_repeats_are_loaded(tmp_path: Path) -
 
 
 @BOTH
+def test_comparisons_that_were_added_up_are_loaded_and_more_are_added(engine: Engine, tmp_path: Path) -> None:
+    rows = [(w, t, [a, b]) for w in "abc" for t in (1, 2) for a, b in (("x", "y"), ("y", "z"), ("x", "z"))]
+    rows[4:6] = [("a", 2, ["z", "y"]), ("a", 2, ["z", "x"])]
+    result = allalike.discover(rows[:12], domain="ranking", engine=engine)
+    assert result.summary["repeats_added"] == 8
+    result.save(tmp_path / "out")
+    assert_equal(allalike.load(tmp_path / "out", engine=engine), result)
+    allalike.update(tmp_path / "out", rows[12:], engine=engine)
+    again = allalike.load(tmp_path / "out", engine=engine)
+    again.summary.pop("changes")
+    assert_same(again, result.update(rows[12:]))
+
+
+@BOTH
 @pytest.mark.parametrize("method", ["auto", "LA"])
 def test_updating_the_folder_is_updating_the_result(method: str, engine: Engine, tmp_path: Path) -> None:
     parts = cut(crowd("categorical", seed=5, n=7, m=20, missing=0.3), 3, seed=5)

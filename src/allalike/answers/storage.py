@@ -47,11 +47,14 @@ def answer_columns(answers: Answers) -> dict[str, Values | Array]:
     >>> [column.tolist() for column in columns.values()]
     [['ada', 'bob'], [7, 7], ['y', 'x']]
     """
-    task = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    worker, task, label = answers.worker, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts)), answers.label
+    if answers.domain.repeats is not None:
+        label, sizes = answers.domain.repeats.take_apart(label)
+        worker, task = np.repeat(worker, sizes), np.repeat(task, sizes)
     return {
-        "worker": answers.workers.take(answers.worker),
+        "worker": answers.workers.take(worker),
         "task": answers.tasks.take(task),
-        "label": label_values(answers.encoding, answers.label),
+        "label": label_values(answers.encoding, label),
     }
 
 
