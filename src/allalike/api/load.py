@@ -7,12 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.registry import choose
 from allalike.api.discover import find_ties, load_run, read_whole, renew, solve
 from allalike.api.inputs.opening import Basis, Origin
 from allalike.api.inputs.state import read_state
-from allalike.engines import ENGINES, Engine
-from allalike.engines.spark import Spark
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
 
     from allalike.api.inputs.state import SavedState
     from allalike.api.result import Result
+    from allalike.engines import Engine
     from allalike.methods import Weighing
 
 __all__ = ["load", "reopen"]
@@ -61,13 +59,8 @@ def reopen(state: SavedState, engine: str | Engine | None) -> tuple[Basis, Weigh
     """Put the answers of a saved result where they are needed; return also what a stream had found before the last."""
     settings, weighing = state.told["settings"], None
     first, *later = state.parts
-    ties, chosen = find_ties(settings["seed"], settings["ties"]), None
-    if engine is not None:
-        chosen = choose(engine, ENGINES, "engine", Engine)
-    apart = state.told["per_task"]
-    given = first.read().per_task() if apart else first.read() if isinstance(chosen, Spark) else first
-    where, held = read_whole(given, chosen)
-    run = load_run(where, held, state.gold, ties, guessed=False)
+    where, held = read_whole(first.read().per_task() if state.told["per_task"] else first, engine)
+    run = load_run(where, held, state.gold, find_ties(settings["seed"], settings["ties"]), guessed=False)
     origin = Origin(state.scan, state.gold, history=state.history, gold_map=state.told["gold_map"])
     basis = Basis(run, state.method, origin, {"engine": where.name, **settings}, renew=renew)
     for part in later:

@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
@@ -218,13 +219,10 @@ def _count_worth(result: Result) -> int:
     """Count the tasks that are worth another answer; none where nobody can say what one would bring."""
     from allalike.errors import UnsupportedError
 
-    if result.summary["answers"] > _MAX_ANSWERS:
-        return 0
-    try:
-        result.plan(1)
-    except UnsupportedError:
-        return 0
-    return sum(int((piece.found["confidence"] < _UNSURE).sum()) for piece in result.found.pieces())
+    with suppress(UnsupportedError):
+        if result.summary["answers"] <= _MAX_ANSWERS and result.plan(1):
+            return sum(int((piece.found["confidence"] < _UNSURE).sum()) for piece in result.found.pieces())
+    return 0
 
 
 def _command_lines(command: str, purpose: str) -> list[str]:

@@ -143,7 +143,7 @@ def name_inputs(*sources: Any) -> tuple[str, ...]:
     """Name the files behind answers and gold, and the addresses, without any password.
 
     >>> name_inputs(Scan(source=["/data/a.csv", "https://ada:secret@host/b.csv"]), "column:truth")
-    ('/data/a.csv', 'https://ada:***@host/b.csv')
+    ('/data/a.csv', 'https://***@host/b.csv')
     """
     given = [
         part for each in sources for part in ((each.source, each.label_map) if isinstance(each, Scan) else (each,))

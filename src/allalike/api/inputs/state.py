@@ -160,10 +160,12 @@ def _link(path: Path, target: Path) -> None:
 class StoredAnswers(Scan):
     """Answers in the files of a saved result, one after the other, of a kind of label that is known."""
 
+    stored: tuple[Path, ...] = ()
+
     @property
     def size(self) -> int:
         """About how many bytes they would have as text."""
-        return super().size * _PACKED
+        return sum(path.stat().st_size for path in self.stored) * _PACKED
 
     def stream(self) -> Stream:
         """Read them batch after batch."""
@@ -183,7 +185,7 @@ class StoredAnswers(Scan):
         return Answers.of_columns(worker, task, label, self.domain, repeats=self.kept_repeats)
 
     def _batches(self) -> Iterator[dict[str, Column]]:
-        return read_columns(self.source, _ROLES)
+        return read_columns(self.stored, _ROLES)
 
 
 def _join(batches: Iterable[dict[str, Column]], names: Sequence[str]) -> list[Column]:
@@ -213,8 +215,8 @@ class SavedState:
         repeats = self.scan.kept_repeats
         files = self.files[::-1] if repeats == "last" else self.files
         kept = "first" if repeats in ("last", "error") else repeats
-        groups = [[file] for file in self.files] if isinstance(self.method, Streaming) else [list(files)]
-        return [StoredAnswers(source=group, domain=self.domain, repeats=kept) for group in groups]
+        groups = [(file,) for file in self.files] if isinstance(self.method, Streaming) else [files]
+        return [StoredAnswers(source=None, stored=group, domain=self.domain, repeats=kept) for group in groups]
 
     @cached_property
     def gold(self) -> Gold | None:
@@ -245,7 +247,7 @@ class SavedState:
 def find_digest(folder: Path) -> str:
     """Return what tells whether a saved result is still the same; nothing where there is none."""
     path = folder / STATE / _INDEX
-    return _digest(path.read_text(encoding="utf-8")) if path.is_file() else ""
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def read_state(folder: Path) -> SavedState:
