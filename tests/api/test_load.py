@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import allalike
@@ -79,7 +80,7 @@ def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) 
     (tmp_path / "a.csv").write_text("\n".join([*lines, "w0;t0;third"]), encoding="utf-8")
     past = {"worker": ["w0", "w1"], "answers": [50, 40], "error_rate": [0.1, 0.4]}
     how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"o": "zero", 1: "one"}}
-    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": __import__("pandas").DataFrame(past)}
+    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": pd.DataFrame(past)}
     result = allalike.discover(tmp_path / "a.csv", **how, **known, seed=7, ties="first", min_confidence=0.6)
     assert result.run.encoding.n_labels == 3  # though the only answer with the third was set aside
     result.save(tmp_path / "out")
@@ -133,6 +134,20 @@ def test_updating_the_folder_is_updating_the_result(method: str, engine: Engine,
         assert again.summary.pop("changes") == told
         assert_same(again, result)
     assert (tmp_path / "out" / "report.html").exists()
+
+
+@BOTH
+def test_classes_that_were_numbers_and_ids_that_were_small_are_loaded_after_others(
+    engine: Engine, tmp_path: Path
+) -> None:
+    frames = [
+        pd.DataFrame({"worker": np.array([1, 2, 1, 2], kind), "task": np.array([3, 3, 4, 4]) + more, "label": labels})
+        for kind, more, labels in (("int8", 0, [9, 9, 10, 10]), ("int64", 2**40, ["9", "x", "x", "x"]))
+    ]
+    allalike.discover(frames[0], domain="categorical", engine=engine, method="UA").save(tmp_path / "out")
+    result = allalike.update(tmp_path / "out", frames[1].assign(worker=[1, 2, 1, 1000]), engine=engine)
+    assert result.truth["label"].tolist()[:2] == ["9", "10"]
+    assert_same(allalike.load(tmp_path / "out", engine=engine), result)
 
 
 def test_report_of_an_updated_result_has_a_line_for_each_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

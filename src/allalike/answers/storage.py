@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode, b64encode
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.values import Values, arrow_of
+from allalike._core.columns.values import Values, arrow_of, is_string
 from allalike._core.late import pa
 from allalike._core.masks.packed import Mask
 from allalike._core.masks.volumes import Grid
@@ -124,29 +124,51 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def read_columns(paths: Iterable[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
-    """Yield the columns of files, some rows at a time, as they were written.
+def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
+    """Yield the columns of files, some rows at a time, as they were written, and of one type in all of them.
 
     If they must be ``complete``, a missing value is an error; whatever is wrong with a file is one that names it.
     """
     import pyarrow.parquet as pq
 
+    kinds: dict[str, set[Any]] = {name: set() for name in names}
     for path in paths:
-        try:
+        with _reading(path):
+            schema = pq.read_schema(path)
+            for name in names:
+                kinds[name].add(schema.field(name).type)
+    common = {name: _find_common(found) for name, found in kinds.items()}
+    for path in paths:
+        with _reading(path):
             file = pq.ParquetFile(path, page_checksum_verification=True)
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(names)):
-                fields = [batch.schema.field(name) for name in names]
+                fields = [batch.schema.field(name).with_type(common[name]) for name in names]
                 yield {f.name: _read_column(batch.column(f.name), f, complete=complete) for f in fields}
-        except (OSError, ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as error:
-            said = " ".join((getattr(error, "strerror", None) or str(error)).split())
-            raise InputError(f"{path} is damaged, or is not what was saved there: {said}") from error
+
+
+def _find_common(kinds: set[Any]) -> Any:
+    """Return a type for all values; those of later files may be texts where the first ones were numbers."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if any(map(is_string, kinds)):
+        return pa.large_string()
+    return pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.int64()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as error:
+        said = " ".join((getattr(error, "strerror", None) or str(error)).split())
+        raise InputError(f"{path} is damaged, or is not what was saved there: {said}") from error
 
 
 def _read_column(column: Any, field: Any, *, complete: bool) -> Column:
     if complete and column.null_count:
         raise ValueError("values are missing")
     if (field.metadata or {}).get(_FORM) != _OBJECTS:
-        return Column(field.name, column)
+        return Column(field.name, column.cast(field.type))
     texts = column.to_pylist()
     known = {text: _read(parse_json(text)) for text in set(texts)}
     return Column(field.name, [known[text] for text in texts])
