@@ -148,9 +148,13 @@ def name_inputs(*sources: Any) -> tuple[str, ...]:
     given = [
         part for each in sources for part in ((each.source, each.label_map) if isinstance(each, Scan) else (each,))
     ]
-    names = [name for each in given for name in (each if isinstance(each, list | tuple) else [each])]
-    far = [os.fspath(name) for name in names if is_path(name) and not is_within(name) and not find_inputs(name)]
-    return (*map(str, inputs_of(*sources)), *map(hide_in_word, far))
+    listed = [each if isinstance(each, list | tuple) and all(map(is_path, each)) else [each] for each in given]
+    return tuple(text for names in listed for name in names for text in _name(name))
+
+
+def _name(source: Any) -> list[str]:
+    is_far = is_path(source) and "://" in os.fspath(source)
+    return [hide_in_word(os.fspath(source))] if is_far else list(map(str, inputs_of(source)))
 
 
 @dataclass(frozen=True)
