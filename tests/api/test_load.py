@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import allalike
@@ -34,6 +39,11 @@ def assert_equal(found: Result, expected: Result) -> None:
                 assert repr(left.tolist()) == repr(right.tolist()), name
     texts = [json.dumps(each.summary, sort_keys=True, default=str) for each in (found, expected)]
     assert texts[0] == texts[1]
+
+
+def signed(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what somebody else might have saved, who knows the form."""
+    return {"format": 1, "parts": 1, "sum": sha256(json.dumps(told).encode()).hexdigest(), "told": told}
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -70,7 +80,7 @@ def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) 
     (tmp_path / "a.csv").write_text("\n".join([*lines, "w0;t0;third"]), encoding="utf-8")
     past = {"worker": ["w0", "w1"], "answers": [50, 40], "error_rate": [0.1, 0.4]}
     how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"o": "zero", 1: "one"}}
-    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": __import__("pandas").DataFrame(past)}
+    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": pd.DataFrame(past)}
     result = allalike.discover(tmp_path / "a.csv", **how, **known, seed=7, ties="first", min_confidence=0.6)
     assert result.run.encoding.n_labels == 3  # though the only answer with the third was set aside
     result.save(tmp_path / "out")
@@ -93,6 +103,20 @@ def test_one_problem_a_task_and_the_last_of_repeats_are_loaded(tmp_path: Path) -
 
 
 @BOTH
+def test_comparisons_that_were_added_up_are_loaded_and_more_are_added(engine: Engine, tmp_path: Path) -> None:
+    rows = [(w, t, [a, b]) for w in "abc" for t in (1, 2) for a, b in (("x", "y"), ("y", "z"), ("x", "z"))]
+    rows[4:6] = [("a", 2, ["z", "y"]), ("a", 2, ["z", "x"])]
+    result = allalike.discover(rows[:12], domain="ranking", engine=engine)
+    assert result.summary["repeats_added"] == 8
+    result.save(tmp_path / "out")
+    assert_equal(allalike.load(tmp_path / "out", engine=engine), result)
+    allalike.update(tmp_path / "out", rows[12:], engine=engine)
+    again = allalike.load(tmp_path / "out", engine=engine)
+    again.summary.pop("changes")
+    assert_same(again, result.update(rows[12:]))
+
+
+@BOTH
 @pytest.mark.parametrize("method", ["auto", "LA"])
 def test_updating_the_folder_is_updating_the_result(method: str, engine: Engine, tmp_path: Path) -> None:
     parts = cut(crowd("categorical", seed=5, n=7, m=20, missing=0.3), 3, seed=5)
@@ -110,6 +134,20 @@ def test_updating_the_folder_is_updating_the_result(method: str, engine: Engine,
         assert again.summary.pop("changes") == told
         assert_same(again, result)
     assert (tmp_path / "out" / "report.html").exists()
+
+
+@BOTH
+def test_classes_that_were_numbers_and_ids_that_were_small_are_loaded_after_others(
+    engine: Engine, tmp_path: Path
+) -> None:
+    frames = [
+        pd.DataFrame({"worker": np.array([1, 2, 1, 2], kind), "task": np.array([3, 3, 4, 4]) + more, "label": labels})
+        for kind, more, labels in (("int8", 0, [9, 9, 10, 10]), ("int64", 2**40, ["9", "x", "x", "x"]))
+    ]
+    allalike.discover(frames[0], domain="categorical", engine=engine, method="UA").save(tmp_path / "out")
+    result = allalike.update(tmp_path / "out", frames[1].assign(worker=[1, 2, 1, 1000]), engine=engine)
+    assert result.truth["label"].tolist()[:2] == ["9", "10"]
+    assert_same(allalike.load(tmp_path / "out", engine=engine), result)
 
 
 def test_report_of_an_updated_result_has_a_line_for_each_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +175,65 @@ def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkey
     with pytest.raises(OutputError, match="No space"):
         allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
     assert bytes_of(tmp_path) == before
+
+
+KILLED = """
+import os, signal, sys
+import allalike
+from allalike._core.system import journal
+from allalike.api.results import saving
+
+where, name, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+module = {"write_state": saving, "move": journal}[name]
+function, calls = getattr(module, name), []
+
+def die(*given):
+    calls.append(given)
+    if len(calls) == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(*given)
+
+setattr(module, name, die)
+allalike.update(where, [("zoe", "t0001", 1)])
+"""
+
+
+@pytest.mark.parametrize("when", [("write_state", 1, 36), ("move", 3, 37)], ids=["writing", "replacing"])
+def test_an_update_that_is_killed_leaves_a_whole_result(when: tuple[str, int, int], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(out)
+    (out / "notes.txt").write_text("mine")  # so that files are replaced one by one
+    name, number, expected = when
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), name, str(number)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    if name == "write_state":  # nothing was replaced yet
+        assert allalike.load(out).summary["answers"] == expected
+    assert allalike.update(out, [("kim", "t0001", 1)]).summary["answers"] == expected + 1
+    assert allalike.load(out).summary["answers"] == expected + 1
+    assert (out / "notes.txt").read_text() == "mine"
+    assert not list(tmp_path.rglob(".allalike-*"))
+
+
+def test_it_is_written_again_as_it_was_saved_and_refused_where_that_needs_the_first_files(tmp_path: Path) -> None:
+    rows = crowd("categorical", seed=1, n=4, m=9)
+    to = ["label-studio(form=annotations)", "crowd-kit"]
+    result = allalike.discover(rows, domain="categorical")
+    written = result.save(tmp_path / "out", format="parquet", to=to, probabilities=True)
+    allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
+    assert all(path.exists() for path in written)
+    marks = [{"id": w, "completed_by": w, "result": [choice(label)]} for w, label in enumerate("xxy")]
+    export = [{"id": task, "data": {"text": "a"}, "annotations": marks} for task in (1, 2)]
+    (tmp_path / "a.json").write_text(json.dumps(export), encoding="utf-8")
+    allalike.discover(tmp_path / "a.json", method="UA").save(tmp_path / "tool", to="label-studio")
+    with pytest.raises(UnsupportedError, match="was written for label-studio, too, which takes the exports of all"):
+        allalike.update(tmp_path / "tool", tmp_path / "a.json")
+    with pytest.raises(UnsupportedError, match="export of Label Studio, which a saved result does not keep"):
+        allalike.load(tmp_path / "tool").save(tmp_path / "again", to="label-studio")
+    assert not (tmp_path / "again").exists()
+
+
+def choice(label: str) -> dict[str, Any]:
+    return {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": [label]}}
 
 
 def test_what_changed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,19 +298,18 @@ def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
     allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(tmp_path / "out")
     place = tmp_path / "out" / "state"
     state, answers = (place / "state.json").read_text(), (place / "answers-1.parquet").read_bytes()
-    told: dict[str, Any] = json.loads(state)
+    index: dict[str, Any] = json.loads(state)
+    told = index["told"]
     wrong: list[Any] = [
         "",
         "[]",
         "[" * 500,
-        *({**told, "format": each} for each in (2, "1", None)),
-        *({**told, "domain": each} for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),
-        *({**told, "method": each} for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, 5)),
-        *({**told, "read": each} for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"repeats": "x"})),
-        *({**told, "parts": each} for each in ([], [36, 36], "x", [-1])),
-        *({**told, name: 3} for name in ("settings", "notes", "copies", "warnings")),
-        *({**told, "generations": each} for each in ([["x"]], [["x", 1]], 5)),
-        *({**told, "counts": each} for each in ([1, 2, 3], None)),
+        *({**index, "format": each} for each in (2, "1", None)),
+        *({**index, "parts": each} for each in (0, 2, "x")),
+        *({**index, "told": {**told, "seed": 1}, "sum": each} for each in (index["sum"], None)),
+        *(signed({**told, "domain": each}) for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),
+        *(signed({**told, "method": each}) for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, 5)),
+        *(signed({**told, "read": each}) for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"repeats": "x"})),
     ]
     for each in wrong:
         (place / "state.json").write_text(each if isinstance(each, str) else json.dumps(each), encoding="utf-8")
@@ -284,6 +380,11 @@ def test_the_program_updates_and_takes_a_folder_for_history(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "50 answers were added." in done.stdout
     assert "Now there are 150 answers of 5 workers to 30 tasks in allalike-out." in done.stdout
+    done = call("update", "allalike-out", "b.csv", folder=tmp_path)
+    assert done.returncode == 2
+    assert "Perhaps they were added before: then there is nothing to do." in done.stderr
+    assert "--worker" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "  allalike update allalike-out b.csv --force"
     done = call("update", "allalike-out", "b.csv", "--json", "--force", folder=tmp_path)
     assert json.loads(done.stdout)["changes"]["set_aside"] == 50
     done = call("discover", "b.csv", "--history", "allalike-out", "-o", "other", "--no-report", "-q", folder=tmp_path)

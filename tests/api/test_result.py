@@ -76,7 +76,7 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    kept = [f"state/{name}" for name in ("answers-1.parquet", "gold.parquet", "state.json", "truth.parquet")]
+    kept = [f"state/{name}" for name in ("answers-1.parquet", "gold-1.parquet", "state.json", "truth-1.parquet")]
     tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
     files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())

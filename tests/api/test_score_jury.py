@@ -337,4 +337,6 @@ def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest
     assert "j4 scores 2." in text
     assert "Offsets were taken away before the panel decided." in text
     assert "No panel has an error of at most 0.01" in text
-    assert "bias" in load(tmp_path / "out").workers
+    assert "bias" in pd.read_csv(tmp_path / "out" / "workers.csv")
+    with pytest.raises(UnsupportedError, match=r"cannot be loaded\. Run 'allalike jury' again\."):
+        load(tmp_path / "out")

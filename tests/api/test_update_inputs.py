@@ -263,7 +263,7 @@ def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.Mo
     with pytest.raises(InputError, match="There are no answers"):
         result.update([])
     monkeypatch.setattr("allalike.api.inputs.opening.Growing", Spark)  # which a run in memory is not
-    with pytest.raises(UnsupportedError, match="works on memory and disk only"):
+    with pytest.raises(UnsupportedError, match="in memory and on disk only"):
         result.update([("eve", 1, "x")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):
         Result(result.run, result.weighing, result.found, {}).update([("eve", 1, "x")])

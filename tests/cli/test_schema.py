@@ -96,7 +96,7 @@ def test_what_is_saved_names_its_schema_and_explanations_and_drift_fit_theirs(
         run(capfd, command, crowd, "-o", out, "--json")
         check(json.loads((tmp_path / "out" / "summary.json").read_text()), command)
     for kind, name in (("task", "t3"), ("worker", "eve"), ("worker", "kim")):
-        check(run(capfd, "explain", out, kind, name, "--json", "--open-inputs"), "explain")
+        check(run(capfd, "explain", out, kind, name, "--json"), "explain")
     run(capfd, "jury", crowd, "-o", out, "--good", "x", "--json")
     drift = run(capfd, "jury", crowd, "-o", out, "--good", "x", "--since", out, "--json")
     check(drift, "jury")

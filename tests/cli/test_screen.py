@@ -133,10 +133,25 @@ def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
     commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :] if line.startswith("  ")]
     typed = ["allalike", *TYPED]
     assert any(command[1:] == ["out/report.html"] for command in commands)
-    assert [*typed, "more.csv"] in commands
+    assert [*typed, "more.csv"] in commands  # for nothing was saved
     assert [*typed, "--gold", "gold.csv"] in commands
     assert not any("explain" in command for command in commands)
-    assert any(line.endswith("# with new answers to the tasks in next.csv:") for line in lines)
+
+
+def test_what_was_saved_with_its_answers_is_to_be_updated_and_planned(tmp_path: Path) -> None:
+    said = {"ada": "xyxyyxyxy", "bob": "xyxyyxyxx", "eve": "xxyxxyyxx"}
+    for result, next_ones in (
+        (allalike.discover(rows(said)), ["update", "next"]),
+        (allalike.discover(rows(said), method="UA"), ["update"]),
+        (allalike.discover(allalike.read(rows(said)).per_task(), method="P-TD"), []),
+    ):
+        paths = result.save(tmp_path / "my birds")
+        lines = [line.text.strip() for line in screen.draw_screen(result, paths, typed=TYPED)]
+        shown = [
+            shlex.split(line, comments=True) for line in lines if line.startswith(("allalike update", "allalike next"))
+        ]
+        assert [command[1] for command in shown] == next_ones
+        assert all(command[2] == str(tmp_path / "my birds") for command in shown)
 
 
 def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> None:

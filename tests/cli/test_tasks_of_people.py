@@ -214,7 +214,9 @@ def test_which_tasks_to_ask_next(tmp_path: Path) -> None:
     asked = [row["task"] for row in table(tmp_path / "out" / "next.csv")]
     unsure = allalike.discover(rows).truth.set_index("task")["confidence"]
     assert unsure[asked[0]] <= unsure.median()
-    [command] = re.findall(r"^  allalike (discover .* more.csv)$", said, re.MULTILINE)
+    [plan] = re.findall(r"^  allalike (next out --budget \d+)  #", said, re.MULTILINE)
+    assert f"of {plan.split()[-1]}." in call(*shlex.split(plan), folder=tmp_path).stdout
+    [command] = re.findall(r"^  allalike (update out more.csv)  #", said, re.MULTILINE)
     write(tmp_path / "more.csv", "worker,task,label", [("kim", task, "A") for task in asked[:5]])
     done = call(*shlex.split(command), folder=tmp_path)
     assert done.returncode == 0, done.stderr

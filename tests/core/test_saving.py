@@ -22,7 +22,7 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
-STATE = [f"state/{name}" for name in ("answers-1.parquet", "state.json", "truth.parquet")]
+STATE = [f"state/{name}" for name in ("answers-1.parquet", "state.json", "truth-1.parquet")]
 FILES = ["confusion.csv", "next.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
 
 

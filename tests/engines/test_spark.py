@@ -47,6 +47,19 @@ def some(domain: str = "categorical", m: int = 40, missing: float = 0.2) -> Answ
     return allalike.read(crowd(domain, seed=1, n=WORKERS, m=m, missing=missing), domain=kind(domain))
 
 
+@pytest.mark.parametrize("domain", ["categorical", "bitmap"])
+def test_a_result_from_spark_keeps_its_answers_and_is_loaded_in_memory(
+    domain: str, spark: Spark, tmp_path: Path
+) -> None:
+    found = allalike.discover(some(domain), engine=replace(spark, partitions=3), method="P-TD")
+    found.save(tmp_path / "out")
+    for engine in ("memory", spark):
+        loaded = allalike.load(tmp_path / "out", engine=engine)
+        assert [str(label) for label in loaded.truth["label"]] == [str(label) for label in found.truth["label"]]
+        np.testing.assert_allclose(loaded.workers["weight"], found.workers["weight"], rtol=1e-12)
+    assert allalike.update(tmp_path / "out", some(domain)).summary["changes"]["answers"] == 0
+
+
 def weights() -> Floats:
     return np.linspace(0.5, 2.0, WORKERS)
 

@@ -48,6 +48,18 @@ def test_truths_are_written_as_volumes_with_the_matrix_of_the_answers(ending: st
     run("discover", folder, "-o", out, "-q")  # which makes way
 
 
+def test_volumes_of_a_saved_result_lie_where_they_lay(tmp_path: Path) -> None:
+    result = allalike.discover(readers(tmp_path / "scans"))
+    result.save(tmp_path / "out")
+    for task in ("task1", "task2"):
+        save(tmp_path / "more" / task / "zoe.nii.gz", ball().astype(np.uint8))
+    loaded = allalike.load(tmp_path / "out")
+    assert np.array_equal(loaded.truth["label"][0], result.truth["label"][0])
+    assert allalike.update(tmp_path / "out", tmp_path / "more").summary["answers"] == 8
+    written: Any = nibabel.load(tmp_path / "out" / "labels" / "task1.nii.gz")
+    assert np.allclose(written.affine, AFFINE)
+
+
 def test_label_maps_become_a_task_for_each_value(tmp_path: Path) -> None:
     for task in ("task1", "task2"):
         for worker, shift in (("ada", 0), ("bob", 0), ("eve", 1)):

@@ -170,10 +170,11 @@ def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, 
 
 def test_a_result_without_a_report_gets_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(ROWS)
-    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out", answers=False)
+    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out")
+    (tmp_path / "a.csv").unlink()
     folder, page = str(tmp_path / "out"), str(tmp_path / "page.html")
-    order = {"do": "revisit", "folder": folder, "page": page, "open_inputs": False}
+    order = {"do": "revisit", "folder": folder, "page": page}
     assert perform(order) == {"notes": []}
     assert (tmp_path / "page.html").exists()
-    (tmp_path / "a.csv").unlink()
-    assert perform(order)["error"]["what"].endswith("a.csv, which is not there any more.")
+    (tmp_path / "out" / "state" / "state.json").unlink()
+    assert "cannot be loaded" in perform(order)["error"]["what"]

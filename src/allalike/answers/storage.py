@@ -1,33 +1,42 @@
 """Storage: answers and other columns as Parquet files, from which they come back as they were.
 
-A column that Arrow can hold is that column. Python objects are texts of JSON (`allalike.answers.written`), which the
-schema of the file says. Pages have checksums, and a file is read with suspicion: whatever is wrong with it is an error
-that names it.
+A column that Arrow can hold is that column. Python objects are texts of JSON, which the schema of the file says: lists
+and what is plain are themselves, everything else is an object with one key, the name of its type, such as
+``{"tuple": [1, 2]}``. Nothing that is read can be anything but these, and nothing is executed. Pages have checksums,
+and whatever is wrong with a file is an error that names it.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import json
+import zlib
+from base64 import b64decode, b64encode
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.values import Values, arrow_of
+from allalike._core.columns.values import Values, arrow_of, is_string
 from allalike._core.late import pa
+from allalike._core.masks.packed import Mask
+from allalike._core.masks.volumes import Grid
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike._core.blocks.block import Array
     from allalike.answers.answers import Answers
+    from allalike.domains import Encoding
 
-__all__ = ["answer_columns", "column_values", "count_rows", "read_columns", "unify", "write_columns"]
+__all__ = ["answer_columns", "column_values", "label_values", "name_files", "read_columns", "write_columns"]
 
 _BATCH_ROWS = 1 << 18
 _FORM, _OBJECTS = b"allalike", b"objects"
+_PLAIN = (type(None), bool, int, float, str)
 
 
 def answer_columns(answers: Answers) -> dict[str, Values | Array]:
@@ -38,12 +47,20 @@ def answer_columns(answers: Answers) -> dict[str, Values | Array]:
     >>> [column.tolist() for column in columns.values()]
     [['ada', 'bob'], [7, 7], ['y', 'x']]
     """
-    task = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    worker, task, label = answers.worker, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts)), answers.label
+    if answers.domain.repeats is not None:
+        label, sizes = answers.domain.repeats.take_apart(label)
+        worker, task = np.repeat(worker, sizes), np.repeat(task, sizes)
     return {
-        "worker": answers.workers.take(answers.worker),
+        "worker": answers.workers.take(worker),
         "task": answers.tasks.take(task),
-        "label": answers.encoding.decode(answers.label),
+        "label": label_values(answers.encoding, label),
     }
+
+
+def label_values(encoding: Encoding, codes: Array) -> Values:
+    """Return labels as they came, but pictures as they are kept, with the places of their pixels."""
+    return encoding.decode(codes) if encoding.domain.pictures is None else Values(list(codes))
 
 
 def column_values(column: Column) -> Values:
@@ -58,36 +75,41 @@ def column_values(column: Column) -> Values:
     return Values(column.data if isinstance(column.data, list) else column.data.combine_chunks())
 
 
-def write_columns(paths: Iterator[Path], parts: Iterable[Mapping[str, Values | Array]]) -> list[int]:
-    """Write columns into a file, one part behind the other, and into the next if their types change; count the rows.
+def name_files(folder: Path, name: str) -> list[Path]:
+    """List the files of some columns, in order.
+
+    >>> from pathlib import Path
+    >>> name_files(Path("nowhere"), "answers")
+    []
+    """
+    return sorted(folder.glob(f"{name}-*.parquet"), key=lambda path: (len(path.name), path.name))
+
+
+def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values | Array]]) -> None:
+    """Write columns into a file behind those that are there, and into one more where their types change.
 
     Values that cannot be written are a `TypeError`.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rows = write_columns(iter([Path(folder, "a.parquet")]), [{"task": Values([(1, 2)]), "n": np.array([3])}])
-    ...     [batch] = read_columns(Path(folder, "a.parquet"), ["task", "n"])
-    >>> rows, batch["task"].data, batch["n"].data.to_pylist()
-    ([1], [(1, 2)], [3])
+    ...     write_columns(Path(folder), "a", [{"task": Values([(1, 2)]), "n": np.array([3])}])
+    ...     [batch] = read_columns(name_files(Path(folder), "a"), ["task", "n"])
+    >>> batch["task"].data, batch["n"].data.to_pylist()
+    ([(1, 2)], [3])
     """
     import pyarrow.parquet as pq
 
-    writer, counts = None, []
-    try:
+    with ExitStack() as stack:
+        writer = None
         for part in parts:
             table = _write_table(part)
             if writer is None or writer.schema != table.schema:
-                if writer is not None:
-                    writer.close()
-                writer = pq.ParquetWriter(next(paths), table.schema, compression="zstd", write_page_checksum=True)
-                counts.append(0)
+                stack.close()
+                path = folder / f"{name}-{len(name_files(folder, name)) + 1}.parquet"
+                writer = pq.ParquetWriter(path, table.schema, compression="zstd", write_page_checksum=True)
+                stack.enter_context(writer)
             writer.write_table(table)
-            counts[-1] += len(table)
-    finally:
-        if writer is not None:
-            writer.close()
-    return counts
 
 
 def _write_table(columns: Mapping[str, Values | Array]) -> Any:
@@ -95,76 +117,98 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
     for name, column in columns.items():
         values = column if isinstance(column, Values) else Values(arrow_of(column))
         objects = isinstance(values.data, list)
-        array = _write_objects(values.data) if objects else values.data
+        texts = (json.dumps(_write(value), ensure_ascii=False) for value in values.data) if objects else ()
+        array = pa.array(texts, pa.large_string()) if objects else values.data
         arrays.append(array)
         fields.append(pa.field(name, array.type, metadata={_FORM: _OBJECTS} if objects else None))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _write_objects(objects: list[Any]) -> Any:
-    from allalike.answers.written import write_object
+def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
+    """Yield the columns of files, some rows at a time, as they were written, and of one type in all of them.
 
-    return pa.array(map(write_object, objects), pa.large_string())
+    If they must be ``complete``, a missing value is an error; whatever is wrong with a file is one that names it.
+    """
+    import pyarrow.parquet as pq
 
-
-def unify(paths: Sequence[Path], names: Sequence[str]) -> Any:
-    """Return the schema that the columns of several files have in common."""
-    known = None
+    kinds: dict[str, set[Any]] = {name: set() for name in names}
     for path in paths:
         with _reading(path):
-            mine = _open(path, names).schema_arrow
-            known = mine if known is None else pa.unify_schemas([known, mine], promote_options="permissive")
-    return known
+            schema = pq.read_schema(path)
+            for name in names:
+                kinds[name].add(schema.field(name).type)
+    common = {name: _find_common(found) for name, found in kinds.items()}
+    for path in paths:
+        with _reading(path):
+            file = pq.ParquetFile(path, page_checksum_verification=True)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(names)):
+                fields = [batch.schema.field(name).with_type(common[name]) for name in names]
+                yield {f.name: _read_column(batch.column(f.name), f, complete=complete) for f in fields}
 
 
-def read_columns(
-    path: Path, names: Sequence[str], schema: Any = None, *, complete: bool = True
-) -> Iterator[dict[str, Column]]:
-    """Yield the columns of a file, some rows at a time, as they were written, or of the types of a schema.
-
-    If they must be ``complete``, a missing value is an error.
-    """
-    with _reading(path):
-        file = _open(path, names)
-        kinds = schema or file.schema_arrow
-        for batch in file.iter_batches(_BATCH_ROWS):
-            table = pa.Table.from_batches([batch])
-            if complete and any(column.null_count for column in table.columns):
-                raise ValueError("values are missing")
-            yield {name: _read_column(name, table[name], kinds.field(name)) for name in names}
-
-
-def count_rows(path: Path) -> int:
-    """Count the rows of a file."""
-    import pyarrow.parquet as pq
-
-    with _reading(path):
-        return int(pq.read_metadata(path).num_rows)
-
-
-def _read_column(name: str, column: Any, field: Any) -> Column:
-    if (field.metadata or {}).get(_FORM) == _OBJECTS:
-        from allalike.answers.written import read_object
-
-        known: dict[str, Any] = {}
-        texts = column.to_pylist()
-        return Column(name, [known[t] if t in known else known.setdefault(t, read_object(t)) for t in texts])
-    return Column(name, column.cast(field.type))
-
-
-def _open(path: Path, names: Sequence[str]) -> Any:
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(path, page_checksum_verification=True)
-    if file.schema_arrow.names != list(names):
-        raise ValueError(f"it has the columns {', '.join(file.schema_arrow.names)}, not {', '.join(names)}")
-    return file
+def _find_common(kinds: set[Any]) -> Any:
+    """Return a type for all values; those of later files may be texts where the first ones were numbers."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if any(map(is_string, kinds)):
+        return pa.large_string()
+    return pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.int64()
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path} is damaged, or is not what was saved there: {' '.join(reason.split())}") from error
+    except (OSError, ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as error:
+        said = " ".join((getattr(error, "strerror", None) or str(error)).split())
+        raise InputError(f"{path} is damaged, or is not what was saved there: {said}") from error
+
+
+def _read_column(column: Any, field: Any, *, complete: bool) -> Column:
+    if complete and column.null_count:
+        raise ValueError("values are missing")
+    if (field.metadata or {}).get(_FORM) != _OBJECTS:
+        return Column(field.name, column.cast(field.type))
+    texts = column.to_pylist()
+    known = {text: _read(parse_json(text)) for text in set(texts)}
+    return Column(field.name, [known[text] for text in texts])
+
+
+def _write(value: Any) -> Any:
+    """Return what JSON can hold, from which `_read` makes the same again."""
+    value = value.item() if isinstance(value, np.generic) else value
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is list:
+        return list(map(_write, value))
+    if kind is tuple:
+        return {"tuple": _write(list(value))}
+    if kind is dict:
+        return {"dict": [_write(list(pair)) for pair in value.items()]}
+    if kind is Mask:
+        corner, bits = (
+            [value.height, value.width, value.top, value.left],
+            b64encode(zlib.compress(value.bits.tobytes())),
+        )
+        grid = None if value.grid is None else [list(value.grid.shape), list(value.grid.affine)]
+        return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}
+    raise TypeError(f"values of type {kind.__name__} cannot be written")
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_read, value))
+    if not isinstance(value, dict):
+        return value
+    ((name, inner),) = value.items()
+    return _READERS[name](_read(inner))
+
+
+def _read_mask(parts: list[Any]) -> Mask:
+    (height, width, top, left), shape, text, grid = parts
+    bits = np.frombuffer(zlib.decompress(b64decode(text, validate=True)), np.uint8).reshape(shape)
+    return Mask(height, width, top, left, bits, grid=None if grid is None else Grid(*map(tuple, grid)))
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "mask": _read_mask}

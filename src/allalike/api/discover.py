@@ -16,8 +16,7 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
-from allalike.api.inputs.opening import Basis, Origin, inputs_of, open_source
-from allalike.api.inputs.recipes import write_recipe
+from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
 from allalike.api.result import Result
 from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
@@ -158,7 +157,7 @@ def discover(
     note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
-    return replace(result, recipe=write_recipe(source, gold, gold_columns, history, gold_map))
+    return replace(result, sources=name_inputs(source, gold, history))
 
 
 def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:

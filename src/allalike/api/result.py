@@ -26,7 +26,7 @@ from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from allalike.api.agreement.agreement import Agreement
@@ -61,10 +61,10 @@ class Result(Explained, Saved[Frame]):
         What it was found from, so that it can go on with more answers.
     inputs
         The files and folders that answers and gold were read from, which `save` never replaces.
-    again, recipe
-        What finds the truths of another run in the same way, and how to find this result from its files once more.
-    files
-        How the files of the answers were read.
+    again
+        What finds the truths of another run in the same way.
+    files, sources
+        How the files of the answers were read, and their names, with those of gold and history.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -82,8 +82,8 @@ class Result(Explained, Saved[Frame]):
     basis: Basis | None = None
     inputs: tuple[Path, ...] = ()
     again: Callable[[Run], TaskTable] | None = None
-    recipe: Mapping[str, Any] | None = None
     files: Files | None = None
+    sources: tuple[str, ...] = ()
 
     @property
     def _facts(self) -> Summary:

@@ -17,7 +17,6 @@ not. Whoever changed is left out, and the others are looked at again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,46 +24,31 @@ import numpy as np
 
 from allalike._core.blocks.block import known_sums
 from allalike._core.columns.values import Values, text_column
-from allalike.answers.storage import column_values
 from allalike.api.judges.changes import SIGNIFICANT, adjust
+from allalike.engines.sums import select_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.answers import Answers
     from allalike.api.inputs.state import SavedState
     from allalike.api.result import Result
     from allalike.domains import Encoding, Kernels
-    from allalike.engines import Piece
+    from allalike.engines import News
     from allalike.methods.base import Decide
 
-__all__ = ["ChangeSince", "compare_means", "find_changes"]
+    Change = dict[str, Any]
+
+__all__ = ["compare_means", "find_changes"]
 
 _MIN_VOICES = 3  # answers of a task whose truth tells about workers
 _MIN_ANSWERS = 10  # of a worker, old and new
 _PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever varies
 _MAX_NAMED = 20  # of each kind, in a summary
-_COUNTS, _LIMITS = ("answers_before", "answers_now"), ("low", "high", "probability")
-
-
-@dataclass(frozen=True)
-class ChangeSince:
-    """A truth that turned, a worker who changed, or copies that are new.
-
-    Numbers are those of workers: her mean distance to the truths beyond that of the others, before and now, in how many
-    answers, the limits of the difference, of 95 %, and how probable it is if she did not change.
-    """
-
-    what: str  # truth, better, worse or copies
-    name: Any
-    before: Any = ""
-    now: Any = ""
-    answers_before: int = 0
-    answers_now: int = 0
-    low: float = np.nan
-    high: float = np.nan
-    probability: float = np.nan
+_COLUMNS: Change = {
+    **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
+    **dict.fromkeys(("answers_before", "answers_now"), 0),
+    **dict.fromkeys(("low", "high", "probability"), np.nan),
+}
 
 
 def find_changes(
@@ -73,91 +57,79 @@ def find_changes(
     """Say what changed since a result was saved, whose labels are known: for its summary, and as a table."""
     assert result.basis is not None
     assert result.basis.news is not None
-    news = result.basis.news()
-    named, turned, n_known = _compare_truths(result, state, news.after)
-    workers: list[ChangeSince] | None = None
-    if result.run.encoding.offsets is None and len(named.tasks):
-        kernel = partial(_sum_block, own=result.weighing.decide_on(result.run), kernels=result.run.kernels)
-        every = result.run.sum(kernel, *result.weighing.arguments)
-        new = _sum_answers(news.after, named, result.run.kernels)
-        for part in news.before:
-            new -= _sum_answers(part, named, result.run.kernels)
-        sums = np.stack([every["answers"], every["distance"], every["square"]])
-        workers = _test_workers(result.run.workers.tolist(), sums - new, new)
-    copies = list(_find_copies(result, [set(map(str, group)) for group in state.told["copies"]]))
+    turned, n_known = _compare_truths(result, state)
+    workers, n_tested = _compare_workers(result, result.basis.news())
+    copies = _find_copies(result, [set(map(str, group)) for group in state.told["copies"]])
     told = {
-        "answers": int(result.run.answer_counts.sum()) - int(state.told["counts"][0]),
+        "answers": int(result.run.answer_counts.sum()) - int(state.told["generations"][-1]["answers"]),
         "set_aside": result.summary.get("repeats_set_aside", 0) - state.told["notes"].get("repeats_set_aside", 0),
         "labels": sorted(_list_labels(result.run.encoding) - _list_labels(known))[:_MAX_NAMED],
         "turned": None if turned is None else len(turned),
         "of": n_known,
-        "truths": [{"task": each.name, "before": each.before, "now": each.now} for each in (turned or [])[:_MAX_NAMED]],
-        "tested": 0 if workers is None else len(workers),
-        "workers": [_tell(each) for each in workers or [] if each.what][:_MAX_NAMED],
-        "copies": [each.name for each in copies][:_MAX_NAMED],
+        "truths": (turned or [])[:_MAX_NAMED],
+        "tested": n_tested,
+        "workers": workers[:_MAX_NAMED],
+        "copies": copies[:_MAX_NAMED],
     }
-    found = [*(turned or []), *(each for each in workers or [] if each.what), *copies]
-    return told, _list_columns(found)
+    truths = [{"what": "truth", **each} for each in turned or []]
+    return told, _list_columns(
+        [*truths, *workers, *({"what": "copies", "worker": "; ".join(map(str, group))} for group in copies)]
+    )
 
 
 def _list_labels(encoding: Encoding) -> set[str]:
     return set(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist())) if encoding.n_labels else set()
 
 
-def _tell(change: ChangeSince) -> dict[str, Any]:
-    told = {name: getattr(change, name) for name in ("before", "now", *_COUNTS, *_LIMITS)}
-    return {"worker": change.name, "what": change.what, **told}
-
-
-def _list_columns(found: list[ChangeSince]) -> dict[str, Values | Array]:
-    rows = {each.name: [getattr(change, each.name) for change in found] for each in fields(ChangeSince)}
-    kinds = dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_LIMITS, "float64")
+def _list_columns(rows: list[Change]) -> dict[str, Values | Array]:
+    columns = {name: [row.get(name, empty) for row in rows] for name, empty in _COLUMNS.items()}
+    kinds = {name: type(empty) for name, empty in _COLUMNS.items()}
     return {
-        name: np.array(row, kinds[name]) if name in kinds else text_column(list(map(_write, row)))
-        for name, row in rows.items()
+        name: text_column(list(map(str, column))) if kinds[name] is str else np.array(column, kinds[name])
+        for name, column in columns.items()
     }
 
 
-def _write(value: Any) -> str:
-    """Write a cell; workers of a group as the table of groups has them."""
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _compare_truths(result: Result, state: SavedState, after: Answers) -> tuple[Piece, list[ChangeSince] | None, int]:
-    """Return the truths of tasks that new answers name, those that turned, if that can be said, and of how many."""
-    from allalike.engines.task_table import Piece
-
-    encoding = result.run.encoding
-    task, label = state.truth()
-    old, codes = column_values(task).hashes(), encoding.encode(label)
+def _compare_truths(result: Result, state: SavedState) -> tuple[list[Change] | None, int]:
+    """Return the truths that turned, if that can be said, and of how many."""
+    encoding, turned, n_known = result.run.encoding, [], 0
+    read = [(task.hashes(), encoding.encode(label)) for task, label in state.truths()]
+    old, codes = (np.concatenate(part) for part in zip(*read, strict=True))
     order = np.argsort(old)
-    hashes, named, turned, n_known, tells = np.sort(after.tasks.hashes()), [], [], 0, False
+    old, codes = old[order], codes[order]
     for piece in result.found.pieces():
-        own = piece.tasks.hashes()
-        mine = np.flatnonzero(_find_hashes(own, hashes) >= 0)
-        label_only = {"label": piece.found["label"][mine]}
-        named.append(Piece(piece.tasks.take(mine), piece.answers[mine], label_only))
-        place = _find_hashes(own, old[order])
-        here = np.flatnonzero(place >= 0)
-        before, now = codes[order[place[here]]], piece.found["label"][here]
+        hashes = piece.tasks.hashes()
+        place = np.searchsorted(old, hashes) % len(old)
+        here = np.flatnonzero(old[place] == hashes)
         n_known += len(here)
+        before, now = codes[place[here]], piece.found["label"][here]
         if "low" in piece.found:
             other = (before < piece.found["low"][here]) | (before > piece.found["high"][here])
         elif encoding.domain.recurring:
             other = encoding.kernels.differs(before, now, np.zeros(len(here)))
         else:
-            continue
-        tells = True
+            return None, 0
         rows = np.flatnonzero(other)
-        names = (piece.tasks.take(here[rows]), encoding.decode(before[rows]), encoding.decode(now[rows]))
-        turned += [ChangeSince("truth", *each) for each in zip(*(values.tolist() for values in names), strict=True)]
-    return Piece.join(named), turned if tells else None, n_known
+        values = (piece.tasks.take(here[rows]), encoding.decode(before[rows]), encoding.decode(now[rows]))
+        names = zip(*(each.tolist() for each in values), strict=True)
+        turned += [{"task": task, "before": old_one, "now": new_one} for task, old_one, new_one in names]
+    return turned, n_known
 
 
-def _find_hashes(wanted: Array, known: Array) -> Array:
-    """Return the places of hashes among others, which are in order; -1 for those that are not there."""
-    place = np.searchsorted(known, wanted) % max(len(known), 1)
-    return np.where(known[place] == wanted, place, -1) if len(known) else np.full(len(wanted), -1)
+def _compare_workers(result: Result, news: News) -> tuple[list[Change], int]:
+    """Return the workers who changed, and how many were tested."""
+    run, arguments = result.run, result.weighing.arguments
+    blocks = news.blocks_after()
+    if run.encoding.offsets is not None or not blocks:
+        return [], 0
+    own = result.weighing.decide_on(run)
+    every = run.sum(partial(_sum_block, own=own, kernels=run.kernels), *arguments)
+    truths = np.concatenate([own(block, *select_workers(block, arguments))["label"] for block in blocks])
+    new = _sum_answers(news.after, news.after, truths, run.kernels)
+    for part in news.before:
+        new -= _sum_answers(part, news.after, truths, run.kernels)
+    sums = np.stack([every["answers"], every["distance"], every["square"]])
+    return _test_workers(run.workers.tolist(), sums - new, new)
 
 
 def _sum_block(
@@ -171,39 +143,38 @@ def _sum_block(
     return {**known_sums(block, distance), "square": known_sums(block, distance**2)["distance"]}
 
 
-def _sum_answers(answers: Answers, truths: Piece, kernels: Kernels) -> Floats:
-    """Count each worker's answers, and add up their distances to the truths, and the squares."""
-    known_tasks = truths.tasks.hashes()
-    order = np.argsort(known_tasks)
-    place = np.repeat(order[_find_hashes(answers.tasks.hashes(), known_tasks[order])], np.diff(answers.starts))
-    distance = kernels.distance_between(answers.label, truths.found["label"][place])
-    known = ~np.isnan(distance) & (truths.answers[place] >= _MIN_VOICES)
+def _sum_answers(answers: Answers, all_answers: Answers, truths: Array, kernels: Kernels) -> Floats:
+    """Count each worker's answers, and add up their distances to the truths of all, and the squares."""
+    tasks = np.searchsorted(all_answers.tasks.hashes(), answers.tasks.hashes())
+    place = np.repeat(tasks, np.diff(answers.starts))
+    distance = kernels.distance_between(answers.label, truths[place])
+    known = ~np.isnan(distance) & (np.diff(all_answers.starts)[place] >= _MIN_VOICES)
     worker, distance = answers.worker[known], distance[known]
     powers = (np.ones(len(distance)), distance, distance**2)
     return np.stack([np.bincount(worker, power, minlength=len(answers.workers)) for power in powers])
 
 
-def _test_workers(names: list[Any], old: Floats, new: Floats) -> list[ChangeSince]:
-    """Test each worker who has answers enough; what is no change has no name.
+def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Change], int]:
+    """Test each worker who has answers enough; return those who changed, and how many there were.
 
     The one whose change is the most improbable is left out, and the others are looked at again, lest she makes them
     look changed.
     """
     enough = np.flatnonzero((old[0] >= _MIN_ANSWERS) & (new[0] >= _MIN_ANSWERS))
-    crowd, found = np.ones(old.shape[1], np.bool_), []
+    n_tested, crowd, found = len(enough), np.ones(old.shape[1], np.bool_), []
     while len(enough):
-        *means, chance = compare_means(old * crowd, new * crowd, enough)
+        *limits, chance = compare_means(old * crowd, new * crowd, enough)
         chance = adjust(chance)
         first = int(np.argmin(chance))
-        is_found = bool(chance[first] < SIGNIFICANT)
-        for k in [first] if is_found else range(len(enough)):
-            worker, (before, now, low, high) = int(enough[k]), (float(each[k]) for each in means)
-            what = ("better" if now < before else "worse") if is_found else ""
-            counts = int(old[0, worker]), int(new[0, worker])
-            found.append(ChangeSince(what, names[worker], before, now, *counts, low, high, float(chance[k])))
-        crowd[enough[first]] = False
-        enough = np.delete(enough, first) if is_found else enough[:0]
-    return found
+        if chance[first] >= SIGNIFICANT:
+            break
+        worker, (before, now, low, high) = int(enough[first]), (float(each[first]) for each in limits)
+        counts = {"answers_before": int(old[0, worker]), "answers_now": int(new[0, worker])}
+        means = {"before": before, "now": now, **counts, "low": low, "high": high, "probability": float(chance[first])}
+        found.append({"worker": names[worker], "what": "better" if now < before else "worse", **means})
+        crowd[worker] = False
+        enough = np.delete(enough, first)
+    return found, n_tested
 
 
 def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...]:
@@ -234,9 +205,8 @@ def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...
     return before, now, now - before - half, now - before + half, chance
 
 
-def _find_copies(result: Result, known: list[set[str]]) -> Iterator[ChangeSince]:
+def _find_copies(result: Result, known: list[set[str]]) -> list[list[Any]]:
     groups = result.weighing.insight.groups
-    for group in groups.found if groups is not None else ():
-        names = [result.run.workers[number] for number in group.members]
-        if group.copies and not any(set(map(str, names)) <= each for each in known):
-            yield ChangeSince("copies", names, now=len(names), probability=group.chance)
+    copies = [group for group in (groups.found if groups is not None else ()) if group.copies]
+    named = [[result.run.workers[number] for number in group.members] for group in copies]
+    return [names for names in named if not any(set(map(str, names)) <= each for each in known)]

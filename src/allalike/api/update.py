@@ -6,16 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.system.json_text import parse_json
 from allalike._core.system.progress import report
-from allalike.api.discover import renew
+from allalike.api.discover import renew, solve
 from allalike.api.inputs.state import read_state
-from allalike.api.load import load, open_basis
-from allalike.api.results.targets import REPORT, list_saved
+from allalike.api.load import reopen
+from allalike.api.results.targets import result_output
 from allalike.api.since import find_changes
-from allalike.api.writers import WRITERS
 from allalike.errors import UnsupportedError
 from allalike.methods.base import Streaming
+from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
     import os
@@ -56,40 +55,20 @@ def update(
     (['y', 'y', 'x'], 1)
     """
     place = Path(folder)
-    state, files = read_state(place), list_saved(place)
-    if state is None:
-        raise _refuse(place)
+    result_output(place).check([])  # before hours of work; what a killed program left half done is completed
+    state = read_state(place)
+    how, tools = state.told["saved"], {state.scan.files.tool, state.told["notes"].get("guessed", {}).get("tool")}
+    if how["to"] and tools - {None, PLAIN}:
+        raise UnsupportedError(
+            f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"
+            " answers. Run 'allalike discover' on them with --to."
+        )
+    basis, earlier = reopen(state, engine)
     if isinstance(state.method, Streaming):
-        old = load(place, engine=engine)
-        known, result = old.run.encoding, old.update(answers, gold=gold)
-    else:
-        basis = open_basis(state, engine)
-        known, result = basis.run.encoding, renew(basis, None, answers, gold)
-    told, table = find_changes(result, state, known)
+        earlier = solve(basis, [], earlier).weighing
+    result = renew(replace(basis, parts=state.files), earlier, answers, gold)
+    told, table = find_changes(result, state, basis.run.encoding)
     result = replace(result, summary={**result.summary, "changes": told})
     report("saving")
-    summary = parse_json((place / "summary.json").read_text(encoding="utf-8"))
-    result.save_with(
-        {},
-        {},
-        place,
-        changes=table,
-        format="parquet" if "truth.parquet" in files else "csv",
-        to=[name for name in WRITERS if any(file.startswith(f"{name}/") for file in files)],
-        report=REPORT in files,
-        probabilities=any(file.startswith("probabilities.") for file in files),
-        safe_csv=bool(summary.get("safe_csv")),
-        unchanged=state.digest,
-    )
+    result.save_with({}, {}, place, changes=table, unchanged=state.digest, **how)
     return result
-
-
-def _refuse(place: Path) -> UnsupportedError:
-    """Say why answers cannot be added to what is there."""
-    summary = place / "summary.json"
-    if not summary.is_file():
-        return UnsupportedError(f"There is no result in {place}. 'allalike discover' writes one.")
-    return UnsupportedError(
-        f"The result in {place} was saved without its answers, so that none can be added. Run 'allalike discover' once"
-        " more on all of them; a panel is found again by 'allalike jury'."
-    )

@@ -99,9 +99,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
         _stop(str(error.args[0]), 2, told or _offer(arguments, error.proposals), lines=error.lines)
     except DataWarning as doubt:
-        known = (
-            "" if doubt.proposals else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
-        )
+        settled = doubt.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
+        known = "" if settled else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
         anyway = _complete(arguments, [("To go on all the same", {"force": True})])
         _stop(f"{doubt.args[0]}{known}", 2, [*_offer(arguments, doubt.proposals), *anyway])
     except AllalikeError as error:

@@ -28,8 +28,8 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     >>> typed = ["discover", "my answers.csv", "--domain", "real"]
     >>> complete_command(typed, {"domain": "text", "columns": {"task": "q"}})
     "allalike discover 'my answers.csv' --domain text --task q"
-    >>> complete_command(["explain", "out", "task", "--", "-7"], {"open_inputs": True})
-    'allalike explain out task --open-inputs -- -7'
+    >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
+    'allalike explain out task --quiet -- -7'
     """
     flags = _flags(settles)
     kept: list[str] = []

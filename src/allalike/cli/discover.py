@@ -170,13 +170,12 @@ def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.inputs.opening import inputs_of
-    from allalike.api.inputs.recipes import write_recipe
+    from allalike.api.inputs.opening import inputs_of, name_inputs
     from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
-    recipe = write_recipe(source, options["gold"], None, options["history"])
-    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"], recipe=recipe)
+    about: dict[str, Any] = {"sources": name_inputs(source, options["gold"], options["history"]), "files": source.files}
+    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"], **about)
     writers = find_writers(options["to"]).values()
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
-from allalike.cli.leave import get_leave
-from allalike.cli.options import name_engine, take_engine_options, take_print_options, take_revisit_options
+from allalike.cli.options import name_engine, take_engine_options, take_print_options
 from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
@@ -31,23 +30,19 @@ _TITLES = {"if_left_out": "left out", "if_changed": "changed"}
 @click.argument("kind", metavar="task|worker", type=click.Choice(["task", "worker"]))
 @click.argument("name", metavar="ID", type=click.UNPROCESSED)
 @take_engine_options
-@take_revisit_options
 @take_print_options
-def explain(out: str, kind: str, name: str, open_inputs: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Say why a task has its truth, or what a worker is like.
 
-    OUT is the folder that 'allalike discover' wrote its result into, with its answers, which are solved again. If it
-    keeps none, they are read from the files that they came from, which must be as they were. If these are outside of
-    OUT, and it is not known to be a result that you saved here yourself, you are asked first.
+    OUT is the folder that 'allalike discover' wrote its result into, with its answers, which are solved again.
 
     Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
     and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
     """
     from allalike.api.load import load
 
-    leave = open_inputs or get_leave(out)
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
-        found = load(out, engine=name_engine(options), open_inputs=leave).explain(**{kind: name})
+        found = load(out, engine=name_engine(options)).explain(**{kind: name})
     if as_json:
         echo_json("explain", found.summary())
     elif not quiet:

@@ -17,12 +17,10 @@ from allalike.cli.console import (
     shorten,
     show,
 )
-from allalike.cli.leave import get_leave
 from allalike.cli.options import (
     name_engine,
     take_engine_options,
     take_print_options,
-    take_revisit_options,
     take_table_options,
     take_write_options,
 )
@@ -65,7 +63,6 @@ _MAX_ID = 30  # characters of an id
 )
 @click.option("-o", "--output", help="A CSV file for the table: task, worker, price, gain.")
 @take_engine_options
-@take_revisit_options
 @take_table_options
 @take_write_options
 @take_print_options
@@ -73,7 +70,6 @@ def next_answers(
     out: str,
     budget: float,
     output: str | None,
-    open_inputs: bool,
     as_json: bool,
     quiet: bool,
     overwrite: bool,
@@ -92,9 +88,8 @@ def next_answers(
     if output is not None:
         # before hours of work
         table_output(output, inputs=list_read(out), overwrite=overwrite).check([Path(output).name])
-    leave = open_inputs or get_leave(out)
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
-        result = load(out, engine=name_engine(options), open_inputs=leave)
+        result = load(out, engine=name_engine(options))
         plan = result.plan(budget, **{name: options[name] for name in ("prices", "batch", "max_load", "worth")})
         path = None if output is None else plan.save(output, overwrite=overwrite, safe_csv=safe_csv)
     if as_json:

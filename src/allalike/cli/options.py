@@ -30,7 +30,6 @@ __all__ = [
     "take_engine_options",
     "take_print_options",
     "take_read_options",
-    "take_revisit_options",
     "take_solve_options",
     "take_table_options",
     "take_write_options",
@@ -121,13 +120,6 @@ _TABLE_OPTIONS = (
         help="Put an apostrophe before texts that a spreadsheet takes for formulas, such as =1+1.",
     ),
 )
-_REVISIT_OPTIONS = (
-    click.option(
-        "--open-inputs",
-        is_flag=True,
-        help="Open the files that the result names outside of its folder, also if you did not save it here yourself.",
-    ),
-)
 _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
@@ -201,15 +193,6 @@ def take_table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ['safe_csv']
     """
     return _with(_TABLE_OPTIONS, command)
-
-
-def take_revisit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option of what may be opened to find a saved result again.
-
-    >>> [parameter.name for parameter in click.command(take_revisit_options(lambda **options: None)).params]
-    ['open_inputs']
-    """
-    return _with(_REVISIT_OPTIONS, command)
 
 
 def take_print_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
@@ -181,6 +182,7 @@ def _next_commands(
     unsure: Piece,
 ) -> list[tuple[str, str]]:
     """List what to do next: commands, and what each is for."""
+    from allalike.api.inputs.state import find_digest
     from allalike.api.results.targets import REPORT
     from allalike.readers.sources import is_passing
 
@@ -193,9 +195,15 @@ def _next_commands(
         found.append((shlex.join(["allalike", "explain", *words]), "why she has a flag"))
     if not typed:
         return found
-    asked = [path.name for path in paths if path.stem == "next"]
-    if asked and (unsure.found["confidence"] < _UNSURE).any():
-        found.append((f"{complete_command(typed, {})} more.csv", f"with new answers to the tasks in {asked[0]}"))
+    if can_update := not is_passing(paths[0]) and find_digest(paths[0].parent) and result.run.worker_task is None:
+        folder = str(paths[0].parent)
+        found += [(shlex.join(["allalike", "update", folder, "more.csv"]), "when more answers came")]
+    if (unsure.found["confidence"] < _UNSURE).any():
+        if not can_update:
+            found.append((f"{complete_command(typed, {})} more.csv", "with more answers"))
+        elif budget := _count_worth(result):
+            words = ["allalike", "next", folder, "--budget", str(budget)]
+            found.append((shlex.join(words), "whom to ask about tasks that are not sure"))
     if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
         told = _JOINING.search(alike[0])
         settles = {"domain": told[1]} if told else {"label_map": "map.csv"}
@@ -205,6 +213,16 @@ def _next_commands(
         gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
         found.append((complete_command(typed, {"gold": gold}), f"with {purpose}"))
     return found
+
+
+def _count_worth(result: Result) -> int:
+    """Count the tasks that are worth another answer; none where nobody can say what one would bring."""
+    from allalike.errors import UnsupportedError
+
+    with suppress(UnsupportedError):
+        if result.summary["answers"] <= _MAX_ANSWERS and result.plan(1):
+            return sum(int((piece.found["confidence"] < _UNSURE).sum()) for piece in result.found.pieces())
+    return 0
 
 
 def _command_lines(command: str, purpose: str) -> list[str]:

@@ -9,8 +9,6 @@ from pathlib import Path
 import click
 
 from allalike.cli.console import echo
-from allalike.cli.leave import get_leave
-from allalike.cli.options import take_revisit_options
 
 __all__ = ["serve"]
 
@@ -22,14 +20,12 @@ __all__ = ["serve"]
     "--open/--no-browser", "browse", default=None, help="Open a browser, or not. By default where there is a desktop."
 )
 @click.option("--max-size", default="200MB", help="How much may be handed in.", show_default=True)
-@take_revisit_options
-def serve(source: str | None, port: int, browse: bool | None, max_size: str, open_inputs: bool) -> None:
+def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
     """Look at a result, or find one, in a browser.
 
-    DIR is a folder that 'allalike discover' wrote: its report is shown. If it has none, the answers are read again for
-    it; if these are outside of DIR, and it is not known to be a result that you saved here yourself, you are asked
-    first. FILE is a file of answers: the page shows how it was read, and finds the truths in it. Without either, a file
-    can be dropped on the page.
+    DIR is a folder that 'allalike discover' wrote: its report is shown. If it has none, the answers that it keeps are
+    solved again for it. FILE is a file of answers: the page shows how it was read, and finds the truths in it. Without
+    either, a file can be dropped on the page.
 
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
@@ -37,7 +33,6 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str, ope
     from allalike._core.system.claims import work_folder
     from allalike._core.system.memory import parse_size
     from allalike._core.system.signals import ending_asked
-    from allalike.api.results.targets import REPORT, list_saved
     from allalike.report.templates import check_packages
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
@@ -45,13 +40,11 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str, ope
     check_packages()
     limit = parse_size(max_size, "--max-size")
     path = None if source is None else Path(source)
-    if path is not None and not open_inputs and REPORT not in list_saved(path):
-        open_inputs = get_leave(path)  # before signals only set a sign: whoever is asked may interrupt
     with ending_asked() as asked, work_folder() as folder:
         desk = Desk(folder, limit=limit)
         with Server(desk, port) as server:
             if path is not None and path.is_dir():
-                desk.show(path, open_inputs=open_inputs)
+                desk.show(path)
             elif path is not None:
                 desk.take(path)
             echo(f"The page is at {server.address}\nIt is for this computer only. Ctrl-C ends it.")

@@ -138,7 +138,9 @@ class Bitmap(Marks, Pairwise, Pictures):
         return split_maps(columns, self.values)
 
     def parse(self, value: Any) -> Mask:
-        """Read a mask, fill it if it is an outline, and pack it."""
+        """Read a mask, fill it if it is an outline, and pack it; what is packed already stays as it is."""
+        if isinstance(value, Mask):
+            return value
         chosen = self.on
         if isinstance(value, Layer):
             value, chosen = value.label, value.value

@@ -95,6 +95,10 @@ class Adding(ABC):
     def add(self, codes: Array, starts: Array) -> Array:
         """Make one code of each group of neighbouring ones: all that a worker said of a task."""
 
+    @abstractmethod
+    def take_apart(self, codes: Array) -> tuple[Array, Array]:
+        """Return the codes that were added up, one by one, and how many each was made of."""
+
 
 class Fields(ABC, Generic[Known]):
     """Labels of several fields, which are compared and decided field by field (`Encoding.fields`).

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
     from allalike.domains import Domain, Encoding, Kernels
+    from allalike.engines.shards import Shard
     from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan
 
@@ -163,6 +164,10 @@ class Run(ABC):
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
         """Return a run over changed blocks, for a method that needs something of its own in every round."""
+
+    @abstractmethod
+    def each_shard(self) -> Iterator[Shard]:
+        """Yield the shards, as they are by now, one after the other."""
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.domains import Encoding
 
-__all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "fit_answers", "grow", "pick"]
+__all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "fit_answers", "grow", "list_answers", "pick"]
 
 _JOIN_RATIO = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
 _MIN_REMAINDER = 1e-2  # below this share of the peak, sum again: subtraction has cancelled too many digits
@@ -69,23 +69,6 @@ class Growing(Run):
         known = replace(self)
         vars(known).update(unweighted_peer_sums=sums, unweighted_peaks=peaks)
         return known
-
-    @abstractmethod
-    def each_shard(self) -> Iterator[Shard]:
-        """Yield the shards, as they are by now."""
-
-    def each_answers(self) -> Iterator[Answers]:
-        """Yield all answers, those of some tasks at a time.
-
-        >>> import allalike
-        >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
-        >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in run.each_answers()]
-        [(['ada', 'bob'], [1, 2], [0, 0, 1])]
-        """
-        for number, shard in enumerate(self.each_shard()):
-            found = pick(shard, number, self.encoding, np.unique(shard.task_hash))
-            if found is not None:
-                yield replace(found.answers, workers=self.workers)
 
     @property
     @abstractmethod
@@ -182,6 +165,20 @@ def pick(shard: Shard, number: int, encoding: Encoding, wanted: Hashes) -> Picke
         gold_label=label[:0],
     )
     return Picked(number, answers, n_gold)
+
+
+def list_answers(run: Run) -> Iterator[Answers]:
+    """Yield all answers of a run, those of some tasks at a time.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
+    >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in list_answers(run)]
+    [(['ada', 'bob'], [1, 2], [0, 0, 1])]
+    """
+    for number, shard in enumerate(run.each_shard()):
+        found = pick(shard, number, run.encoding, np.unique(shard.task_hash))
+        if found is not None:
+            yield replace(found.answers, workers=run.workers)
 
 
 def count_small(sizes: list[int], n_tasks: int) -> int:

@@ -120,8 +120,8 @@ class Desk:
                 "result": self._found and self._found.describe(),
             }
 
-    def show(self, folder: Path, *, open_inputs: bool = False) -> None:
-        """Show a result that is there; write its page if it has none, from what `load` may open for that."""
+    def show(self, folder: Path) -> None:
+        """Show a result that is there; write its page if it has none."""
         if not (folder / "summary.json").is_file():
             raise InputError(
                 f"There is no summary.json in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
@@ -131,8 +131,7 @@ class Desk:
             self._found, self._folder_shown = Found.of(folder), folder.resolve().name
             if self._found.page is None:
                 page = self._make("work") / "report.html"
-                order = {"do": "revisit", "folder": str(folder), "page": str(page), "open_inputs": open_inputs}
-                self._start(order)
+                self._start({"do": "revisit", "folder": str(folder), "page": str(page)})
 
     def take(self, path: Path) -> None:
         """Look at a file where it is."""

@@ -101,7 +101,7 @@ def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all of it was said when the result was found
-        result = load(order["folder"], open_inputs=order["open_inputs"])
+        result = load(order["folder"])
     report("saving")
     result.report(Path(order["page"]))
     return {"notes": []}

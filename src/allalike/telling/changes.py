@@ -35,8 +35,8 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
     told = summary.changes
     if told is None:
         return
-    aside = f"; {told.set_aside:,} that their workers gave before were set aside" if told.set_aside else ""
-    yield Remark(f"{count(told.answers, 'answer')} {'was' if told.answers == 1 else 'were'} added{aside}.")
+    aside = f"; {_say(told.set_aside, 'repeated answer')} set aside" if told.set_aside else ""
+    yield Remark(f"{_say(told.answers, 'answer')} added{aside}.")
     if told.labels:
         yield Remark(f"Nobody gave these labels before: {name_some(told.labels, len(told.labels))}.")
     if told.turned is None:
@@ -58,6 +58,10 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
         yield Remark(f"None of {count(told.tested, 'worker')} with ten new answers and ten old ones changed.")
     for members in told.copies[:_N_NAMED]:
         yield Remark(f"New copies: {name_some(members, len(members))}.", names=members)
+
+
+def _say(number: int, what: str) -> str:
+    return f"{count(number, what)} {'was' if number == 1 else 'were'}"
 
 
 def list_generations(summary: Summary) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ a: 1 if a is before b, 0 if behind, 1/2 if they are tied; several rankings that 
 from __future__ import annotations
 
 import struct
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ __all__ = [
     "renumber",
     "share_pairs",
     "sort_triples",
+    "take_apart",
     "unpack",
 ]
 
@@ -236,6 +237,20 @@ def add_up(codes: Array, starts: Array) -> npt.NDArray[np.object_]:
         group[0] if len(group) == 1 else mark.join(sorted(group if single else _parts(group))) for group in groups
     )
     return np.fromiter(joined, object, len(starts))
+
+
+def take_apart(codes: Array) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return the single rankings of codes, and how many each was made of.
+
+    >>> apart, sizes = take_apart(pack([(0, 1, NEXT, 1, 2), (2, 1)]))
+    >>> numbers(apart), sizes
+    ((array([0, 1, 1, 2, 2, 1]), array([2, 2, 2])), array([2, 1]))
+    """
+    if codes.ndim == 2 or np.array(NEXT, _CODE).tobytes() not in b"".join(codes):
+        return codes, np.ones(len(codes), np.int64)
+    parts = [_parts([code]) for code in codes.tolist()]
+    sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+    return np.fromiter(chain.from_iterable(parts), object, int(sizes.sum())), sizes
 
 
 def _parts(codes: list[bytes]) -> list[bytes]:

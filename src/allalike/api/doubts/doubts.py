@@ -53,7 +53,7 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     False There are two workers only: b
     """
     looks = (doubt_spellings, _headers, _abstentions, _numbers, _levels, _crowd)
-    found = [*_first_doubts(run), *(doubt for look in looks for doubt in look(run))]
+    found = [*_first_doubts(run, again=again), *(doubt for look in looks for doubt in look(run))]
     found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
@@ -72,9 +72,9 @@ def find_first_doubts(answers: Answers | Scan) -> list[Doubt]:
     return [doubt for doubt in _first_doubts(answers) if doubt.severe] if isinstance(answers, Answers) else []
 
 
-def _first_doubts(run: Run | Answers) -> list[Doubt]:
+def _first_doubts(run: Run | Answers, *, again: bool = False) -> list[Doubt]:
     """Look at what counting tells."""
-    looks = (_repeats, _single_values, _meetings, _different_labels)
+    looks = (partial(_repeats, again=again), _single_values, _meetings, _different_labels)
     odd = find_misreadings(run)
     return [doubt for look in looks for doubt in look(run, odd)]
 
@@ -95,17 +95,22 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
     ]
 
 
-def _repeats(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
+def _repeats(run: Run | Answers, odd: set[str], *, again: bool) -> Iterator[Doubt]:
     aside = run.notes.get("repeats_set_aside", 0)
     rows = int(run.answer_counts.sum()) + aside
-    if "repeats" in odd:
-        yield Doubt(
-            f"{_share(aside, rows)} rows have a worker and a task that an earlier row has, and are set aside. Perhaps"
-            f" {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
-            f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If a"
-            " label is spread over several rows, such as one for each item of a ranking, make one row of them.",
-            severe=True,
+    perhaps = (
+        f" Perhaps {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
+        f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If a"
+        " label is spread over several rows, such as one for each item of a ranking, make one row of them."
+    )
+    if again:
+        perhaps = (
+            " Perhaps they were added before: then there is nothing to do. If workers gave them anew, and the last"
+            " ones shall count, run 'allalike discover' on all answers with repeats='last'."
         )
+    if "repeats" in odd:
+        said = f"{_share(aside, rows)} rows have a worker and a task that an earlier row has, and are set aside."
+        yield Doubt(said + perhaps, severe=True)
 
 
 def _single_values(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:

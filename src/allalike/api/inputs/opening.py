@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from allalike._core.system.addresses import hide_in_word
 from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.domains.contract import field_names
@@ -26,7 +28,7 @@ from allalike.readers import (
     scan,
 )
 from allalike.readers.proposals import asking
-from allalike.readers.sources import find_inputs
+from allalike.readers.sources import find_inputs, is_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run
     from allalike.methods import Method
 
-__all__ = ["Basis", "Generation", "KeptFile", "Origin", "inputs_of", "open_source"]
+__all__ = ["Basis", "Origin", "inputs_of", "name_inputs", "open_source"]
 
 
 def open_source(
@@ -137,6 +139,24 @@ def inputs_of(*sources: Any) -> tuple[Path, ...]:
     return tuple(path for inputs in found for path in inputs)
 
 
+def name_inputs(*sources: Any) -> tuple[str, ...]:
+    """Name the files behind answers and gold, and the addresses, without any password.
+
+    >>> name_inputs(Scan(source=["/data/a.csv", "https://ada:secret@host/b.csv"]), "column:truth")
+    ('/data/a.csv', 'https://***@host/b.csv')
+    """
+    given = [
+        part for each in sources for part in ((each.source, each.label_map) if isinstance(each, Scan) else (each,))
+    ]
+    listed = [each if isinstance(each, list | tuple) and all(map(is_path, each)) else [each] for each in given]
+    return tuple(text for names in listed for name in names for text in _name(name))
+
+
+def _name(source: Any) -> list[str]:
+    is_far = is_path(source) and "://" in os.fspath(source)
+    return [hide_in_word(os.fspath(source))] if is_far else list(map(str, inputs_of(source)))
+
+
 @dataclass(frozen=True)
 class Origin:
     """How the answers of a run were read, from which files, the known truths, what is known of workers, and a gold map.
@@ -165,7 +185,7 @@ class Origin:
         """Return a run over more answers, what is to be remembered of it, what says what is new in it, and these."""
         if not isinstance(run, Growing):
             raise UnsupportedError(
-                "result.update works on memory and disk only: blocks on the executors of Spark stay as they were made."
+                "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
             )
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
@@ -175,7 +195,7 @@ class Origin:
         if fresh is not None:
             fresh.encode(run.encoding)  # so that errors name the rows of this gold
             known = fresh if known is None else known.joined(fresh)
-        answers = self._read(run, more)
+        answers = fit_answers(run, self._read(run, more))
         report("adding answers")
         grown, news = grow(run, answers, repeats=self.scan.kept_repeats, gold=known, fresh=fresh)
         return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news, answers
@@ -198,42 +218,6 @@ class Origin:
         return replace(scan, domain=run.domain, choices={}).read()
 
 
-class Generation(NamedTuple):
-    """What there was when a result was saved, and how many truths turned since the time before."""
-
-    when: str
-    answers: int
-    workers: int
-    tasks: int
-    turned: int | None = None
-
-
-class KeptFile(NamedTuple):
-    """A file of answers that was saved, and what tells that it still is the same file.
-
-    >>> from pathlib import Path
-    >>> KeptFile.of(Path(fit_answers.__code__.co_filename)).is_same
-    True
-    """
-
-    path: Path
-    identity: tuple[int, int, int]
-
-    @classmethod
-    def of(cls, path: Path) -> KeptFile:
-        """Look at a file as it is now."""
-        status = path.stat()
-        return cls(path, (status.st_ino, status.st_size, status.st_mtime_ns))
-
-    @property
-    def is_same(self) -> bool:
-        """Whether nobody replaced or changed it."""
-        try:
-            return KeptFile.of(self.path) == self
-        except OSError:
-            return False
-
-
 @dataclass(frozen=True)
 class Basis:
     """What a result was found from.
@@ -249,7 +233,7 @@ class Basis:
     parts
         The files in which the answers were saved, and those that came since; nothing, if the run has to be asked.
     generations
-        When answers came, as far as a saved result tells.
+        When a result was saved, what there was, and how many truths turned since the time before.
     renew, news
         What finds a result from a basis, what was found before, more answers, and more gold; what says what came last.
 
@@ -264,8 +248,8 @@ class Basis:
     method: Method
     origin: Origin
     settings: Mapping[str, Any]
-    parts: tuple[KeptFile | Answers | Run, ...] = ()
-    generations: tuple[Generation, ...] = ()
+    parts: tuple[Path | Answers | Run, ...] = ()
+    generations: tuple[Mapping[str, Any], ...] = ()
     renew: Callable[..., Any] | None = field(default=None, compare=False)
     news: Callable[[], News] | None = field(default=None, compare=False)
 
@@ -275,18 +259,17 @@ class Basis:
         >>> import allalike
         >>> basis = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).basis
         >>> basis.dated("2026-03-01T00:00:00Z").dated("2026-04-01T00:00:00Z").generations
-        (Generation(when='2026-03-01T00:00:00Z', answers=2, workers=2, tasks=1, turned=None),)
+        ({'when': '2026-03-01T00:00:00Z', 'answers': 2, 'workers': 2, 'tasks': 1, 'turned': None},)
         """
-        now = Generation(when, int(self.run.answer_counts.sum()), len(self.run.workers), self.run.n_tasks, turned)
-        same = self.generations and self.generations[-1][1:4] == now[1:4]
-        return self if same else replace(self, generations=(*self.generations, now))
+        run = self.run
+        now = {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
+        if self.generations and now.items() <= self.generations[-1].items():
+            return self
+        return replace(self, generations=(*self.generations, {"when": when, **now, "turned": turned}))
 
     def grow(self, more: Any, gold: Any) -> Basis:
         """Add answers."""
         run, origin, news, answers = self.origin.grow(self.run, more, gold)
-        known: tuple[KeptFile | Answers | Run, ...] = self.parts
-        if isinstance(self.method, Streaming):  # whose result depends on the order in which answers came
-            known = known or (self.run,)
-        assert isinstance(self.run, Growing)
-        parts = (*known, fit_answers(self.run, answers)) if known else ()
-        return replace(self, run=run, origin=origin, parts=parts, news=news)
+        streams = isinstance(self.method, Streaming)  # whose result depends on the order in which answers came
+        known = self.parts or ((self.run,) if streams else ())
+        return replace(self, run=run, origin=origin, parts=(*known, answers) if known else (), news=news)

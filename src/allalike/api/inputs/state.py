@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
-from itertools import count, groupby, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,12 +27,18 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.answers.history import History
-from allalike.answers.storage import answer_columns, column_values, count_rows, read_columns, unify, write_columns
+from allalike.answers.storage import (
+    answer_columns,
+    column_values,
+    label_values,
+    name_files,
+    read_columns,
+    write_columns,
+)
 from allalike.answers.stream import Stream
-from allalike.api.inputs.opening import Generation, KeptFile
 from allalike.api.inputs.recipes import read_domain, read_scan, write_domain, write_scan
 from allalike.domains.spelling import Spelling
-from allalike.engines.growing import Growing
+from allalike.engines.growing import list_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import Streaming
@@ -43,29 +48,18 @@ from allalike.readers.label_maps import read_label_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from allalike.api.inputs.opening import Basis
     from allalike.domains import Domain, Encoding
-    from allalike.engines import Piece
+    from allalike.engines import Piece, Run
 
-__all__ = [
-    "FORMAT",
-    "STATE",
-    "SavedState",
-    "StoredAnswers",
-    "find_date",
-    "find_digest",
-    "read_state",
-    "why_not_kept",
-    "write_state",
-]
+__all__ = ["FORMAT", "STATE", "SavedState", "StoredAnswers", "find_date", "find_digest", "read_state", "write_state"]
 
 FORMAT = 1
 STATE = "state"
-_INDEX = "state.json"
+_INDEX, _SUMMARY = "state.json", "summary.json"
 _ROLES = ("worker", "task", "label")
-_ANSWER_BYTES = 25  # of an answer in a text file, about
+_PACKED = 10  # answers take so many times as many bytes as text, about
 _SETTINGS = ("seed", "ties", "min_confidence")
 
 
@@ -80,21 +74,34 @@ def find_date() -> str:
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def why_not_kept(basis: Basis | None) -> str:
-    """Say why a result cannot be loaded later; nothing, if it can.
+def write_state(
+    folder: Path, basis: Basis, found: Iterable[Piece], copies: Sequence[Sequence[Any]], said: Mapping[str, Any]
+) -> None:
+    """Write what a result keeps into a folder, with what its summary said; what cannot be written is a `TypeError`."""
+    folder.mkdir()
+    run, origin = basis.run, basis.origin
+    told = {**_describe(basis), **said, "copies": [list(map(str, group)) for group in copies]}
+    for number, part in enumerate(basis.parts or (run,), 1):
+        if isinstance(part, Path):
+            _link(part, folder / f"answers-{number}.parquet")
+        else:
+            write_columns(folder, "answers", _list_rows(part))
+    if origin.gold is not None:
+        write_columns(folder, "gold", [_gold_columns(origin.gold, run.encoding)])
+        told["gold"] = [origin.gold.blank, origin.gold.stated, origin.gold.label.text]
+    if origin.history is not None:
+        past = origin.history
+        columns: dict[str, Any] = {"worker": Values(list(past.workers)), "answers": past.answers, "fault": past.fault}
+        write_columns(folder, "history", [columns])
+    label = partial(label_values, run.encoding)
+    write_columns(folder, "truth", ({"task": each.tasks, "label": label(each.found["label"])} for each in found))
+    n_files = len(name_files(folder, "answers"))
+    index = {"format": FORMAT, "parts": n_files, "sum": _digest(json.dumps(told)), "told": told}
+    (folder / _INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
-    >>> why_not_kept(None)
-    'its answers were not kept'
-    """
-    if basis is None:
-        return "its answers were not kept"
-    if not isinstance(basis.run, Growing):
-        return "its answers are on the executors of Spark"
-    try:
-        _describe(basis)
-    except (TypeError, ValueError) as error:
-        return f"what it was found with can be told in Python only: {error}"
-    return ""
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def _describe(basis: Basis) -> dict[str, Any]:
@@ -105,9 +112,9 @@ def _describe(basis: Basis) -> dict[str, Any]:
         from allalike.readers.gold_maps import is_written
 
         gold_map = gold_map if is_written(gold_map) else [list(pair) for pair in read_label_map(gold_map).items()]
-    if basis.method.name not in METHODS or METHODS[basis.method.name] is not type(basis.method):
+    if METHODS.get(basis.method.name) is not type(basis.method):
         raise TypeError(f"{basis.method.name} is a method of the user's own")
-    told = {
+    return {
         "domain": write_domain(run.domain),
         "method": basis.method.describe(),
         "settings": {name: basis.settings[name] for name in _SETTINGS if name in basis.settings},
@@ -115,85 +122,31 @@ def _describe(basis: Basis) -> dict[str, Any]:
         "gold_map": gold_map,
         "per_task": len(run.problems.sizes) > 1,
         "notes": dict(run.notes),
-        "counts": [int(run.answer_counts.sum()), len(run.workers), run.n_tasks],
-        "generations": [list(each) for each in basis.generations],
+        "generations": basis.generations,
     }
-    return dict(json.loads(json.dumps(told)))
 
 
-def write_state(
-    folder: Path, basis: Basis, found: Iterable[Piece], copies: Sequence[Sequence[Any]], said: Mapping[str, Any]
-) -> None:
-    """Write what a result keeps into a folder, with what its summary said; what cannot be written is a `TypeError`."""
-    folder.mkdir()
-    run, origin = basis.run, basis.origin
-    assert isinstance(run, Growing)
-    told = _describe(basis)
-    parts = _write_parts(folder, basis)
-    if origin.gold is not None:
-        write_columns(iter([folder / "gold.parquet"]), [_gold_columns(origin.gold, run.encoding)])
-        told["gold"] = {"blank": origin.gold.blank, "stated": origin.gold.stated, "text": origin.gold.label.text}
-    if origin.history is not None:
-        past = origin.history
-        columns: dict[str, Any] = {"worker": Values(list(past.workers)), "answers": past.answers, "fault": past.fault}
-        write_columns(iter([folder / "history.parquet"]), [columns])
-    decode = run.encoding.decode
-    truths = ({"task": piece.tasks, "label": decode(piece.found["label"])} for piece in found)
-    write_columns(iter([folder / "truth.parquet"]), truths)
-    told |= {"parts": parts, "copies": [list(map(str, group)) for group in copies], **said}
-    text = json.dumps({"format": FORMAT, **told}, indent=1, ensure_ascii=False)
-    (folder / _INDEX).write_text(text + "\n", encoding="utf-8")
-
-
-def _write_parts(folder: Path, basis: Basis) -> list[int]:
-    """Write the answers that are not saved yet, and link the files of the others; say how many rows each file has."""
-    kept = all(part.is_same for part in basis.parts if isinstance(part, KeptFile))
-    parts = basis.parts if kept and basis.parts else (basis.run,)
-    apart = isinstance(basis.method, Streaming)
-    paths, counts = (folder / name for name in _name_files()), []
-    for _, group in groupby(enumerate(parts), key=lambda each: _is_new(each, apart=apart)):
-        sources = [part for _, part in group]
-        if isinstance(sources[0], KeptFile):
-            path = next(paths)
-            _link(sources[0].path, path)
-            counts.append(count_rows(path))
-        else:
-            counts += write_columns(paths, (rows for part in sources for rows in _list_rows(part, basis)))
-    return counts
-
-
-def _name_files() -> Iterator[str]:
-    return (f"answers-{number}.parquet" for number in count(1))
-
-
-def _is_new(part: tuple[int, Any], *, apart: bool) -> int:
-    """Return a number that is the same for parts that go into one file: new answers, unless their order counts."""
-    return -1 if isinstance(part[1], Answers) and not apart else part[0]
-
-
-def _list_rows(part: Any, basis: Basis) -> Iterator[dict[str, Any]]:
+def _list_rows(part: Run | Answers) -> Iterator[dict[str, Any]]:
+    """Yield answers; at the end labels that were in none but those that were set aside, as such, so that they stay."""
     if isinstance(part, Answers):
-        yield answer_columns(part.under(basis.run.encoding))
+        yield answer_columns(part)
         return
     unseen = np.ones(part.encoding.n_labels, np.bool_)
-    last = basis.origin.scan.kept_repeats == "last"
-    for answers in part.each_answers() if last and unseen.size else ():
-        unseen[answers.label] = False
-    yield from _show_unseen(part, np.flatnonzero(unseen)) if last else ()
-    for answers in part.each_answers():
+    for answers in list_answers(part):
         yield answer_columns(answers)
         if unseen.size:
             unseen[answers.label] = False
-    yield from () if last else _show_unseen(part, np.flatnonzero(unseen))
+    if codes := np.flatnonzero(unseen).tolist():
+        first = np.zeros(len(codes), np.int64)
+        worker, task = answers.workers.take(answers.worker[first]), answers.tasks.take(first)
+        yield {"worker": worker, "task": task, "label": label_values(part.encoding, np.array(codes))}
 
 
-def _show_unseen(run: Growing, codes: Any) -> Iterator[dict[str, Any]]:
-    """Yield labels that were in no answer but those that were set aside, as such answers, so that they stay known."""
-    if len(codes):
-        first = next(run.each_answers())
-        worker, task = np.full(len(codes), first.worker[0]), np.zeros(len(codes), np.int64)
-        labels = first.encoding.decode(codes)
-        yield {"worker": first.workers.take(worker), "task": first.tasks.take(task), "label": labels}
+def _gold_columns(gold: Gold, encoding: Encoding) -> dict[str, Values]:
+    if encoding.domain.pictures is None:
+        return {"task": column_values(gold.task), "label": column_values(gold.label)}
+    _, truths = gold.encode(encoding)
+    return {"task": truths.tasks, "label": label_values(encoding, truths.label)}
 
 
 def _link(path: Path, target: Path) -> None:
@@ -203,23 +156,16 @@ def _link(path: Path, target: Path) -> None:
         shutil.copyfile(path, target)
 
 
-def _gold_columns(gold: Gold, encoding: Encoding) -> dict[str, Values]:
-    if encoding.domain.pictures is None:
-        return {"task": column_values(gold.task), "label": column_values(gold.label)}
-    _, truths = gold.encode(encoding)
-    return {"task": truths.tasks, "label": encoding.decode(truths.label)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class StoredAnswers(Scan):
     """Answers in the files of a saved result, one after the other, of a kind of label that is known."""
 
-    n_answers: int = 0
+    stored: tuple[Path, ...] = ()
 
     @property
     def size(self) -> int:
         """About how many bytes they would have as text."""
-        return self.n_answers * _ANSWER_BYTES
+        return sum(path.stat().st_size for path in self.stored) * _PACKED
 
     def stream(self) -> Stream:
         """Read them batch after batch."""
@@ -235,33 +181,17 @@ class StoredAnswers(Scan):
     def read(self) -> Answers:
         """Read all of them into memory."""
         assert self.domain is not None
-        batches = list(self._batches())
-        worker, task, label = (_join_columns([batch[role] for batch in batches]) for role in _ROLES)
+        worker, task, label = _join(self._batches(), _ROLES)
         return Answers.of_columns(worker, task, label, self.domain, repeats=self.kept_repeats)
 
     def _batches(self) -> Iterator[dict[str, Column]]:
-        schema = unify(self.source, _ROLES)
-        for path in self.source:
-            for batch in read_columns(path, _ROLES, schema):
-                yield {**batch, "label": _wrap(batch["label"], self.domain)}
+        return read_columns(self.stored, _ROLES)
 
 
-def _join_columns(columns: list[Column]) -> Column:
-    import pyarrow as pa
-
-    datas = [column.data for column in columns]
-    if isinstance(datas[0], list):
-        return Column(columns[0].name, [value for data in datas for value in data])
-    return Column(columns[0].name, pa.chunked_array([chunk for data in datas for chunk in data.chunks]))
-
-
-def _wrap(label: Column, domain: Domain | None) -> Column:
-    """Return masks such that their pixels mean what they are, however pictures were read."""
-    if domain is None or domain.pictures is None:
-        return label
-    from allalike._core.masks.layers import Layer
-
-    return Column("label", [Layer(mask.astype(np.uint8), 1.0) for mask in label.data])
+def _join(batches: Iterable[dict[str, Column]], names: Sequence[str]) -> list[Column]:
+    """Return whole columns; their parts are let go one column after the other."""
+    parts = list(batches)
+    return [Column(name, Values.join([column_values(part.pop(name)) for part in parts]).data) for name in names]
 
 
 @dataclass(frozen=True)
@@ -273,61 +203,45 @@ class SavedState:
     domain: Domain
     method: Method
     scan: Scan
-    generations: tuple[Generation, ...]
+    files: tuple[Path, ...]
     digest: str
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Seed, ties, and how sure truths must be."""
-        return dict(self.told["settings"])
+    def parts(self) -> list[StoredAnswers]:
+        """The answers: all of them, or those of each time that some came, where the method goes on from there.
 
-    @cached_property
-    def files(self) -> tuple[KeptFile, ...]:
-        """The files of the answers, in the order in which they came."""
-        names = islice(_name_files(), len(self.told["parts"]))
-        with _checking(self.folder):
-            files = tuple(KeptFile.of(self.folder / name) for name in names)
-            if [count_rows(file.path) for file in files] != self.told["parts"]:
-                raise ValueError("parts")
-            return files
-
-    def answers(self, first: int = 0, last: int | None = None) -> StoredAnswers:
-        """Return the answers of some files, or of all."""
+        Within a file nothing comes twice; of what comes in two, the first that is read stays.
+        """
         repeats = self.scan.kept_repeats
-        return StoredAnswers(
-            source=[file.path for file in self.files[first:last]],
-            domain=self.domain,
-            repeats="first" if repeats == "error" else repeats,
-            n_answers=sum(self.told["parts"][first:last]),
-        )
+        files = self.files[::-1] if repeats == "last" else self.files
+        kept = "first" if repeats in ("last", "error") else repeats
+        groups = [(file,) for file in self.files] if isinstance(self.method, Streaming) else [files]
+        return [StoredAnswers(source=None, stored=group, domain=self.domain, repeats=kept) for group in groups]
 
     @cached_property
     def gold(self) -> Gold | None:
         """The truths that were known."""
-        about = self.told.get("gold")
-        if about is None:
+        if "gold" not in self.told:
             return None
-        task, label = self._columns("gold.parquet", ("task", "label"))
-        label = _wrap(label, self.domain)
-        label.text = bool(about["text"])
-        return Gold(task, label, int(about["blank"]), bool(about["stated"]))
+        task, label = self._columns("gold", "task", "label")
+        blank, stated, label.text = self.told["gold"]
+        return Gold(task, label, blank, stated)
 
     @cached_property
     def history(self) -> History | None:
         """What was known of workers."""
-        if not (self.folder / "history.parquet").exists():
+        if not name_files(self.folder, "history"):
             return None
-        workers, answers, fault = self._columns("history.parquet", ("worker", "answers", "fault"))
+        workers, answers, fault = self._columns("history", "worker", "answers", "fault")
         return History.of(column_values(workers).tolist(), answers.numbers, fault.numbers)
 
-    def truth(self) -> tuple[Column, Column]:
-        """Return the tasks, and the truths that were found."""
-        task, label = self._columns("truth.parquet", ("task", "label"))
-        return task, _wrap(label, self.domain)
+    def truths(self) -> Iterator[tuple[Values, Column]]:
+        """Yield tasks, and the truths that were found, some at a time."""
+        for batch in read_columns(name_files(self.folder, "truth"), ("task", "label"), complete=False):
+            yield column_values(batch["task"]), batch["label"]
 
-    def _columns(self, name: str, names: Sequence[str]) -> list[Column]:
-        batches = list(read_columns(self.folder / name, names, complete=name != "truth.parquet"))
-        return [_join_columns([batch[each] for batch in batches]) for each in names]
+    def _columns(self, name: str, *names: str) -> list[Column]:
+        return _join(read_columns(name_files(self.folder, name), names), names)
 
 
 def find_digest(folder: Path) -> str:
@@ -336,40 +250,57 @@ def find_digest(folder: Path) -> str:
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-def read_state(folder: Path) -> SavedState | None:
-    """Read what a saved result kept; nothing, if it kept nothing.
+def read_state(folder: Path) -> SavedState:
+    """Read what a saved result kept, or say why it cannot be loaded.
 
-    >>> from pathlib import Path
-    >>> read_state(Path("nowhere")) is None
-    True
+    >>> read_state(Path("nowhere"))
+    Traceback (most recent call last):
+    allalike.errors.InputError: There is no result in nowhere. Name a folder that 'allalike discover' wrote.
     """
     place = folder / STATE
     if not (place / _INDEX).exists():
-        return None
-    with _checking(place):
+        raise _refuse(folder)
+    try:
         check_regular(place / _INDEX)
-        digest, told = find_digest(folder), parse_json((place / _INDEX).read_text(encoding="utf-8"))
-        version = told["format"]
-        if not isinstance(version, int) or version > FORMAT:
+        index = parse_json((place / _INDEX).read_text(encoding="utf-8"))
+        if index["format"] != FORMAT:
             raise UnsupportedError(
-                f"The result in {folder} was saved in format {version!r}, by a later allalike; this one reads formats"
-                f" up to {FORMAT}. Install a newer one."
+                f"The result in {folder} was saved in format {index['format']!r}, by a later allalike; this one reads"
+                f" formats up to {FORMAT}. Install a newer one."
             )
-        method, scan = told["method"], _as_recognised(read_scan(told["read"]), told["notes"])
-        known = {name: tuple(each) if isinstance(each, list) else each for name, each in method["options"].items()}
-        generations = tuple(
-            Generation(str(when), int(n), int(w), int(t), k if k is None else int(k))
-            for when, n, w, t, k in told["generations"]
-        )
-        for name, kind in (("settings", dict), ("notes", dict), ("parts", list), ("copies", list), ("warnings", list)):
-            if not isinstance(told[name], kind):
-                raise TypeError(name)
-        told["warnings"] = list(map(str, told["warnings"]))
-        if not told["parts"] or set(told["settings"]) - set(_SETTINGS):
-            raise ValueError("parts")
-        return SavedState(
-            place, told, read_domain(told["domain"]), METHODS[method["name"]](**known), scan, generations, digest
-        )
+        return _open(place, index, find_digest(folder))
+    except AllalikeError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{place / _INDEX} is damaged, or is not what was saved there. Run 'allalike discover' again."
+        ) from error
+
+
+def _open(place: Path, index: Mapping[str, Any], digest: str) -> SavedState:
+    files, told = name_files(place, "answers"), index["told"]
+    if index["sum"] != _digest(json.dumps(told)) or len(files) != index["parts"]:
+        raise ValueError("something else was saved")
+    scan, domain = _as_recognised(read_scan(told["read"]), told["notes"]), read_domain(told["domain"])
+    given = told["method"]["options"].items()
+    options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+    return SavedState(place, told, domain, METHODS[told["method"]["name"]](**options), scan, tuple(files), digest)
+
+
+def _refuse(folder: Path) -> AllalikeError:
+    """Say why a result cannot be loaded."""
+    try:
+        check_regular(folder / _SUMMARY)
+        told = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
+        why = told.get("state", {}).get("not_kept", "by an older allalike")
+    except OSError:
+        return InputError(f"There is no result in {folder}. Name a folder that 'allalike discover' wrote.")
+    except (ValueError, AttributeError):
+        return InputError(f"{folder / _SUMMARY} is not the summary of a result. Run 'allalike discover' again.")
+    return UnsupportedError(
+        f"The result in {folder} was saved without its answers ({why}), and cannot be loaded. Run 'allalike"
+        f" {'jury' if 'panel' in told else 'discover'}' again."
+    )
 
 
 def _as_recognised(scan: Scan, notes: Mapping[str, Any]) -> Scan:
@@ -378,15 +309,3 @@ def _as_recognised(scan: Scan, notes: Mapping[str, Any]) -> Scan:
     if set(guessed) - {"columns", "domain", "engine"} or not guessed.get("columns"):
         return scan
     return replace(scan, columns={**guessed["columns"], **scan.columns})
-
-
-@contextmanager
-def _checking(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except AllalikeError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{place / _INDEX} is damaged, or is not what was saved there. Run 'allalike discover' again."
-        ) from error

@@ -67,7 +67,7 @@ class Hearing:
         """Return a result that does not read rows as answers, where they are more than that."""
         if self.rows is None:
             return result
-        return replace(result, recipe=None, basis=None, inputs=(*result.inputs, *self.inputs))
+        return replace(result, basis=None, inputs=(*result.inputs, *self.inputs))
 
     def find_tie(self, encoding: Encoding) -> int:
         """Return the code of the label that means a tie, or -1."""

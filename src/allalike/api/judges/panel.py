@@ -221,7 +221,7 @@ class Panel(Framed[Frame]):
         """
         truth = self._silent_truths()
         tables = {**({} if truth is None else {"truth": truth}), **self._tables()}
-        told = {"not_kept": "a panel is found again from the files of its verdicts"}
+        told = {"not_kept": "it is that of a panel"}
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"], "state": told}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
         return self.result.save_with(tables, notes, folder, answers=False, **how)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.inputs.recipes import write_domain
 from allalike.api.judges.finding import divide
 from allalike.api.judges.independence import Independence, correlate_scores, find_missed_scores
 from allalike.api.judges.off_together import find_off_together
@@ -80,8 +79,8 @@ def judge_scores(
         scores = _take(result)
     unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
     shared = find_shared_offset(result.run, unaware)
-    if shared is not None:  # which another run would not find again without these truths
-        result = replace(_decide_again(result, take_away(result.run, shared)), recipe=None)
+    if shared is not None:
+        result = _decide_again(result, take_away(result.run, shared))
         scores = _take(result)
     result = replace(result, found=_conclude(result, scores, quorum))
     findings: list[Finding] = []
@@ -150,14 +149,12 @@ def _correct(result: Result, offsets: Offsets) -> Result:
     options: dict[str, Any] = {"bias": True, "scale": offsets.scale}
     domain = replace(run.domain, **options)
     run = make_ready(replace(run, encoding=replace(run.encoding, domain=domain, offsets=offsets)))
-    corrected, recipe = _decide_again(result, run), result.recipe
+    corrected = _decide_again(result, run)
     summary = dict(corrected.summary)
     if run.n_gold:
         honest = find_truths(run, _weigh_blindly(corrected), unweighted=True)
         summary["gold"] = {**result.summary["gold"], **compare_with_gold(run, corrected.weighing, honest)}
-    if recipe is not None:
-        recipe = {**recipe, "read": {**recipe["read"], "domain": write_domain(domain)}}
-    return replace(corrected, summary=summary, recipe=recipe)
+    return replace(corrected, summary=summary)
 
 
 def _decide_again(result: Result, run: Run) -> Result:

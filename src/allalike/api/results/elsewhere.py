@@ -18,7 +18,7 @@ from allalike.readers.formats.databases import connected, list_tables, quote, ru
 from allalike.readers.formats.spooled import Spooled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from allalike._core.system.addresses import Address
 
@@ -151,16 +151,14 @@ def _place(address: Address) -> str:
     return str(Path(address.file).absolute()) if address.file else split_table(str(address))[0]
 
 
-def find_read_tables(recipe: Mapping[str, Any] | None) -> frozenset[tuple[str, str]]:
-    """Return the tables that a recipe reads: each with its database.
+def find_read_tables(sources: Iterable[str], table: str) -> frozenset[tuple[str, str]]:
+    """Return the tables among sources, each with its database: those that they name, or else this one.
 
-    >>> find_read_tables({"inputs": ["postgresql://ada@host/crowd"], "read": {"table": "answers"}})
+    >>> find_read_tables(["postgresql://ada@host/crowd", "gold.csv"], "answers")
     frozenset({('postgresql://ada@host/crowd', 'answers')})
     """
-    read = recipe["read"] if recipe else {}
-    names = [*(recipe["inputs"] if recipe else ()), *(read.get(name) for name in ("gold", "history", "label_map"))]
-    found = [name_database(name) for name in names if isinstance(name, str)]
-    return frozenset((_place(each[0]), each[1] or read.get("table", "")) for each in found if each is not None)
+    found = filter(None, map(name_database, sources))
+    return frozenset((_place(address), named or table) for address, named in found)
 
 
 def _read_rows(path: Path) -> Any:

@@ -22,8 +22,7 @@ from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.frames import Frame
-from allalike.api.inputs.outside import sign_recipe
-from allalike.api.inputs.state import FORMAT, STATE, find_date, why_not_kept, write_state
+from allalike.api.inputs.state import FORMAT, STATE, find_date, write_state
 from allalike.api.results.quality import Rated
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import (
@@ -86,9 +85,9 @@ class Saved(Rated[Frame], ABC):
 
     posteriors: Callable[[], TaskTable] | None
     inputs: tuple[Path, ...]
-    recipe: Mapping[str, Any] | None
     basis: Basis | None
     files: Files | None
+    sources: tuple[str, ...]
 
     @property
     @abstractmethod
@@ -185,8 +184,8 @@ class Saved(Rated[Frame], ABC):
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        about: dict[str, Any] = {"recipe": self.recipe, "unchanged": unchanged}
-        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, **about)
+        about: dict[str, Any] = {"inputs": self.inputs, "sources": self.sources, "files": self.files}
+        output = result_output(folder, **about, overwrite=overwrite, unchanged=unchanged)
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
@@ -201,7 +200,8 @@ class Saved(Rated[Frame], ABC):
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
         optional.pop(truth, None)
         names = [truth, workers, *(name for name, there in optional.items() if there)]
-        writers = find_writers([to] if isinstance(to, str) else to).values()
+        to = [to] if isinstance(to, str) else list(to)
+        writers = find_writers(to).values()
         dressed = guard_table if safe_csv else _as_it_is
         for writer in writers:
             writer.check(run.domain.name, self.inputs)
@@ -229,14 +229,14 @@ class Saved(Rated[Frame], ABC):
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
             why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
-            kept = self._keep(stage / STATE, basis, why)
+            how = {"format": format, "to": to, "report": report, "probabilities": probabilities}
+            kept = self._keep(stage / STATE, basis, {**how, "safe_csv": safe_csv}, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
-            recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
                 "schema": name_schema("discover"),
                 **self.summary,
                 **said,
-                **recipe,
+                **({"inputs": list(self.sources)} if self.sources else {}),
                 "files": [*list_files(stage), summary],
             }
             text = json.dumps(described, indent=2, ensure_ascii=False)
@@ -249,20 +249,20 @@ class Saved(Rated[Frame], ABC):
             return None, {}
         basis = self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
         several = len(basis.generations) > 1
-        return basis, {"generations": [each._asdict() for each in basis.generations]} if several else {}
+        return basis, {"generations": list(basis.generations)} if several else {}
 
-    def _keep(self, folder: Path, basis: Basis | None, why: str) -> dict[str, Any]:
-        """Write what the result can be loaded from, and say in which format; or say why that cannot be, or is not."""
+    def _keep(self, folder: Path, basis: Basis | None, how: Mapping[str, Any], why: str) -> dict[str, Any]:
+        """Write what the result can be loaded from, and how it is saved; or say why that cannot be, or is not."""
         groups = self.weighing.insight.groups
-        if basis is None or why or (why := why_not_kept(basis)):
-            return {"not_kept": why or why_not_kept(None)}
+        if basis is None or why:
+            return {"not_kept": why or "its numbers were moved"}
         copies = [
             [self.run.workers[n] for n in group.members] for group in (groups.found if groups else ()) if group.copies
         ]
         said: dict[str, Any] = {name: self.summary[name] for name in ("warnings", "changes") if name in self.summary}
         try:
-            write_state(folder, basis, self.found.pieces(), copies, said)
-        except TypeError as error:
+            write_state(folder, basis, self.found.pieces(), copies, {**said, "saved": how})
+        except (TypeError, ValueError) as error:
             shutil.rmtree(folder)
             return {"not_kept": str(error)}
         return {"format": FORMAT}

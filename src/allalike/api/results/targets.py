@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
@@ -20,12 +20,13 @@ from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
     from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
+    from allalike.readers.formats.files import Files
 
 __all__ = [
     "PANEL_TABLES",
@@ -98,12 +99,13 @@ def result_output(
     *,
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
-    recipe: Mapping[str, Any] | None = None,
+    sources: Iterable[str] = (),
+    files: Files | None = None,
     unchanged: str | None = None,
 ) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
 
-    That must be the one whose digest is given, if one is.
+    That must be the one whose digest is given, if one is; and tables among the sources of the answers stay.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
@@ -116,7 +118,7 @@ def result_output(
     if (named := name_database(name)) is not None:
         from allalike.api.results.elsewhere import DatabaseOutput, find_read_tables
 
-        read = find_read_tables(recipe)
+        read = find_read_tables(sources, "" if files is None else files.table or "")
         return DatabaseOutput(address=named[0], prefix=named[1], read=read, overwrite=overwrite)
     if is_address(name):
         raise OutputError(

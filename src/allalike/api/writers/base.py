@@ -92,7 +92,13 @@ class Findings:
         if self.files.tool in (None, PLAIN):
             return {}
         tool = find(self.files.tool, TOOLS, "tool")()
-        return tool.list_originals(find_exports(tool.name, self.inputs), self.files)
+        exports = find_exports(tool.name, self.inputs)
+        if not exports:
+            raise UnsupportedError(
+                f"What was shown in the tasks is in the export of {tool.title}, which a saved result does not keep. Run"
+                " 'allalike discover' on it, as a file, with --to."
+            )
+        return tool.list_originals(exports, self.files)
 
     def found(self) -> Iterator[tuple[Truth, Original]]:
         """Yield the truths that there are, each with what was shown; a picture is called like its task if need be."""

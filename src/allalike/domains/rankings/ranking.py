@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from allalike._core.blocks.rankings import add_up
+from allalike._core.blocks.rankings import add_up, take_apart
 from allalike.domains.capabilities import Adding
 from allalike.domains.rankings.encoding import RankingEncoding, RankingOptions
 from allalike.domains.rankings.items import list_items
@@ -88,6 +88,10 @@ class Ranking(RankingOptions, Adding):
     def add(self, codes: Array, starts: Array) -> Array:
         """Put the rankings of each group of neighbours together: what a worker said of a task."""
         return add_up(codes, starts)
+
+    def take_apart(self, codes: Array) -> tuple[Array, Array]:
+        """Return single rankings."""
+        return take_apart(codes)
 
     @property
     def noise(self) -> Noise:

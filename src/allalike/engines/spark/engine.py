@@ -30,7 +30,7 @@ from allalike._core.system.progress import report
 from allalike._core.system.serialization import unpack
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.base import Engine, Run, one_pass
-from allalike.engines.shards import Cuts, count_up, describe, sample_cuts
+from allalike.engines.shards import Cuts, Shard, count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.shuffle import broadcast, count_partitions, send
@@ -221,6 +221,12 @@ class SparkRun(Run):
     def map(self, change: Callable[[Block], Block]) -> SparkRun:
         """Change all blocks where they are, when they are needed."""
         return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))
+
+    def each_shard(self) -> Iterator[Shard]:
+        """Fetch one shard after the other, so that there is one partition at a time."""
+        with clear_errors(self.shards.context):
+            for blocks, tasks, _ in on_executors.unwrap(self.shards.toLocalIterator()):
+                yield Shard(unpack(blocks), *unpack(tasks))
 
     def _add(
         self,
