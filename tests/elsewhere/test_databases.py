@@ -77,36 +77,41 @@ def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
     [(summary,)] = run_all(database, ["SELECT summary FROM summary"])
     assert json.loads(summary)["answers"] == len(ROWS)
     assert "sesame" not in summary
-    done = call(*here, "-o", f"{database}#mine", folder=tmp_path)
-    assert done.returncode == 0, done
-    assert run_all(database, ["SELECT count(*) FROM mine_workers"]) == [(4,)]
-    run_all(database, ["DROP TABLE workers", "DELETE FROM allalike_result WHERE name = 'truth'"])
+    run_all(database, ["DROP TABLE summary"])
     done = call(*here, "-o", database, folder=tmp_path)
     assert done.returncode == 2
-    assert "has a table 'truth' already, and allalike did not write it" in done.stderr
+    assert "already, and allalike did not write it" in done.stderr
     done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
     assert done.returncode == 0, done
-    done = call(
-        *here, "--gold", f"{database}#truth", "--gold-columns", "task=task,label=label", "-o", database, folder=tmp_path
-    )
+    done = call(*here, "-o", f"{database}#mine", folder=tmp_path)
     assert done.returncode == 2
-    assert "is an input of this run" in done.stderr
+    assert "Leave out #mine" in done.stderr
+    done = call(*here, "--label", "label", "--label", "task", "-o", database, folder=tmp_path)
+    assert done.returncode == 2
+    assert "A database takes one result" in done.stderr
+    assert run_all(database, ["SELECT count(*) FROM answers"]) == [(len(ROWS),)]
+
+
+def test_known_truths_are_read_from_a_table_that_the_address_names(database: str) -> None:
+    run_all(database, ["CREATE TABLE gold AS SELECT DISTINCT task, 'x' AS label FROM answers WHERE task = 't0'"])
+    result = allalike.discover(database, table="answers", gold=f"{database}#gold")
+    assert result.summary["gold"]["tasks"] == 1
 
 
 def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = allalike.discover(ROWS)
     result.save(database)
     before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
-    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)  # when all tables are written
-    with pytest.raises(OutputError, match="cannot be reached"):
+    monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)  # when old tables are gone
+    with pytest.raises(OutputError, match="cannot be reached|did not take all rows"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
 
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)
+    monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)
     for name in ("new.duckdb", "new.sqlite"):
-        with pytest.raises(OutputError, match="cannot be reached"):
+        with pytest.raises(OutputError, match="cannot be reached|did not take all rows"):
             allalike.discover(ROWS).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import choose
-from allalike._core.system.addresses import HIDDEN
+from allalike._core.system.addresses import HIDDEN, find_folder
 from allalike._core.system.json_text import parse_json
 from allalike.api.discover import discover, find_ties, load_run, read_whole, renew, solve
 from allalike.api.inputs.opening import Basis, Origin
@@ -61,9 +61,10 @@ def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None, 
     >>> again.truth.equals(result.truth), again.workers.equals(result.workers), again.summary == result.summary
     (True, True, True)
     """
-    state = read_state(Path(folder))
+    place = find_folder(folder)
+    state = read_state(place)
     if state is None:
-        return _find_again(Path(folder), engine, open_inputs=open_inputs)
+        return _find_again(place, engine, open_inputs=open_inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there was to say was said when it was found
         if not isinstance(state.method, Streaming):
@@ -127,7 +128,8 @@ def find_strange(folder: str | os.PathLike[str]) -> list[str]:
     []
     """
     try:
-        return [] if read_state(Path(folder)) else find_outside(Path(folder), _read_summary(Path(folder)))
+        place = find_folder(folder)
+        return [] if read_state(place) else find_outside(place, _read_summary(place))
     except AllalikeError:  # which whoever opens it will say
         return []
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.addresses import find_folder
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.progress import report
 from allalike.api.discover import renew
@@ -19,6 +19,7 @@ from allalike.methods.base import Streaming
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from allalike.api.result import Result
     from allalike.engines import Engine
@@ -55,7 +56,7 @@ def update(
     >>> result.truth["label"].tolist(), result.summary["changes"]["turned"]
     (['y', 'y', 'x'], 1)
     """
-    place = Path(folder)
+    place = find_folder(folder)
     state, files = read_state(place), list_saved(place)
     if state is None:
         raise _refuse(place)

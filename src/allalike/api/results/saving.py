@@ -185,8 +185,7 @@ class Saved(Rated[Frame], ABC):
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        about: dict[str, Any] = {"recipe": self.recipe, "unchanged": unchanged}
-        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, **about)
+        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, unchanged=unchanged)
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None

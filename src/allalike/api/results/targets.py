@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
-from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
+from allalike._core.system.addresses import Address, find_database, is_address
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
@@ -19,7 +20,7 @@ from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
@@ -28,7 +29,6 @@ __all__ = [
     "PANEL_TABLES",
     "REPORT",
     "find_writers",
-    "inner_place",
     "list_output",
     "list_saved",
     "page_output",
@@ -94,7 +94,6 @@ def result_output(
     *,
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
-    recipe: Mapping[str, Any] | None = None,
     unchanged: str | None = None,
 ) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
@@ -109,11 +108,12 @@ def result_output(
     if not name:
         raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
     name = local_name(name) if name.startswith("file:") else name
-    if (named := name_database(name)) is not None:
-        from allalike.api.results.elsewhere import DatabaseOutput, find_read_tables
+    if (database := find_database(name)) is not None:
+        from allalike.api.results.elsewhere import DatabaseOutput
 
-        read = find_read_tables(recipe)
-        return DatabaseOutput(address=named[0], prefix=named[1], read=read, overwrite=overwrite)
+        if database.table:
+            raise OutputError(f"A result has several tables, and {database} names one. Leave out #{database.table}.")
+        return DatabaseOutput(address=database, find_own=_list_own, overwrite=overwrite)
     if is_address(name):
         raise OutputError(
             f"A result cannot be written to {Address(name)}, where several files cannot be replaced at once. Name a"
@@ -129,19 +129,6 @@ def result_output(
     )
 
 
-def inner_place(output: str, name: str) -> str:
-    """Return where one of several results goes: into a folder, or tables whose names begin so.
-
-    >>> inner_place("out", "a"), inner_place("crowd.duckdb", "a"), inner_place("postgresql://host/b#x", "a")
-    ('out/a', 'duckdb:///crowd.duckdb#a', 'postgresql://host/b#x_a')
-    """
-    if (named := name_database(output)) is None:
-        return (Path(output) / name).as_posix()
-    address, prefix = named
-    whole = f"{find_scheme(address)}:///{address.file}" if address.file else split_table(address[:])[0]
-    return f"{whole}#{prefix}{'_' if prefix else ''}{name}"
-
-
 def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
     if find_digest(folder) != unchanged:
         raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
@@ -154,13 +141,23 @@ def list_saved(folder: Path) -> list[str]:
     >>> list_saved(Path("nowhere"))
     []
     """
-    if not (folder / _SUMMARY).is_file():
-        return []
+    path = folder / _SUMMARY
+    with suppress(OSError, ValueError):
+        return _list_own(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return []
+
+
+def _list_own(summary: str) -> list[str]:
+    """List the files that the summary of a result names and that a result may have.
+
+    >>> _list_own('{"versions": {"allalike": "1"}, "files": ["truth.csv", "notes.txt"]}'), _list_own("[]")
+    (['truth.csv'], [])
+    """
     try:
-        summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
-        listed = summary["files"] if "allalike" in summary["versions"] else []
+        told = parse_json(summary)
+        listed = told["files"] if "allalike" in told["versions"] else []
         return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return []
 
 

@@ -112,7 +112,7 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
 
 
 def each_batch(
-    path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+    path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of one batch of records after the other, each guarded and checked."""
     before = 0
