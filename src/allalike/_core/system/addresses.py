@@ -27,10 +27,11 @@ _MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at th
 _ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 _MOST_REASON = 300  # characters of what a server says
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
+# A password may have any mark in it, though it should not; in addresses of the web it does not begin like a port.
 _ADDRESS = re.compile(
     rf"(?P<start>(?:{_SCHEME}::)*(?P<scheme>(?P<own>{'|'.join(_DATABASES)})(?=:)|{_SCHEME})://)"
-    r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"  # of any marks, though it should not be, but
-    r"(?P<place>[^?#]*)(?P<rest>.*)",  # in addresses of the web it does not begin like a port
+    r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"
+    r"(?P<place>[^?#]*)(?P<rest>.*)",
     re.DOTALL,
 )
 

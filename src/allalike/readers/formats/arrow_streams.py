@@ -7,6 +7,7 @@ all that is read afterwards is of one moment. Data sets of Hugging Face lie in f
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from allalike.readers.formats.tables import Table, join, take_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["compute", "hold_stream", "is_stream", "of_data_set", "of_stream", "spool_batches"]
+__all__ = ["compute", "hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
 
 _BATCH_ROWS = 1 << 17
 _BATCH_BYTES = 1 << 24  # of which a file is made, for databases hand over much fewer at a time
@@ -42,15 +43,25 @@ def compute(where: str, work: Callable[[], Any]) -> Any:
         raise InputError(f"{where} cannot be computed: {reason.rstrip('.')}.") from error
 
 
+def is_lazy(source: Any) -> bool:
+    """Tell whether this is a relation of DuckDB or a lazy frame of polars, which is computed when it is read.
+
+    >>> is_lazy(pa.table({"worker": ["ada"]}))
+    False
+    """
+    kind = type(source).__module__.partition(".")[0]
+    return kind in _ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
+
+
 def is_stream(source: Any) -> bool:
-    """Tell whether this is a stream of Arrow, a relation of DuckDB or a lazy frame of polars, and no frame in memory.
+    """Tell whether this is a stream of Arrow, and no frame in memory.
 
     >>> table = pa.table({"worker": ["ada"]})
     >>> is_stream(table), is_stream(table.to_reader())
     (False, True)
     """
-    if hasattr(source, "fetch_arrow_reader") or (hasattr(source, "collect_schema") and hasattr(source, "collect")):
-        return True
+    if is_lazy(source):
+        return False
     passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # and is gone when it is read
     frame = hasattr(source, "to_frame") or hasattr(source, "columns") or hasattr(source, "schema")
     return hasattr(source, "__arrow_c_stream__") and (passes or not frame)
@@ -76,11 +87,49 @@ def of_stream(source: Any) -> Table:
     return open_arrow(hold_stream(source))
 
 
+def of_lazy(source: Any) -> Table:
+    """Open a relation or a lazy frame, of which only the columns that are asked for are computed, once.
+
+    >>> import duckdb
+    >>> of_lazy(duckdb.sql("SELECT 'ada' AS worker, 1 AS task")).load(["task"])["task"].to_pylist()
+    [1]
+    """
+
+    def pick(asked: Sequence[str], rows: int | None = None) -> Table:
+        part = source if rows is None else source.limit(rows)
+        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
+        return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(list(asked)))
+
+    @cache
+    def whole(*asked: str) -> Table:
+        return pick(asked)
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        batches = whole(*asked).load_batches
+        assert batches is not None
+        return batches(asked)
+
+    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+        return (whole(*asked) if rows is None else pick(asked, rows)).load(asked)
+
+    names = compute(
+        "The stream", lambda: source.columns if hasattr(source, "project") else source.collect_schema().names()
+    )
+    return Table(
+        list(names),
+        load,
+        "The stream",
+        load_sample=load,
+        load_batches=load_batches,
+        n_bytes=lambda asked: whole(*asked).n_bytes(asked),
+    )
+
+
 def _open_reader(source: Any) -> Any:
+    if not is_lazy(source):
+        return pa.RecordBatchReader.from_stream(source)
     if ask := getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None):
         return ask(_BATCH_ROWS)  # of DuckDB, whose older versions have the latter
-    if not hasattr(source, "collect"):
-        return pa.RecordBatchReader.from_stream(source)
     whole = not hasattr(source, "collect_batches")  # which older ones lack
     parts = [source.collect()] if whole else source.collect_batches(chunk_size=_BATCH_ROWS)
     batches = (batch for part in parts for batch in pa.table(part).to_batches())

@@ -13,7 +13,15 @@ from allalike._core.columns.objects import is_nothing
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
-from allalike.readers.formats.arrow_streams import compute, hold_stream, is_stream, of_data_set, of_stream
+from allalike.readers.formats.arrow_streams import (
+    compute,
+    hold_stream,
+    is_lazy,
+    is_stream,
+    of_data_set,
+    of_lazy,
+    of_stream,
+)
 from allalike.readers.formats.failures import check_columns, check_names, each_batch, guard
 from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
@@ -50,6 +58,8 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
     kind = type(source).__module__.partition(".")[0]
     if kind == "datasets":
         return of_data_set
+    if is_lazy(source):
+        return of_lazy
     if is_stream(source):
         return of_stream
     if kind == "pyarrow" and hasattr(source, "to_table"):
