@@ -83,18 +83,16 @@ def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
     assert "already, and allalike did not write it" in done.stderr
     done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
     assert done.returncode == 0, done
-    done = call(*here, "-o", f"{database}#mine", folder=tmp_path)
-    assert done.returncode == 2
-    assert "Leave out #mine" in done.stderr
     done = call(*here, "--label", "label", "--label", "task", "-o", database, folder=tmp_path)
     assert done.returncode == 2
     assert "A database takes one result" in done.stderr
     assert run_all(database, ["SELECT count(*) FROM answers"]) == [(len(ROWS),)]
 
 
-def test_known_truths_are_read_from_a_table_that_the_address_names(database: str) -> None:
-    run_all(database, ["CREATE TABLE gold AS SELECT DISTINCT task, 'x' AS label FROM answers WHERE task = 't0'"])
-    result = allalike.discover(database, table="answers", gold=f"{database}#gold")
+def test_known_truths_come_beside_the_answers_by_a_query(database: str) -> None:
+    run_all(database, ["CREATE TABLE gold AS SELECT DISTINCT task, 'x' AS truth FROM answers WHERE task = 't0'"])
+    query = "SELECT answers.*, truth FROM answers LEFT JOIN gold ON answers.task = gold.task"
+    result = allalike.discover(database, query=query, gold="column:truth")
     assert result.summary["gold"]["tasks"] == 1
 
 

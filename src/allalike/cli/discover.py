@@ -152,9 +152,9 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 def _has_files(output: str) -> bool:
     """Tell whether files are written, and not tables of a database."""
-    from allalike._core.system.addresses import find_database
+    from allalike._core.system.addresses import find_address
 
-    return find_database(output) is None
+    return find_address(output) is None
 
 
 def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:

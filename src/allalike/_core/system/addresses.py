@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -14,16 +14,14 @@ from allalike.errors import AllalikeError, InputError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HIDDEN", "STORES", "Address", "find_database", "find_folder", "hide_in_word", "is_address", "reaching"]
+__all__ = ["HIDDEN", "STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
 
 HIDDEN = "***"
 STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "azure")  # of objects, which obstore knows
 
 _FILES = ("sqlite", "duckdb")  # databases that are files
 _DATABASES = ("postgresql", "postgres", *_FILES)
-_EXTRAS = {**dict.fromkeys(STORES, "cloud"), "http": "web", "https": "web", **dict.fromkeys(_DATABASES, "sql")}
-_EXTRAS["hf"] = "huggingface"
-_MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at the ninth byte
+_EXTRAS = {"http": "web", "https": "web", "hf": "huggingface", **dict.fromkeys(STORES, "cloud")}
 _ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 _MOST_REASON = 300  # characters of what a server says
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
@@ -39,41 +37,30 @@ _ADDRESS = re.compile(
 class Address(str):
     """A name of what lies elsewhere, or in a database; whoever prints it does not see its password or token.
 
-    A database may have the name of a table after a #. If it is a ``file``, that is its path; whoever gives it by this
-    path sees that. What was fetched is ``held``, so that it is fetched once, in a ``place`` that goes with the address.
+    If a database is a ``file``, that is its path; whoever named it by this path sees that. What was fetched is
+    ``held``, so that it is fetched once, in a ``place`` that goes with the address.
 
-    >>> address = Address("postgresql://ada:secret@host/crowd?password=secret#answers")
-    >>> print(address, [address], address.table, address.startswith("postgresql://ada:secret"))
-    postgresql://ada@host/crowd?***#answers ['postgresql://ada@host/crowd?***#answers'] answers True
-    >>> print(Address("https://ada@host/a.csv?sig=abc"), Address("sqlite:///crowd.db#answers").file)
+    >>> address = Address("postgresql://ada:secret@host/crowd?password=secret")
+    >>> print(address, [address], address.startswith("postgresql://ada:secret"))
+    postgresql://ada@host/crowd?*** ['postgresql://ada@host/crowd?***'] True
+    >>> print(Address("https://ada@host/a.csv?sig=abc"), Address("sqlite:///crowd.db").file)
     https://***@host/a.csv?*** crowd.db
     """
 
-    scheme: str
-    is_database: bool
-    database: str
-    table: str
-    file: str
-    held: dict[Any, list[Path]]
-    place: Any = None
-    _shown: str
-    _secrets: list[str]
-
     def __new__(cls, name: str, path: str | os.PathLike[str] = "") -> Address:
-        made = super().__new__(cls, name)
+        return super().__new__(cls, name)
+
+    def __init__(self, name: str, path: str | os.PathLike[str] = "") -> None:
         found = _ADDRESS.fullmatch(name)
         assert found is not None
         user, password, rest = found["user"] or "", found["password"] or "", found["rest"]
-        made.scheme, made.held = found["scheme"].lower(), {}
-        made.is_database = made.scheme in _DATABASES
-        query, _, made.table = rest.partition("#") if made.is_database else (rest, "", "")
-        made.database = name.removesuffix(f"#{made.table}")
-        made.file = os.fspath(path) or (found["place"].removeprefix("/") if made.scheme in _FILES else "")
-        made._secrets = [password, query] if made.is_database else [password, query, user]
-        who = f"{user if made.is_database else HIDDEN}@" if user or password else ""
-        what = f"{query[:1]}{HIDDEN if query else ''}{'#' if made.table else ''}{made.table}"
-        made._shown = str(path) or f"{found['start']}{who}{found['place']}{what}"
-        return made
+        self.scheme, self.is_database = found["scheme"].lower(), found["own"] is not None
+        self.file = os.fspath(path) or (found["place"].removeprefix("/") if self.scheme in _FILES else "")
+        self.held: dict[Any, list[Path]] = {}
+        self.place: Any = None
+        self._secrets = [password, rest, "" if self.is_database else user]
+        who = f"{user if self.is_database else HIDDEN}@" if user or password else ""
+        self._shown = str(path) or f"{found['start']}{who}{found['place']}{rest[:1]}{HIDDEN if rest else ''}"
 
     def __str__(self) -> str:
         return self._shown
@@ -108,7 +95,7 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
     except AllalikeError:
         raise
     except ImportError as error:
-        extra = _EXTRAS.get(address.scheme)
+        extra = "sql" if address.is_database else _EXTRAS.get(address.scheme)
         how = f"Install it with: pip install 'allalike[{extra}]'" if extra else str(error).rstrip(".")
         raise UnsupportedError(f"{address} needs a package. {how}.") from None
     except Exception as error:  # each package has errors of its own, with secrets in what led to them
@@ -121,38 +108,20 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
         raise failure(f"{address} cannot be reached: {reason}{cast}.") from None
 
 
-def is_address(name: Any) -> bool:
-    """Tell whether this names something on another machine, or in a database.
+def find_address(name: str | os.PathLike[str]) -> Address | None:
+    """Return the address that is named, be it by the path of a database; nothing of other files of this machine.
 
-    >>> is_address("s3://bucket/a.csv"), is_address("file:///a.csv"), is_address("C:/a.csv")
-    (True, False, False)
+    >>> find_address("crowd.duckdb"), find_address("s3://bucket/a.csv"), find_address("postgresql://ada:secret@host/b")
+    ('crowd.duckdb', 's3://bucket/a.csv', 'postgresql://ada@host/b')
+    >>> find_address("answers.csv"), find_address("file:///a.csv"), find_address("C:/a.csv")
+    (None, None, None)
     """
-    found = _ADDRESS.match(name) if isinstance(name, str) else None
-    return found is not None and found["scheme"].lower() not in ("file", "local")
-
-
-def find_database(name: str | os.PathLike[str]) -> Address | None:
-    """Return the address of a database that is named by it, or by a file that is one, or will be by its ending.
-
-    >>> find_database("crowd.duckdb"), find_database("out"), find_database("postgresql://ada:secret@host/crowd")
-    ('crowd.duckdb', None, 'postgresql://ada@host/crowd')
-    """
-    if is_address(name):
-        address = name if isinstance(name, Address) else Address(os.fspath(name))
-        return address if address.is_database else None
-    kind = _find_kind(Path(name))
-    return Address(f"{kind}:///{os.fspath(name)}", name) if kind else None
-
-
-def _find_kind(path: Path) -> str:
-    """Tell by its first bytes what kind of database a file is, or by its ending if there is none yet."""
-    with suppress(OSError):  # whoever reads it will say why it cannot be
-        if not path.is_file():
-            return "" if path.exists() else _ENDINGS.get(path.suffix.lower(), "")
-        with path.open("rb") as file:
-            start = file.read(16)
-        return next((kind for mark, kind in _MARKS.items() if mark in (start, start[8:12])), "")
-    return ""
+    if isinstance(name, Address):
+        return name
+    text, kind = os.fspath(name), _ENDINGS.get(Path(name).suffix.lower())
+    if (found := _ADDRESS.match(text)) is not None:
+        return None if found["scheme"].lower() in ("file", "local") else Address(text)
+    return Address(f"{kind}:///{text}", name) if kind and not Path(name).is_dir() else None
 
 
 def find_folder(name: str | os.PathLike[str]) -> Path:
@@ -163,8 +132,7 @@ def find_folder(name: str | os.PathLike[str]) -> Path:
     allalike.errors.UnsupportedError: postgresql://ada@host/crowd is no folder. A result is loaded from a folder of this
     machine, and goes on there.
     """
-    address = find_database(name) or (Address(os.fspath(name)) if is_address(name) else None)
-    if address is not None:
+    if (address := find_address(name)) is not None:
         raise UnsupportedError(
             f"{address} is no folder. A result is loaded from a folder of this machine, and goes on there."
         )

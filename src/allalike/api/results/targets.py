@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
-from allalike._core.system.addresses import Address, find_database, is_address
+from allalike._core.system.addresses import find_address
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
@@ -108,17 +108,15 @@ def result_output(
     if not name:
         raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
     name = local_name(name) if name.startswith("file:") else name
-    if (database := find_database(name)) is not None:
+    if (address := find_address(name)) is not None:
+        if not address.is_database:
+            raise OutputError(
+                f"A result cannot be written to {address}, where several files cannot be replaced at once. Name a"
+                " folder, be it a shared one, and copy it, or a database."
+            )
         from allalike.api.results.elsewhere import DatabaseOutput
 
-        if database.table:
-            raise OutputError(f"A result has several tables, and {database} names one. Leave out #{database.table}.")
-        return DatabaseOutput(address=database, find_own=_list_own, overwrite=overwrite)
-    if is_address(name):
-        raise OutputError(
-            f"A result cannot be written to {Address(name)}, where several files cannot be replaced at once. Name a"
-            " folder, be it a shared one, and copy it, or a database."
-        )
+        return DatabaseOutput(address=address, find_own=_list_own, overwrite=overwrite)
     return Output(
         folder=Path(name),
         find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),

@@ -12,35 +12,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa, pc
-from allalike.errors import InputError
-from allalike.readers.formats.failures import check_names, each_batch, guard
+from allalike.readers.formats.failures import ENGINES, check_names, each_batch, guard
 from allalike.readers.formats.parquet import open_arrow
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
 from allalike.readers.formats.tables import Table, join, take_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["compute", "hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
+__all__ = ["hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
 
 _BATCH_ROWS = 1 << 17
 _BATCH_BYTES = 1 << 24  # of which a file is made, for databases hand over much fewer at a time
-_ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")
-
-
-def compute(where: str, work: Callable[[], Any]) -> Any:
-    """Return what polars, DuckDB or Arrow compute; what they refuse is an error of the answers.
-
-    >>> compute("The table", lambda: 1 + 1)
-    2
-    """
-    try:
-        return guard(where, "Arrow", work)
-    except BaseException as error:  # a panic of polars is no Exception
-        if type(error).__module__.partition(".")[0] not in _ENGINES:
-            raise
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"{where} cannot be computed: {reason.rstrip('.')}.") from error
 
 
 def is_lazy(source: Any) -> bool:
@@ -50,7 +33,7 @@ def is_lazy(source: Any) -> bool:
     False
     """
     kind = type(source).__module__.partition(".")[0]
-    return kind in _ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
+    return kind in ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
 
 
 def is_stream(source: Any) -> bool:
@@ -60,11 +43,11 @@ def is_stream(source: Any) -> bool:
     >>> is_stream(table), is_stream(table.to_reader())
     (False, True)
     """
-    if is_lazy(source):
+    if not hasattr(source, "__arrow_c_stream__"):
         return False
     passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # and is gone when it is read
     frame = hasattr(source, "to_frame") or hasattr(source, "columns") or hasattr(source, "schema")
-    return hasattr(source, "__arrow_c_stream__") and (passes or not frame)
+    return passes or not frame
 
 
 def hold_stream(source: Any) -> Spooled:
@@ -74,7 +57,7 @@ def hold_stream(source: Any) -> Spooled:
     >>> str(spooled), pa.ipc.open_file(spooled).read_all().num_rows
     ('the stream', 1)
     """
-    held: Spooled = compute("The stream", lambda: spool_batches(_open_reader(source), "the stream"))
+    held: Spooled = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
     return held
 
 
@@ -95,34 +78,25 @@ def of_lazy(source: Any) -> Table:
     [1]
     """
 
-    def pick(asked: Sequence[str], rows: int | None = None) -> Table:
+    @cache
+    def pick(asked: tuple[str, ...], rows: int | None = None) -> Table:
         part = source if rows is None else source.limit(rows)
         quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
-        return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(list(asked)))
+        return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
 
-    @cache
-    def whole(*asked: str) -> Table:
-        return pick(asked)
+    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+        return pick(tuple(asked), rows).load(asked)
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        batches = whole(*asked).load_batches
+        batches = pick(tuple(asked)).load_batches
         assert batches is not None
         return batches(asked)
 
-    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
-        return (whole(*asked) if rows is None else pick(asked, rows)).load(asked)
+    def n_bytes(asked: Sequence[str]) -> int:
+        return pick(tuple(asked)).n_bytes(asked)
 
-    names = compute(
-        "The stream", lambda: source.columns if hasattr(source, "project") else source.collect_schema().names()
-    )
-    return Table(
-        list(names),
-        load,
-        "The stream",
-        load_sample=load,
-        load_batches=load_batches,
-        n_bytes=lambda asked: whole(*asked).n_bytes(asked),
-    )
+    names = guard("The stream", "Arrow", lambda: _open_reader(source.limit(0)).schema.names)
+    return Table(names, load, "The stream", load_sample=load, load_batches=load_batches, n_bytes=n_bytes)
 
 
 def _open_reader(source: Any) -> Any:
@@ -130,8 +104,8 @@ def _open_reader(source: Any) -> Any:
         return pa.RecordBatchReader.from_stream(source)
     if ask := getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None):
         return ask(_BATCH_ROWS)  # of DuckDB, whose older versions have the latter
-    whole = not hasattr(source, "collect_batches")  # which older ones lack
-    parts = [source.collect()] if whole else source.collect_batches(chunk_size=_BATCH_ROWS)
+    streams = hasattr(source, "collect_batches")  # which older ones lack
+    parts = source.collect_batches(chunk_size=_BATCH_ROWS) if streams else [source.collect()]
     batches = (batch for part in parts for batch in pa.table(part).to_batches())
     return pa.RecordBatchReader.from_batches(pa.table(source.head(0).collect()).schema, batches)
 

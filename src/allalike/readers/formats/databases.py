@@ -24,7 +24,6 @@ _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
 }
-_LIKELY = ("answers", "annotations", "labels", "judgments", "ratings", "votes")  # names of the table that is meant
 
 
 @contextmanager
@@ -57,7 +56,7 @@ def _connect(address: Address, *, write: bool) -> Any:
             entrypoint="duckdb_adbc_init",
             db_kwargs={"path": address.file, "enable_external_access": "false", **mode},
         )
-    connection = import_module("adbc_driver_postgresql.dbapi").connect(address.database)
+    connection = import_module("adbc_driver_postgresql.dbapi").connect(address[:])
     for setting in () if write else ("synchronize_seqscans = off", "TRANSACTION READ ONLY"):  # the same order each time
         run_statement(connection, f"SET {setting}")
     return connection
@@ -127,6 +126,5 @@ def _find_table(known: list[str], table: str | None, address: Address) -> str:
     listed = f"It has: {', '.join(map(repr, known[:10]))}{' and more' if len(known) > 10 else ''}."
     if table:
         raise InputError(f"{address} has no table {table!r}.{did_you_mean(table, known)} {listed}")
-    likely = next((name for name in known if name.lower() in _LIKELY), next(iter(known), ""))
-    name = f" Name the one to read, such as table={likely!r}, or give a query=. {listed}" if known else ""
+    name = f" Name the one to read, such as table={known[0]!r}, or give a query=. {listed}" if known else ""
     raise InputError(f"{address} has {len(known) or 'no'} tables.{name}")

@@ -14,7 +14,6 @@ from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.arrow_streams import (
-    compute,
     hold_stream,
     is_lazy,
     is_stream,
@@ -102,7 +101,7 @@ def of_frame(frame: Any) -> Table:
     objects = _find_objects(frame)
     if objects:
         frame = frame.drop(list(objects))
-    table = frame if isinstance(frame, pa.Table) else compute("The table", lambda: pa.table(frame))
+    table = frame if isinstance(frame, pa.Table) else guard("The table", "Arrow", lambda: pa.table(frame))
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         columns = {name: table[name] for name in asked if name not in objects}

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import glob
 import os
-import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from allalike._core.limits import MAX_FETCHED_BYTES, MAX_FETCHED_FILES
-from allalike._core.system.addresses import STORES, Address, find_database, is_address, reaching
+from allalike._core.system.addresses import STORES, Address, find_address, reaching
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
+from allalike.readers.formats.databases import spool_rows
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["fetch_places", "find_places", "find_system", "list_near", "local_name", "name_places"]
+__all__ = ["fetch_places", "find_places", "find_system", "list_near", "local_name", "name_place"]
 
 _CHUNK = 1 << 22
 
@@ -38,35 +38,29 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     """
     if query is not None and table is not None:
         raise OptionError("query= and table= are both given. Leave one of them out.")
-    named = _name_place(source)
+    named = name_place(source)
     if not isinstance(named, Address):
         return _open_databases(_matching(Path(named)), query, table)
     if (query, table) not in named.held:
-        found = [_spool(named, query, table)] if named.is_database else _open_databases(_fetch(named), query, table)
-        named.held[query, table] = found
+        database = named.is_database
+        named.held[query, table] = (
+            [spool_rows(named, query, table)] if database else _open_databases(_fetch(named), query, table)
+        )
     return named.held[query, table]
 
 
-def name_places(source: Any, table: str | None) -> tuple[Any, str | None]:
-    """Return a source whose addresses hide their secrets, and hold what was fetched; also the table that one names.
+def name_place(source: Any) -> Any:
+    """Return the address that is named, which hides its secrets, and holds what was fetched; all else as it is.
 
-    >>> name_places("https://host/a.csv?sig=abc", None), name_places("sqlite:///crowd.db#answers", None)
-    (('https://host/a.csv?***', None), ('sqlite:///crowd.db#answers', 'answers'))
+    >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
+    ('https://host/a.csv?***', ['crowd.db', '/a.csv'], {'t1': 'x'})
     """
-    listed = source if isinstance(source, list | tuple) else [source]
-    if not listed or not all(isinstance(each, str | os.PathLike) for each in listed):
-        return source, table
-    named = [_name_place(each) for each in listed]
-    told = named[0].table if len(named) == 1 and isinstance(named[0], Address) else ""
-    return named if isinstance(source, list | tuple) else named[0], table or told or None
-
-
-def _name_place(source: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the address that is named, also if it is the path of a database; any other path as it is."""
-    if isinstance(source, Address):
+    if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
+        return [name_place(each) for each in source]
+    if not isinstance(source, str | os.PathLike):
         return source
     name = local_name(source) if isinstance(source, str) and source.startswith("file:") else source
-    return find_database(name) or (Address(os.fspath(name)) if is_address(name) else name)
+    return find_address(name) or name
 
 
 def fetch_places(source: Any, query: str | None, table: str | None) -> None:
@@ -85,7 +79,7 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
     >>> [path.name for path in list_near("answers.csv")], list_near(Address("s3://bucket/answers.csv"))
     (['answers.csv'], [])
     """
-    named = _name_place(source)
+    named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]
     return _matching(Path(named))
@@ -94,15 +88,15 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 def local_name(name: str) -> str:
     """Return the path of an address that names a file of this machine, and any other name as it is.
 
-    >>> local_name("sqlite:///crowd.db#answers"), local_name("s3://bucket/a.csv")
+    >>> local_name("sqlite:///crowd.db"), local_name("s3://bucket/a.csv")
     ('crowd.db', 's3://bucket/a.csv')
     """
     if name.startswith("file:"):
         from urllib.request import url2pathname  # with which comes all of HTTP
 
         return url2pathname(urlsplit(name).path)
-    database = find_database(name) if is_address(name) else None
-    return (database.file if database else "") or name
+    address = find_address(name)
+    return (address.file if address else "") or name
 
 
 def _matching(path: Path) -> list[Path]:
@@ -120,17 +114,11 @@ def _matching(path: Path) -> list[Path]:
 
 def _open_databases(paths: list[Path], query: str | None, table: str | None) -> list[Path]:
     """Return files, those that are databases with what is read of them."""
-    found = [find_database(path) for path in paths]
+    found = [find_address(path) for path in paths]
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
         raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
-    return [path if each is None else _spool(each, query, table) for path, each in zip(paths, found, strict=True)]
-
-
-def _spool(database: Address, query: str | None, table: str | None) -> Path:
-    from allalike.readers.formats.databases import spool_rows
-
-    return spool_rows(database, query, table or database.table)
+    return [path if each is None else spool_rows(each, query, table) for path, each in zip(paths, found, strict=True)]
 
 
 def find_system(address: Address) -> tuple[Any, str]:
@@ -171,8 +159,7 @@ def _fetch(address: Address) -> list[Path]:
 def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str | None) -> list[Path]:
     """Copy files: those of a folder into one, and others side by side, each in a folder of its own."""
     place = address.place = SpoolFolder()
-    left = min(MAX_FETCHED_BYTES, shutil.disk_usage(place.path).free)
-    scheme, copies = f"{address.scheme}://", []
+    scheme, copies, left = f"{address.scheme}://", [], MAX_FETCHED_BYTES
     for number, path in enumerate(paths):
         last = unquote(urlsplit(path).path) if "://" in path else path
         names = [str(number), last.rpartition("/")[2] or "input"]
@@ -197,8 +184,8 @@ def _copy(system: Any, address: Address, path: str, copy: Path, most: int) -> in
             done += len(part)
             if done > most:
                 raise InputError(
-                    f"{address} has more bytes than can be fetched: at most {MAX_FETCHED_BYTES:,}, and what is free on"
-                    " the disk for temporary files (TMPDIR). Name fewer files, or have Spark read them where they are.",
+                    f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files, or"
+                    " have Spark read them where they are.",
                     engine="spark",
                 )
             target.write(part)
