@@ -98,6 +98,12 @@ def test_a_redirect_leads_to_no_file_of_this_machine(web: Web, crowd: Path) -> N
         allalike.read(f"{web.address}/missing.csv")
 
 
+def test_a_page_is_no_file_of_answers(web: Web) -> None:
+    web.files["/login.csv"] = b"\n<!DOCTYPE html>\n<html>\n<body>Sign in, please</body></html>"
+    with pytest.raises(InputError, match="is a page of the web"):
+        allalike.read(f"{web.address}/login.csv")
+
+
 def test_a_server_that_sends_more_than_it_said_is_cut_off(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.readers.formats.places.MAX_FETCHED_BYTES", 1 << 20)
     web.endless.add("/endless.csv")

@@ -14,7 +14,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import InputError, OptionError, OutputError
+from allalike.errors import InputError, OptionError, OutputError, UnsupportedError
 from allalike.readers.formats.databases import run_statement
 from running.elsewhere import ROWS
 from running.program import call
@@ -101,7 +101,7 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
     result.save(database)
     before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
     monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)  # when old tables are gone
-    with pytest.raises(OutputError, match="cannot be reached|did not take all rows"):
+    with pytest.raises(OutputError, match=" says: |did not take all rows"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
@@ -109,7 +109,7 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)
     for name in ("new.duckdb", "new.sqlite"):
-        with pytest.raises(OutputError, match="cannot be reached|did not take all rows"):
+        with pytest.raises(OutputError, match=" says: |did not take all rows"):
             allalike.discover(ROWS).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -128,9 +128,9 @@ def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, cr
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({}, "has 2 tables. Name the one to read, such as table='answers'"),
+        ({}, "has 2 tables. Name that of the answers, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
-        ({"query": "SELECT FROM WHERE"}, "cannot be reached"),
+        ({"query": "SELECT FROM WHERE"}, " says: "),
         ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
     ],
 )
@@ -184,6 +184,40 @@ def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("worker,task,label\n")
     with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")
+
+
+def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
+    run_all(f"duckdb:///{tmp_path}/crowd.duckdb", ["SELECT 1"])
+    for how in ({}, {"table": "answers"}):
+        with pytest.raises(InputError, match="has no tables"):
+            allalike.read(tmp_path / "crowd.duckdb", **how)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
+    for name in ("none.db", "sqlite:///none.db", "duckdb:///none.duckdb"):
+        done = call("discover", name, "--table", "answers", folder=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"allalike: There is no {name}.\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
+    address = "postgresql://ada:sesame@host/crowd"
+    for command in (["update", address, "a.csv"], ["next", address], ["explain", address, "task", "t1"]):
+        done = call(*command, folder=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith("allalike: postgresql://ada@host/crowd is no folder.")
+    with pytest.raises(UnsupportedError, match="no folder"):
+        allalike.load(tmp_path / "crowd.duckdb")
+
+
+def test_no_option_tells_a_password_that_was_put_in_the_wrong_place(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("worker,task,label\nada,1,x\nbob,1,x\n")
+    address = "postgresql://ada:sesame@127.0.0.1:1/crowd"
+    for option in ("--gold", "--gold-map", "--label-map", "--history", "--block-list", "--folder", "-o"):
+        done = call("discover", "a.csv", option, address, "--force", "--no-report", folder=tmp_path)
+        assert done.returncode == 2, option
+        assert "sesame" not in done.stderr + done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
 def test_lists_are_json_in_a_database(tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
         lines = [line.strip() for line in address.scrub(str(cause)).splitlines() if line.strip()]
         reason = next(iter(lines), type(cause).__name__)[:_MOST_REASON].rstrip(". ")
         cast = ". Columns have one type here: give a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
-        raise failure(f"{address} cannot be reached: {reason}{cast}.") from None
+        verb = "says" if address.is_database else "cannot be reached"
+        raise failure(f"{address} {verb}: {reason}{cast}.") from None
 
 
 def find_address(name: str | os.PathLike[str]) -> Address | None:

@@ -252,6 +252,8 @@ def _file_output(
 ) -> Output:
     """Say where one file is written; what it begins with tells whether it may take another's place."""
     target = Path(path)
+    if (address := find_address(path)) is not None:
+        raise OutputError(f"The {what} cannot be written to {address}: it is no file. Name one of this machine.")
     if target.is_dir():
         raise OutputError(f"The {what} cannot be written to {os.fspath(path)}: it is a folder, not a file.")
     return Output(

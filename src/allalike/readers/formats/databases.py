@@ -123,8 +123,12 @@ def _find_table(known: list[str], table: str | None, address: Address) -> str:
         return table
     if not table and len(known) == 1:
         return known[0]
+    if not known:
+        raise InputError(f"{address} has no tables.")
     listed = f"It has: {', '.join(map(repr, known[:10]))}{' and more' if len(known) > 10 else ''}."
     if table:
         raise InputError(f"{address} has no table {table!r}.{did_you_mean(table, known)} {listed}")
-    name = f" Name the one to read, such as table={known[0]!r}, or give a query=. {listed}" if known else ""
-    raise InputError(f"{address} has {len(known) or 'no'} tables.{name}")
+    raise InputError(
+        f"{address} has {len(known)} tables. Name that of the answers, such as table={known[0]!r}, or give a query=, which"
+        f" may have known truths beside them. {listed}"
+    )

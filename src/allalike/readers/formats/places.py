@@ -18,6 +18,7 @@ from allalike._core.limits import MAX_FETCHED_BYTES, MAX_FETCHED_FILES
 from allalike._core.system.addresses import STORES, Address, find_address, reaching
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
+from allalike.readers.formats.compression import read_start
 from allalike.readers.formats.databases import spool_rows
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
@@ -170,6 +171,8 @@ def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str |
         copy = place.path.joinpath("files", *names)
         copy.parent.mkdir(parents=True, exist_ok=True)
         left -= _copy(system, address, path, copy, left)
+        if read_start(copy, 100).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            raise InputError(f"{address} is a page of the web, and no file of answers. Perhaps it asks you to sign in.")
         called = str(address) if len(paths) == 1 else scheme + path.removeprefix(scheme).lstrip("/")
         copies.append(Spooled.at(copy, called, place))
     return [place.path / "files"] if folder is not None else [*copies]
