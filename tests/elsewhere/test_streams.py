@@ -39,6 +39,8 @@ def make_source(kind: str, folder: Path) -> Any:
         return duckdb.from_arrow(TABLE)
     if kind == "lazy":
         return pl.from_arrow(TABLE).lazy()  # type: ignore[union-attr]
+    if kind == "lazy categories":
+        return pl.from_arrow(TABLE).lazy().cast({"label": pl.Categorical})  # type: ignore[union-attr]
     if kind == "categories":
         columns = [TABLE["worker"].dictionary_encode(), TABLE["task"], TABLE["label"].dictionary_encode()]
         return Capsule(pa.table(columns, names=TABLE.column_names))
@@ -47,7 +49,7 @@ def make_source(kind: str, folder: Path) -> Any:
     return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
 
 
-@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "categories", "delta"])
+@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])
 def test_a_stream_is_read(
     kind: str, engine: Engine, truths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

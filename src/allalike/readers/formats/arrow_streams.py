@@ -118,7 +118,7 @@ def spool_batches(reader: Any, called: str) -> Spooled:
     id: string
     """
     check_names(reader.schema.names, called)
-    schema = pa.schema([(each.name, _plain(pa.array([], each.type)).type) for each in reader.schema])
+    schema = pa.schema([(each.name, _plain(pa.nulls(0, each.type)).type) for each in reader.schema])
     folder = SpoolFolder()
     path, waiting, size = folder.path / "input.arrow", [], 0
     with pa.ipc.new_file(os.fspath(path), schema) as writer:
@@ -133,15 +133,11 @@ def spool_batches(reader: Any, called: str) -> Spooled:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without a type that only one database knows: long numbers are floats, and ids are texts."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):  # whose entries may differ from batch to batch
-        return _plain(column.dictionary_decode())
-    if isinstance(kind, pa.UuidType):
-        return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
-    if not isinstance(kind, pa.BaseExtensionType):
-        return column
-    return column.storage.cast(pa.float64()) if getattr(kind, "type_name", "") == "numeric" else column.storage
+    """Return a column without a dictionary, which may differ from batch to batch, and long numbers of a database."""
+    if pa.types.is_dictionary(column.type):
+        values = column.dictionary
+        return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(column.indices)
+    return column.storage.cast(pa.float64()) if getattr(column.type, "type_name", "") == "numeric" else column
 
 
 def of_data_set(source: Any) -> Table:

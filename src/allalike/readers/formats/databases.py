@@ -129,6 +129,6 @@ def _find_table(known: list[str], table: str | None, address: Address) -> str:
     if table:
         raise InputError(f"{address} has no table {table!r}.{did_you_mean(table, known)} {listed}")
     raise InputError(
-        f"{address} has {len(known)} tables. Name that of the answers, such as table={known[0]!r}, or give a query=, which"
-        f" may have known truths beside them. {listed}"
+        f"{address} has {len(known)} tables. Name that of the answers, such as table={known[0]!r}, or give a query=,"
+        f" which may have known truths beside them. {listed}"
     )
