@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,33 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
     with pytest.raises(OutputError, match=" says: |did not take all rows"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
+
+
+def test_a_program_that_is_killed_midway_leaves_the_earlier_result(database: str) -> None:
+    allalike.discover(ROWS).save(database)
+    before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
+    killed = (
+        "import os, allalike, allalike.api.results.elsewhere as place\n"
+        "def kill(column): os.kill(os.getpid(), 9)\n"
+        "result = allalike.discover([(w, t, 'z') for w in 'abc' for t in range(9)])\n"
+        f"place._flat = kill\nresult.save({database!r})"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", killed]).returncode == -9
+    assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
+
+
+def test_what_a_killed_program_began_in_sqlite_is_undone_to_be_read(tmp_path: Path, truths: list[str]) -> None:
+    path = tmp_path / "crowd.db"
+    run_all(f"sqlite:///{path}", list(MAKE))
+    begun = (
+        f"import os, sqlite3\nheld = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
+        "held.execute('PRAGMA cache_size = 1')\nheld.execute('BEGIN')\nheld.execute('DELETE FROM answers')\n"
+        "held.execute('CREATE TABLE more (a)')\nheld.executemany('INSERT INTO more VALUES (?)', [('x' * 9000,)] * 99)\n"
+        "os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", begun], check=True)
+    assert (tmp_path / "crowd.db-journal").exists()
+    assert allalike.discover(path).truth["label"].tolist() == truths
 
 
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

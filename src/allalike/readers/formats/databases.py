@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["connected", "list_tables", "quote", "run_statement", "spool_rows"]
 
+_READING = {  # so that nothing is written, and rows come in the same order each time
+    "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
+    "sqlite": ("PRAGMA query_only = ON",),
+}
 _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
@@ -46,9 +50,6 @@ def connected(address: Address, *, write: bool = False, failure: type[AllalikeEr
 
 
 def _connect(address: Address, *, write: bool) -> Any:
-    if address.scheme == "sqlite":
-        uri = f"{Path(address.file).absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
-        return import_module("adbc_driver_sqlite.dbapi").connect(uri)
     if address.scheme == "duckdb":
         mode = {} if write else {"access_mode": "READ_ONLY"}
         return import_module("adbc_driver_manager.dbapi").connect(
@@ -56,9 +57,12 @@ def _connect(address: Address, *, write: bool) -> Any:
             entrypoint="duckdb_adbc_init",
             db_kwargs={"path": address.file, "enable_external_access": "false", **mode},
         )
-    connection = import_module("adbc_driver_postgresql.dbapi").connect(address[:])
-    for setting in () if write else ("synchronize_seqscans = off", "TRANSACTION READ ONLY"):  # the same order each time
-        run_statement(connection, f"SET {setting}")
+    kind, place = "postgresql", address[:]
+    if address.file:  # which is opened to be written, so that what a killed program began is undone
+        kind, place = "sqlite", f"{Path(address.file).absolute().as_uri()}?mode={'rwc' if write else 'rw'}"
+    connection = import_module(f"adbc_driver_{kind}.dbapi").connect(place)
+    for setting in () if write else _READING[kind]:
+        run_statement(connection, setting)
     return connection
 
 
