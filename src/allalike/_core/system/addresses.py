@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["HIDDEN", "STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
 
 HIDDEN = "***"
-STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "azure")  # of objects, which obstore knows
+_AZURE = ("az", "abfs", "abfss", "adl", "azure")
+STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fromkeys(_AZURE, "adlfs")}  # of objects
 
 _FILES = ("sqlite", "duckdb")  # databases that are files
 _DATABASES = ("postgresql", "postgres", *_FILES)

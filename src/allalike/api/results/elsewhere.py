@@ -109,19 +109,18 @@ class DatabaseOutput:
 
     def _write(self, connection: Any, stage: Path) -> None:
         self._check_files(list_files(stage))
-        summary = pa.table({"summary": [(stage / _SUMMARY).read_text(encoding="utf-8")]})
-        tables = {path.stem: _open_rows(path) for path in stage.glob("*.parquet")} | {"summary": pads.dataset(summary)}
+        tables = {  # written whole, or in parts
+            path.stem: pads.dataset(sorted(map(str, path.glob("*.parquet"))) or str(path), format="parquet")
+            for path in stage.glob("*.parquet")
+        }
+        summary = (stage / _SUMMARY).read_text(encoding="utf-8")
+        tables["summary"] = pads.dataset(pa.table({"summary": [summary]}))
         for name in self._find_replaced(connection, tables):
             run_statement(connection, f"DROP TABLE {quote(name)}")
         for name, rows in tables.items():
             with connection.cursor() as cursor:
                 if cursor.adbc_ingest(name, _read_rows(rows), mode="create") != rows.count_rows():
                     raise OutputError(f"{self.address} did not take all rows of {name!r}. Try it again.")
-
-
-def _open_rows(path: Path) -> pads.Dataset:
-    """Open a table that was written, whole or in parts."""
-    return pads.dataset(sorted(map(str, path.glob("*.parquet"))) or str(path), format="parquet")
 
 
 def _read_rows(rows: pads.Dataset) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -130,14 +131,10 @@ def find_system(address: Address) -> tuple[Any, str]:
     """
     from fsspec.core import url_to_fs
 
-    try:
-        found = url_to_fs(address[:])
-    except ImportError:  # then there is no package for this store alone
-        if address.scheme not in STORES:
-            raise
+    if find_spec(STORES.get(address.scheme, "fsspec")) is None:  # then one package serves all stores
         import_module("obstore.fsspec").register(address.scheme)
-        found = url_to_fs(address[:])
-    return found[0], str(found[1])
+    system, path = url_to_fs(address[:])
+    return system, str(path)
 
 
 def _fetch(address: Address) -> list[Path]:
@@ -170,7 +167,7 @@ def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str |
             raise InputError(f"{address} has a file whose name cannot be that of a file here: {path!r}. Rename it.")
         copy = place.path.joinpath("files", *names)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        left -= _copy(system, address, path, copy, left)
+        left = _copy(system, address, path, copy, left)
         if read_start(copy, 100).lstrip().lower().startswith((b"<!doctype html", b"<html")):
             raise InputError(f"{address} is a page of the web, and no file of answers. Perhaps it asks you to sign in.")
         called = str(address) if len(paths) == 1 else scheme + path.removeprefix(scheme).lstrip("/")
@@ -178,18 +175,17 @@ def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str |
     return [place.path / "files"] if folder is not None else [*copies]
 
 
-def _copy(system: Any, address: Address, path: str, copy: Path, most: int) -> int:
-    """Copy a file, whatever the server says of its size, and return how many bytes it has."""
+def _copy(system: Any, address: Address, path: str, copy: Path, left: int) -> int:
+    """Copy a file, whatever the server says of its size, and return how many bytes are left to be fetched."""
     system.info(path)  # for obstore complains when it closes what it could not open
-    done = 0
     with system.open(path, "rb") as source, copy.open("wb") as target:
         while part := source.read(_CHUNK):
-            done += len(part)
-            if done > most:
+            left -= len(part)
+            if left < 0:
                 raise InputError(
                     f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files, or"
                     " have Spark read them where they are.",
                     engine="spark",
                 )
             target.write(part)
-    return done
+    return left
