@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa, pc
+from allalike.errors import InputError
 from allalike.readers.formats.failures import ENGINES, check_names, each_batch, guard
 from allalike.readers.formats.parquet import open_arrow
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
@@ -20,7 +21,7 @@ from allalike.readers.formats.tables import Table, join, take_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
+__all__ = ["check_zeros", "hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
 
 _BATCH_ROWS = 1 << 17
 _BATCH_BYTES = 1 << 24  # of which a file is made, for databases hand over much fewer at a time
@@ -95,8 +96,20 @@ def of_lazy(source: Any) -> Table:
     def n_bytes(asked: Sequence[str]) -> int:
         return pick(tuple(asked)).n_bytes(asked)
 
-    names = guard("The stream", "Arrow", lambda: _open_reader(source.limit(0)).schema.names)
-    return Table(names, load, "The stream", load_sample=load, load_batches=load_batches, n_bytes=n_bytes)
+    known = source if hasattr(source, "project") else guard("The stream", "Arrow", source.collect_schema)
+    names = known.columns if hasattr(source, "project") else known.names()
+    return Table(list(names), load, "The stream", load_sample=load, load_batches=load_batches, n_bytes=n_bytes)
+
+
+def check_zeros(schema: Any) -> None:
+    r"""Refuse names with a zero byte, at which polars would abort.
+
+    >>> check_zeros({"task\0": "Int64"})
+    Traceback (most recent call last):
+    allalike.errors.InputError: The table has a name with a zero byte in it, of a column or of a field. Rename it.
+    """
+    if "\\x00" in repr(schema):
+        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
 
 
 def _open_reader(source: Any) -> Any:
@@ -104,6 +117,7 @@ def _open_reader(source: Any) -> Any:
         return pa.RecordBatchReader.from_stream(source)
     if ask := getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None):
         return ask(_BATCH_ROWS)  # of DuckDB, whose older versions have the latter
+    check_zeros(source.collect_schema())
     streams = hasattr(source, "collect_batches")  # which older ones lack
     parts = source.collect_batches(chunk_size=_BATCH_ROWS) if streams else [source.collect()]
     batches = (batch for part in parts for batch in pa.table(part).to_batches())

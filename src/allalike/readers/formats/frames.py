@@ -14,6 +14,7 @@ from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.arrow_streams import (
+    check_zeros,
     hold_stream,
     is_lazy,
     is_stream,
@@ -96,8 +97,8 @@ def of_frame(frame: Any) -> Table:
         return _of_pandas(frame)
     import pyarrow as pa
 
-    if not isinstance(frame, pa.Table) and "\\x00" in repr(getattr(frame, "schema", "")):  # at which polars would abort
-        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
+    if not isinstance(frame, pa.Table):
+        check_zeros(getattr(frame, "schema", ""))
     objects = _find_objects(frame)
     if objects:
         frame = frame.drop(list(objects))

@@ -42,7 +42,7 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
         raise OptionError("query= and table= are both given. Leave one of them out.")
     named = name_place(source)
     if not isinstance(named, Address):
-        return _open_databases(_matching(Path(named)), query, table)
+        return _open_databases(_matching(named), query, table)
     if (query, table) not in named.held:
         database = named.is_database
         named.held[query, table] = (
@@ -84,7 +84,7 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
     named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]
-    return _matching(Path(named))
+    return _matching(named)
 
 
 def local_name(name: str) -> str:
@@ -101,8 +101,9 @@ def local_name(name: str) -> str:
     return (address.file if address else "") or name
 
 
-def _matching(path: Path) -> list[Path]:
+def _matching(name: str | os.PathLike[str]) -> list[Path]:
     """Return the file that a path names, or all that match it if it is a pattern."""
+    path = name if isinstance(name, Path) else Path(name)  # which may have a name of its own for messages
     try:
         if path.exists() or not glob.has_magic(str(path)):
             return [path]
