@@ -20,7 +20,6 @@ from allalike._core.system.addresses import STORES, Address, find_address, reach
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import read_start
-from allalike.readers.formats.databases import spool_rows
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
 
@@ -44,10 +43,8 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     if not isinstance(named, Address):
         return _open_databases(_matching(named), query, table)
     if (query, table) not in named.held:
-        database = named.is_database
-        named.held[query, table] = (
-            [spool_rows(named, query, table)] if database else _open_databases(_fetch(named), query, table)
-        )
+        found = [_spool(named, query, table)] if named.is_database else _open_databases(_fetch(named), query, table)
+        named.held[query, table] = found
     return named.held[query, table]
 
 
@@ -121,7 +118,13 @@ def _open_databases(paths: list[Path], query: str | None, table: str | None) -> 
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
         raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
-    return [path if each is None else spool_rows(each, query, table) for path, each in zip(paths, found, strict=True)]
+    return [path if each is None else _spool(each, query, table) for path, each in zip(paths, found, strict=True)]
+
+
+def _spool(database: Address, query: str | None, table: str | None) -> Path:
+    from allalike.readers.formats.databases import spool_rows  # which files do not need
+
+    return spool_rows(database, query, table)
 
 
 def find_system(address: Address) -> tuple[Any, str]:
