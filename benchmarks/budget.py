@@ -30,8 +30,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 import allalike
-from allalike.api.planning.assigning import Offers, assign
-from allalike.api.planning.standing import find_offers, find_standing
+from allalike.api.planning.assigning import Offers, assign, find_offers
+from allalike.api.planning.stakes import find_standing
 from allalike.datasets import load
 from public_data import use_data_beside_the_clone
 
@@ -123,10 +123,9 @@ class Market:
         load = np.full(len(rows), np.ceil(2 * number / len(rows)))
         group = np.where(rows < len(place), known.group[rows], len(place) + np.arange(len(rows)))
         offers = Offers(known.rate[rows], known.price[rows], group, load)
-        numbers = np.arange(len(rows))
-        gone = [numbers[~np.isin(self.workers, queue)] for queue in self.queue]
-        stakes, tasks = sure.make(sure.state), sure.tasks.tolist()
-        asked = list(assign(stakes, offers, [gone[task] for task in tasks], number))
+        gone = [set(group[~np.isin(self.workers, queue)].tolist()) for queue in self.queue]
+        stakes, tasks = sure.stake(), sure.tasks.tolist()
+        asked = assign(stakes, offers, [gone[task] for task in tasks], number)
         return [(tasks[each.task], self.workers[each.worker]) for each in asked], sure.tell(float(stakes.errors.mean()))
 
 

@@ -192,7 +192,7 @@ def test_prices_make_costs_for_each_correct_verdict() -> None:
         ({"j0": 1, "nobody": 2}, "There is a price of 'nobody', but no such judge"),
         ({"j0": 1}, "There is no price of 'j1', 'j2'. Give one for every judge"),
         ({"j0": -1}, "The price of 'j0' is -1. It must be a number, 0 or more"),
-        ([1, 2], "Prices are a mapping, or a table with the columns worker and price, not a list"),
+        ([1, 2], "Prices are a mapping, or a table with the columns worker and price, and these cannot be read"),
         (pd.DataFrame({"worker": ["j0", "j0"], "price": [1, 2]}), "twice, the second time in row 2"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 import allalike
 from allalike.api.result import Result
 from allalike.cli import main
+from crowds.copiers import attack, rows_of
 from files.tool_exports import write
 
 
@@ -63,31 +64,42 @@ def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tm
     assert truths(allalike.discover(made)) == truths(found)
 
 
-def test_nobody_is_rejected_without_a_flag(exports: Path, tmp_path: Path) -> None:
+def test_a_crowd_alone_has_nobody_rejected(exports: Path, tmp_path: Path) -> None:
     text = (exports / "mturk-batch.csv").read_text(encoding="utf-8").replace("Approved", "Submitted")
     path = write(tmp_path / "batch.csv", text)
     found = allalike.discover(path)
     blocked = set(found.save_block_list(tmp_path / "block.txt"))
+    reasons = found.workers.set_index("worker")["reason"]
+    same = {worker for worker in blocked if "always " in reasons[worker]}
     with (written(found, tmp_path) / "batch.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 180
     for row in rows:
-        assert bool(row["Reject"]) == (row["WorkerId"] in blocked)
+        assert bool(row["Reject"]) == (row["WorkerId"] in same)
         assert (row["Approve"] == "x") == (row["WorkerId"] not in blocked)
 
 
-def test_decisions_are_for_batches_that_wait_for_them(
-    tmp_path: Path, exports: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None:
+    rows = [[hit, f"{hit}{who}", who, "Submitted", hit, label] for who, hit, label in rows_of(attack(1)[1])]
+    path = tmp_path / "Batch_2_batch_results.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEAD[:6], *rows])
+    found = allalike.discover(path)
+    blocked = found.save_block_list(tmp_path / "block.txt")
+    assert blocked
+    with (written(found, tmp_path) / path.name).open(encoding="utf-8", newline="") as file:
+        decided = {(row["WorkerId"], row["Approve"], row["Reject"]) for row in csv.DictReader(file)}
+    assert decided == {(who, "" if who in blocked else "x", "") for who in found.workers["worker"]}
+
+
+def test_decisions_are_for_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("it began"))
     write(tmp_path / "a.csv", "worker,task,label\nada,1,x\nbob,1,x\n")
-    for path, said in (
-        ("a.csv", "into Batch_..._batch_results.csv, and the answers are not"),
-        (str(exports / "mturk-batch.csv"), "waits for a decision"),
-    ):
-        with pytest.raises(SystemExit) as stop:
-            main(["discover", path, "--to", "mturk"])
-        assert stop.value.code == 2
-        assert said in " ".join(capfd.readouterr().err.split())
+    with pytest.raises(SystemExit) as stop:
+        main(["discover", "a.csv", "--to", "mturk"])
+    assert stop.value.code == 2
+    assert "into Batch_..._batch_results.csv, and the answers are not" in " ".join(capfd.readouterr().err.split())
     assert not Path("allalike-out").exists()

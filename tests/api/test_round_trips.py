@@ -111,6 +111,17 @@ def test_label_studio_reads_again_what_was_found_in_its_export(
         assert {key: sheet["result"][0][key] for key in more} == more
 
 
+@pytest.mark.parametrize(("to", "name"), [("label-studio", "predictions.json"), ("cvat", "annotations.xml")])
+def test_answers_that_are_no_export_come_back_too(to: str, name: str, tmp_path: Path) -> None:
+    labels = {"ü b/1.jpg": "a<b & 'c'", "<&>.jpg": "日本"}
+    found = allalike.discover([(who, *each) for who in SPANS for each in labels.items()], domain="categorical")
+    assert again(written(found, tmp_path, to) / name, found, worker_from="filename") == truths(found) == labels
+    bell = allalike.discover([(who, "bell\a.jpg", "x") for who in SPANS], domain="categorical")
+    with pytest.raises(UnsupportedError, match=r"has '\\x07', which no XML can hold"):
+        bell.save(tmp_path / "no", to="cvat")
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.mark.parametrize("tag", ["label", "Category"])
 def test_a_real_project_of_label_studio_comes_back_as_it_was_found(tag: str, exports: Path, tmp_path: Path) -> None:
     found = allalike.discover(exports / "label-studio-coders.json", tag=tag, method="UA")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import scipy.stats
 
 from allalike.cli import main
 
@@ -57,10 +56,8 @@ def test_an_error_above_what_it_may_be_ends_with_code_3_after_all_is_written(
     call = ["discover", f"{crowd}/in.csv", "-o", f"{crowd}/out", "--gold", f"{crowd}/gold.csv", "--gold-map", "same"]
     assert run(capfd, *call, "--fail-over", "0.5") == (0, [])
     code, said = run(capfd, *call, "--fail-over", "0.1")
-    limits = scipy.stats.binomtest(1, 8).proportion_ci(method="wilson")
-    shown = f"limits {limits.low:.3g} to {limits.high:.3g}, by 8 known truths"
     assert code == 3
-    assert said == [f"allalike: the error is 0.125, above 0.1 ({shown})."]
+    assert said == ["allalike: the error is 0.125, above 0.1 (by 8 known truths)."]
     assert Path(crowd, "out", "truth.csv").exists()
 
 

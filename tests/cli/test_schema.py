@@ -14,6 +14,8 @@ from jsonschema import Draft202012Validator
 from allalike.cli import main
 from allalike.cli.app import app
 from allalike.telling.schemas import SCHEMAS, make_schema
+from files.csv_exports import Sheets
+from files.survey_exports import SURVEYS
 
 SAID = {
     "ada": "xyxyxyxxyyxyxyxyxyxy",
@@ -42,7 +44,10 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def check(record: Any, command: str) -> None:
-    Draft202012Validator(make_schema(command)).validate(record)
+    schema = make_schema(command)
+    Draft202012Validator(schema).validate(record)
+    fitting = [form for form in schema.get("anyOf", [schema]) if Draft202012Validator(form).is_valid(record)]
+    assert min((set(record) - set(form["properties"]) for form in fitting), key=len) == set()  # all has a name
     assert record["schema"] == f"allalike/{command}/1"
 
 
@@ -90,12 +95,31 @@ def test_what_is_saved_names_its_schema_and_explanations_and_drift_fit_theirs(
     for command in ("jury", "discover"):
         run(capfd, command, crowd, "-o", out, "--json")
         check(json.loads((tmp_path / "out" / "summary.json").read_text()), command)
-    for kind, name in (("task", "t3"), ("worker", "eve")):
+    for kind, name in (("task", "t3"), ("worker", "eve"), ("worker", "kim")):
         check(run(capfd, "explain", out, kind, name, "--json", "--open-inputs"), "explain")
     run(capfd, "jury", crowd, "-o", out, "--good", "x", "--json")
     drift = run(capfd, "jury", crowd, "-o", out, "--good", "x", "--since", out, "--json")
     check(drift, "jury")
     assert drift["panel"]["drift"]["drifted"] == []
+
+
+def test_what_readers_note_of_surveys_and_known_truths_has_a_name(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    survey = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="survey.csv")
+    found = run(capfd, "discover", str(survey), "-o", str(tmp_path / "a"), "--method", "UA", "--json", "--force")
+    check(found, "discover")
+    assert found["careless"]
+    rows = [(who, f"t{task}", x, "xy"[task % 2]) for who, said in SAID.items() for task, x in enumerate(said)]
+    pd.DataFrame(rows, columns=["worker", "task", "label", "gold"]).to_csv(tmp_path / "gold.csv", index=False)
+    found = run(capfd, "discover", str(tmp_path / "gold.csv"), "-o", str(tmp_path / "b"), "--json", "--safe-csv")
+    check(found, "discover")
+    assert found["gold_column"] == "gold"
+    check(json.loads((tmp_path / "b" / "summary.json").read_text()), "discover")
+    check(run(capfd, "next", str(tmp_path / "b"), "--json"), "next")
+    more = tmp_path / "more.csv"
+    more.write_text("worker,task,label\nzoe,t1,y\nzoe,t2,x\n")
+    check(run(capfd, "update", str(tmp_path / "b"), str(more), "--json"), "update")
 
 
 def test_public_data_and_drawn_crowds_fit_their_schemas(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

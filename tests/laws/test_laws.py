@@ -85,9 +85,8 @@ SPEC_PLACES, KIND_PLACES = (
 def choose(law: int) -> list[tuple[str, str]]:
     """Choose the cases of a law that are tried in `make test`: of six kinds of label one, in turn.
 
-    So each law is tried with each method and with each kind of label, and each method with each kind in one or two
-    of nine laws; all cases of all laws together take long. Dates, which have the kernels of numbers, are tried once a
-    law.
+    So each law is tried with each method and with each kind of label, and each method with each kind in one or two of
+    nine laws; all together take long. Dates, which have the kernels of numbers, are tried once a law.
     """
     able = [case for case in CASES if case[1] != "date"]
     chosen = [case for case in able if (SPEC_PLACES[case[0]] + KIND_PLACES[case[1]] + law) % 6 == 0]

@@ -22,7 +22,7 @@ from allalike.cli.console import (
     show,
     visible,
 )
-from allalike.cli.gates import Gate, take_gate_options
+from allalike.cli.gates import check_gates, find_failures, leave_if, take_gate_options
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import (
     name_answers,
@@ -118,7 +118,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
     prices = _name_prices(options["prices"], options["price"])
-    gate = Gate.of(options)
+    check_gates(options)
     wants_page = options["report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         source = choose_label(name_answers(files, options), options["label"])
@@ -138,7 +138,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
         show([Line(line) for line in draw_panel(panel, paths)])
-    gate.leave(panel.summary)
+    leave_if(find_failures(panel.summary["panel"], options))
 
 
 next(option for option in jury.params if option.name == "missing").default = "drop"  # and counted as unreadable

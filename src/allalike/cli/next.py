@@ -63,7 +63,7 @@ _MAX_ID = 30  # characters of an id
     help="How many errors a unit of money must save, or it is kept.",
     show_default=True,
 )
-@click.option("-o", "--output", help="A CSV or Parquet file for the table: task, worker, price, gain.")
+@click.option("-o", "--output", help="A CSV file for the table: task, worker, price, gain.")
 @take_engine_options
 @take_revisit_options
 @take_table_options
@@ -87,10 +87,11 @@ def next_answers(
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
     from allalike.api.load import load
-    from allalike.api.results.targets import plan_output
+    from allalike.api.results.targets import list_read, table_output
 
     if output is not None:
-        plan_output(output, overwrite=overwrite).check([Path(output).name])  # before hours of work
+        # before hours of work
+        table_output(output, inputs=list_read(out), overwrite=overwrite).check([Path(output).name])
     leave = open_inputs or get_leave(out)
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         result = load(out, engine=name_engine(options), open_inputs=leave)
@@ -103,12 +104,13 @@ def next_answers(
 
 
 def _text(plan: AnswerPlan, path: Path | None) -> list[str]:
-    table = plan.table.head(_N_SHOWN)
     lines = [line for sentence in repr(plan).splitlines() for line in fold(sentence, "  ")]
-    if len(table):
-        ids = [[shorten(each, _MAX_ID) for each in table[name]] for name in ("task", "worker")]
-        numbers = [[f"{each:.4g}" for each in table[name]] for name in ("price", "gain")]
-        lines += ["", *rows([("task", "worker", "price", "gain"), *zip(*ids, *numbers, strict=True)]).splitlines()]
-        more = len(plan.table) - len(table)
-        lines += [f"... and {more:,} more{'' if path else ' (-o plan.csv writes all)'}"] if more else []
+    more = len(plan.table) - _N_SHOWN
+    if len(plan.table):
+        shown = plan.table.head(_N_SHOWN).map(
+            lambda cell: f"{cell:.4g}" if isinstance(cell, float) else shorten(cell, _MAX_ID)
+        )
+        lines += ["", *rows([tuple(shown), *shown.itertuples(index=False, name=None)]).splitlines()]
+    if more > 0:
+        lines.append(f"... and {more:,} more{'' if path else ' (-o plan.csv writes all)'}")
     return [*lines, "", *fold(f"Written: {keep_whole(path)}", "  ")] if path else lines

@@ -155,7 +155,8 @@ class _Trials:
         except InputError as error:
             known = len(self.found)
             for further in _with_other_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MOST_FURTHER else ():
-                if "domain" in further.settles and len(self.found) > known and further not in error.proposals[:2]:
+                kept = "abstain" in error.settles and further in error.proposals[:2]
+                if "domain" in further.settles and len(self.found) > known and not kept:
                     break  # it is a question of its own, once the first is settled
                 scores = [each.score for each in (option, further) if each.score is not None]
                 score = sum(scores) if scores else None

@@ -1,18 +1,19 @@
 """Schemas: what the JSON of each command looks like, for programs that read it.
 
-They are made of the types that a summary has (`allalike.telling.summary`), so that there is one list of what is told. A
-JSON names its schema, such as ``allalike/jury/1``. The number grows if something is renamed, left out, or means
-something else; what is added does not change it, so that readers must allow for more than they know.
+They are made of the types that a summary has (`allalike.telling.summary`), so that there is one list of what is told;
+what is only printed is listed here. A JSON names its schema, such as ``allalike/jury/1``. The number grows if something
+is renamed, left out, or means something else; what is added does not change it, so that readers must allow for more
+than they know.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType, NoneType, UnionType
-from typing import Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_origin
 
 from allalike._core.registry import did_you_mean
 from allalike.errors import UnknownNameError
 from allalike.telling.panel_summary import PanelSummary
-from allalike.telling.summary import Changes, LabelKind, Section, Summary
+from allalike.telling.summary import Changes, Section, Summary
 
 __all__ = ["SCHEMAS", "make_schema", "name_schema"]
 
@@ -20,215 +21,187 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-class SavedSummary(Summary):
-    """What was found: counts, settings, what was guessed, what was noticed; and the files that were written."""
+class JsonForm(NamedTuple):
+    """An object: what it is, and the type of each thing in it, or a form, a list of one, or a mapping to one.
 
-    files: tuple[str, ...]
-    state: Mapping[str, Any] = MappingProxyType({})
+    The names of things that may be missing end with a question mark.
+    """
 
-
-class DiscoverOutput(SavedSummary):
-    """What `allalike discover` found, and the files that it wrote."""
-
-    schema: str
-
-
-class UpdateOutput(Summary):
-    """What `allalike update` found in all answers, and what changed."""
-
-    schema: str
-    changes: Changes
-
-
-class DiscoverOutputs(Section):
-    """What `allalike discover` found for each of several columns of labels, and why others have no result."""
-
-    schema: str
-    results: Mapping[str, SavedSummary]
-    failed: Mapping[str, str]
-
-
-class JuryOutput(SavedSummary):
-    """What `allalike jury` found: as `discover` has it, and what is known of the panel."""
-
-    schema: str
-    panel: PanelSummary
-
-
-class MethodRow(Section):
-    """How a method did beside others."""
-
-    method: str
-    seconds: float | None
-    iterations: int | None
-    converged: bool | None
-    note: str
-
-
-class CompareOutput(Summary):
-    """How methods did: by their errors, or by how much they agree."""
-
-    schema: str
-    methods: tuple[MethodRow, ...]
-    file: str = ""
-
-
-class AlphaWithout(Section):
-    """How alpha would be without a worker."""
-
-    worker: Any
-    alpha_without: float | None
-    effect: float | None
-
-
-class AgreementOutput(Section):
-    """How much workers agree."""
-
-    schema: str
-    answers: int
-    workers: int
-    tasks: int
-    domain: LabelKind
-    alpha: float | None
-    low: float | None
-    high: float | None
-    percent: float | None
-    fleiss: float | None
-    ac1: float | None
-    cohen: float | None
-    coefficients: Mapping[str, float | None]
-    paired_answers: int
-    paired_tasks: int
-    effects: tuple[AlphaWithout, ...]
-
-
-class AgreementOutputs(Section):
-    """How much workers agree in each group of answers."""
-
-    schema: str
-    by: tuple[str, ...]
-    groups: tuple[Mapping[str, Any], ...]
-
-
-class TaskOutput(Section):
-    """Why a task has its truth."""
-
-    schema: str
-    task: Any
-    truth: Any
-    confidence: float | None
-    unweighted: Any
-    changed: bool
-    tied: bool
-    answers: tuple[Mapping[str, Any], ...]
-
-
-class WorkerOutput(Section):
-    """What a worker is like."""
-
-    schema: str
-    worker: Any
-    answers: int
-    weight: float | None
-    flags: tuple[str, ...]
-    disagreements: tuple[Mapping[str, Any], ...]
-
-
-class SimulateOutput(Section):
-    """What `allalike simulate` drew, and the files that it wrote."""
-
-    schema: str
-    model: str
-    domain: str
-    answers: int
-    workers: int
-    tasks: int
-    seed: int
-    mean_fault: float
-    files: tuple[str, ...]
-
-
-class ListedDataset(Section):
-    """A public data set."""
-
-    name: str
     summary: str
-    domain: str
-    workers: int = 0
-    tasks: int = 0
-    answers: int = 0
+    things: Mapping[str, Any]
 
 
-class FoundDataset(ListedDataset):
-    """A public data set, its source, and whether its files are here."""
+def _list_things(kind: type[Section]) -> dict[str, Any]:
+    """List the facts of a section; those that have a usual value may be missing.
 
-    source: str
-    here: bool
-
-
-class DatasetsOutput(Section):
-    """All public data sets."""
-
-    schema: str
-    datasets: tuple[FoundDataset, ...]
-
-
-class SourceOutput(Section):
-    """A source of public data sets: who made it, under which licence, and where its files lie."""
-
-    schema: str
-    name: str
-    domain: str
-    citation: str
-    licence: str
-    files: tuple[Mapping[str, Any], ...]
-    datasets: tuple[ListedDataset, ...]
-    folder: str | None
+    >>> class Pair(Section):
+    ...     one: int
+    ...     two: float | None = None
+    >>> _list_things(Pair)
+    {'one': <class 'int'>, 'two?': float | None}
+    """
+    hints = {
+        name: hint for base in reversed(kind.__mro__) for name, hint in vars(base).get("__annotations__", {}).items()
+    }
+    hints.pop("written", None)  # which is the summary itself
+    return {f"{name}?" if hasattr(kind, name) else name: hint for name, hint in hints.items()}
 
 
-class ExpectedError(Section):
-    """An error that is expected, with its limits of 95 %."""
+_NUMBER = float | None
+_ROWS = tuple[Mapping[str, Any], ...]
+_COUNTS = {"answers": int, "workers": int, "tasks": int}
+_SUMMARY = {
+    **_list_things(Summary),
+    "seed?": int,
+    "ties?": str,
+    "converged?": bool | None,
+    "gold_column?": str,
+    "careless?": Mapping[str, tuple[str, ...]],
+}
+_SAVED = JsonForm(
+    "What was found: counts, settings, what was guessed, what was noticed; and the files that were written.",
+    {
+        **_SUMMARY,
+        "files": tuple[str, ...],
+        "inputs?": tuple[str, ...],
+        "read?": Mapping[str, Any],
+        "proof?": str,
+        "safe_csv?": bool,
+        "state?": Mapping[str, Any],
+    },
+)
+_COLUMNS = JsonForm(
+    "What was found for each of several columns of labels, and why others have no result.",
+    {"results": {str: _SAVED}, "failed": Mapping[str, str]},
+)
+_UPDATED = JsonForm("What was found in all answers, and what changed.", {**_SUMMARY, "changes": Changes})
+_PANEL = JsonForm("What was found, and what is known of the panel.", {**_SAVED.things, "panel": PanelSummary})
+_METHOD = JsonForm(
+    "How a method did beside others.",
+    {
+        "method": str,
+        "seconds": _NUMBER,
+        "iterations": int | None,
+        "converged": bool | None,
+        "note": str,
+        **dict.fromkeys(("error?", "change?", "RI?", "p?", "same?", "distance?"), _NUMBER),
+        "verdict?": str,
+    },
+)
+_COMPARED = JsonForm(
+    "How methods did: by their errors, or by how much they agree.",
+    {**_SUMMARY, "methods": [_METHOD], "best?": str, "agreement?": Mapping[str, Any], "file?": str},
+)
+_WITHOUT = JsonForm(
+    "How alpha would be without a worker.", {"worker": Any, "alpha_without": _NUMBER, "effect": _NUMBER}
+)
+_AGREEMENT = JsonForm(
+    "How much workers agree.",
+    {
+        **_SUMMARY,
+        **dict.fromkeys(("alpha", "low", "high", "observed", "expected", "expected_error"), _NUMBER),
+        **dict.fromkeys(("percent", "fleiss", "ac1", "cohen"), _NUMBER),
+        "expected_from": str,
+        "cohen_pairs": int | None,
+        "coefficients": Mapping[str, _NUMBER],
+        "ordinal_limits": tuple[_NUMBER, ...],
+        "paired_answers": int,
+        "paired_tasks": int,
+        "effects": [_WITHOUT],
+    },
+)
+_AGREEMENTS = JsonForm("How much workers agree in each group of answers.", {"by": tuple[str, ...], "groups": _ROWS})
+_TASK = JsonForm(
+    "Why a task has its truth.",
+    {
+        **dict.fromkeys(("task", "truth", "low", "high", "unweighted", "known", "runner_up"), Any),
+        **dict.fromkeys(("confidence?", "support?", "error", "runner_up_score", "margin", "spread"), _NUMBER),
+        **dict.fromkeys(("changed", "tied", "abstained"), bool),
+        "measure": str,
+        "n_tried": int,
+        "answers": _ROWS,
+        "labels": _ROWS,
+    },
+)
+_WORKER = JsonForm(
+    "What a worker is like.",
+    {
+        "worker": Any,
+        "answers": int,
+        **dict.fromkeys(("weight", "shared?", "disparity?", "fault?", "error_rate?", "rmse?"), _NUMBER),
+        **dict.fromkeys(("low?", "high?", "signal?", "signal_error?", "earlier?"), _NUMBER),
+        **dict.fromkeys(("few?", "no_signal?"), bool),
+        "group?": Any,
+        "disagrees": int,
+        "compared": int,
+        "without": Mapping[str, Any] | None,
+        "too_large": bool,
+        **dict.fromkeys(("flags", "nearest", "farthest", "disagreements"), _ROWS),
+    },
+)
+_DRAWN = JsonForm(
+    "What `allalike simulate` drew, and the files that it wrote.",
+    {"model": str, "domain": str, **_COUNTS, "seed": int, "mean_fault": float, "files": tuple[str, ...]},
+)
+_DATASET = {"name": str, "summary": str, "domain": str, **{f"{name}?": int for name in (*_COUNTS, "gold")}}
+_DATASETS = JsonForm(
+    "All public data sets.",
+    {
+        "datasets": [
+            JsonForm(
+                "A public data set, its source, and whether its files are here.",
+                {**_DATASET, "source": str, "here": bool},
+            )
+        ]
+    },
+)
+_SOURCE = JsonForm(
+    "A source of public data sets: who made it, under which licence, and where its files lie.",
+    {
+        **dict.fromkeys(("name", "domain", "citation", "licence", "sha256", "repo", "commit", "root", "note"), str),
+        "bytes": int,
+        "public": bool,
+        "archive?": str,
+        "files": _ROWS,
+        "datasets": [JsonForm("A public data set.", _DATASET)],
+        "folder": str | None,
+    },
+)
+_ERROR = JsonForm(
+    "An error that is expected, with its limits of 95 %.", {"expected": _NUMBER, "low": _NUMBER, "high": _NUMBER}
+)
+_STEP = JsonForm(
+    "What some answers cost, and which error is expected with them.", {**_COUNTS, "cost": float, "after": _ERROR}
+)
+_PLAN = JsonForm(
+    "Whom to ask about which task next, what that brings, and whether to stop.",
+    {
+        "budget": float,
+        "batch": int | None,
+        "worth": float,
+        "max_load": int,
+        "tasks": int,
+        "measure": str,
+        "known": int,
+        "before": _ERROR,
+        "next": _STEP,
+        "all": _STEP,
+        "stop": bool,
+        "answers": _ROWS,
+        "file": str,
+    },
+)
 
-    expected: float | None
-    low: float | None
-    high: float | None
-
-
-class PlanStep(Section):
-    """What some answers cost, and which error is expected with them."""
-
-    answers: int
-    cost: float
-    tasks: int
-    workers: int
-    after: ExpectedError
-
-
-class NextOutput(Section):
-    """Whom to ask about which task next, what that brings, and whether to stop."""
-
-    schema: str
-    budget: float
-    tasks: int
-    measure: str
-    before: ExpectedError
-    next: PlanStep
-    all: PlanStep
-    stop: bool
-    answers: tuple[Mapping[str, Any], ...]
-    file: str
-
-
-SCHEMAS: Mapping[str, tuple[int, tuple[type[Section], ...]]] = {
-    "discover": (1, (DiscoverOutput, DiscoverOutputs)),
-    "update": (1, (UpdateOutput,)),
-    "jury": (1, (JuryOutput,)),
-    "compare": (1, (CompareOutput,)),
-    "agreement": (1, (AgreementOutput, AgreementOutputs)),
-    "explain": (1, (TaskOutput, WorkerOutput)),
-    "simulate": (1, (SimulateOutput,)),
-    "datasets": (1, (DatasetsOutput, SourceOutput)),
-    "next": (1, (NextOutput,)),
+SCHEMAS: Mapping[str, tuple[int, tuple[JsonForm, ...]]] = {
+    "discover": (1, (_SAVED, _COLUMNS)),
+    "update": (1, (_UPDATED,)),
+    "jury": (1, (_PANEL,)),
+    "compare": (1, (_COMPARED,)),
+    "agreement": (1, (_AGREEMENT, _AGREEMENTS)),
+    "explain": (1, (_TASK, _WORKER)),
+    "simulate": (1, (_DRAWN,)),
+    "datasets": (1, (_DATASETS, _SOURCE)),
+    "next": (1, (_PLAN,)),
 }
 
 
@@ -253,13 +226,10 @@ def make_schema(command: str) -> dict[str, Any]:
     if command not in SCHEMAS:
         close = did_you_mean(command, SCHEMAS)
         raise UnknownNameError(f"No command {command!r} has a schema.{close} Those are: {', '.join(SCHEMAS)}.")
-    named = {"const": name_schema(command)}
-    forms = [_describe_section(form) for form in SCHEMAS[command][1]]
+    forms = [_describe(form) for form in SCHEMAS[command][1]]
     for form in forms:
-        form["properties"] = {
-            "schema": named,
-            **{key: each for key, each in form["properties"].items() if key != "schema"},
-        }
+        form["properties"] = {"schema": {"const": name_schema(command)}, **form["properties"]}
+        form["required"] = ["schema", *form["required"]]
     whole = forms[0] if len(forms) == 1 else {"type": "object", "anyOf": forms}
     return {
         "$schema": _DIALECT,
@@ -269,37 +239,31 @@ def make_schema(command: str) -> dict[str, Any]:
     }
 
 
-def _describe_section(kind: type[Section]) -> dict[str, Any]:
-    """Describe an object: what stands in it, and which of that always does.
-
-    >>> class Pair(Section):
-    ...     '''Two numbers.'''
-    ...     one: int
-    ...     two: float | None = None
-    >>> _describe_section(Pair)["properties"], _describe_section(Pair)["required"]
-    ({'one': {'type': 'integer'}, 'two': {'anyOf': [{'type': 'number'}, {'type': 'null'}]}}, ['one'])
-    """
-    hints = {
-        name: hint for base in reversed(kind.__mro__) for name, hint in vars(base).get("__annotations__", {}).items()
-    }
-    hints.pop("written", None)  # which is the summary itself
-    return {
-        "type": "object",
-        "description": (kind.__doc__ or "").strip().partition("\n")[0],
-        "properties": {name: _describe(hint) for name, hint in hints.items()},
-        "required": [name for name in hints if not hasattr(kind, name)],
-    }
-
-
 def _describe(hint: Any) -> dict[str, Any]:
+    """Return the schema of a type, a form, or a list of one.
+
+    >>> _describe([JsonForm("A pair.", {"one": int, "two?": float | None})])["items"]["properties"]["two"]
+    {'anyOf': [{'type': 'number'}, {'type': 'null'}]}
+    """
     if hint is Any:
         return {}
+    if isinstance(hint, JsonForm):
+        return {
+            "type": "object",
+            "description": hint.summary,
+            "properties": {name.removesuffix("?"): _describe(each) for name, each in hint.things.items()},
+            "required": [name for name in hint.things if not name.endswith("?")],
+        }
+    if isinstance(hint, list):
+        return {"type": "array", "items": _describe(hint[0])}
+    if isinstance(hint, dict):
+        return {"type": "object", "additionalProperties": _describe(hint[str])}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
     if isinstance(hint, UnionType):
         return {"anyOf": [_describe(each) for each in get_args(hint)]}
     if isinstance(hint, type) and issubclass(hint, Section):
-        return _describe_section(hint)
+        return _describe(JsonForm((hint.__doc__ or "").strip().partition("\n")[0], _list_things(hint)))
     values = [_describe(each) for each in get_args(hint) if each is not Ellipsis]
     if get_origin(hint) is tuple:
         return {"type": "array", "items": values[0]}

@@ -51,9 +51,7 @@ def name_what_holds_tasks(error: GoldError, answers: Answers | Scan, gold: Any) 
     No. Its column 'label' holds 2 tasks of the answers. Say it with gold_columns={'task': 'label', 'label': 'task'}.
     """
     with suppress(AllalikeError, TypeError):
-        table, held = open_gold_table(gold), _read(answers)
-        found = {} if held is None else _find_columns(table, held)
-        if held is not None and found:
+        if (held := _read(answers)) and (found := _find_columns(open_gold_table(gold), held)):
             named, known = found["task"], len(open_gold(gold, columns=found).task)
             said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
             if _share(Column.of_objects("task", [named]), held.tasks):
@@ -72,13 +70,11 @@ def find_better_columns(answers: Answers | Scan, gold: Any, known: Gold) -> dict
     {'task': 'task', 'label': 'answer'}
     """
     with suppress(AllalikeError, TypeError):
-        table, held = open_gold_table(gold), _read(answers)
-        found = {} if held is None else _find_columns(table, held)
-        if held is not None and found:
-            labels = _list_labels(held)
+        table = open_gold_table(gold)
+        if (held := _read(answers)) and (found := _find_columns(table, held)):
             read = Column.of_objects("label", list(known.label.parsed(lambda value: value)[1]))
-            better = _share(table.columns(found)["label"], labels) > _share(read, labels)
-            return found if better else {}
+            first, second = (_share(each, _list_labels(held)) for each in (table.columns(found)["label"], read))
+            return found if first > second else {}
     return {}
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.late import pd
 from allalike.errors import InputError, OptionError
+from allalike.readers.sources import open_table
+from allalike.readers.tools.sheets import listed
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_prices", "read_prices"]
 
 _JUDGES = ("worker", "judge", "model")
+_FORM = "Prices are a mapping, or a table with the columns worker and price"
 _MAX_NAMED = 5
 
 
@@ -32,17 +32,20 @@ def read_prices(source: Any) -> dict[str, float]:
     """
     if isinstance(source, Mapping):
         return {str(judge): _check(judge, price) for judge, price in source.items()}
-    table = _read(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
-    columns = list(getattr(table, "columns", ()))
-    name = next((column for column in _JUDGES if column in columns), None)
-    if name is None or "price" not in columns:
-        there = f"; these are there: {', '.join(map(str, columns))}" if columns else f", not a {type(source).__name__}"
-        raise InputError(f"Prices are a mapping, or a table with the columns worker and price{there}.")
-    judges = [str(judge) for judge in table[name]]
-    for place, judge in enumerate(judges):
-        if judge in judges[:place]:
-            raise InputError(f"The prices name {judge!r} twice, the second time in row {place + 1}. Keep one of them.")
-    return {judge: _check(judge, price) for judge, price in zip(judges, table["price"], strict=True)}
+    try:
+        table = open_table(source)
+    except InputError as error:
+        raise InputError(f"{_FORM}, and these cannot be read. {error}") from None
+    name = next((column for column in _JUDGES if column in table.names), None)
+    if name is None or "price" not in table.names:
+        raise InputError(f"{_FORM}; these are there: {', '.join(table.names)}.")
+    judges, prices = (listed(column) for column in table.load([name, "price"]).values())
+    found: dict[str, float] = {}
+    for row, (judge, price) in enumerate(zip(map(str, judges), prices, strict=True), start=1):
+        if judge in found:
+            raise InputError(f"The prices name {judge!r} twice, the second time in row {row}. Keep one of them.")
+        found[judge] = _check(judge, price)
+    return found
 
 
 def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
@@ -57,17 +60,6 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
     if missing := [name for name in names if name not in prices]:
         raise OptionError(f"There is no price of {_list(missing)}. Give one for every judge, 0 where it costs nothing.")
     return np.array([prices[name] for name in names])
-
-
-def _read(path: str) -> Any:
-    if not Path(path).is_file():  # to open a pipe is to wait for whoever writes to it
-        raise InputError(f"The prices {path} cannot be read: there is no such file.")
-    try:
-        if path.endswith(".parquet"):
-            return pd.read_parquet(path)
-        return pd.read_csv(path, dtype=dict.fromkeys(_JUDGES, str), keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"The prices {path} cannot be read: {error}") from None
 
 
 def _check(judge: Any, price: Any) -> float:

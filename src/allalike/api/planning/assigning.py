@@ -17,16 +17,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allalike.errors import OptionError, UnsupportedError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
     from allalike.api.planning.stakes import Stakes
+    from allalike.engines import Run
+    from allalike.methods import Weighing
 
-__all__ = ["Assignment", "Offers", "Queues", "assign", "bound"]
+__all__ = ["ANYONE", "Assignment", "Offers", "Queues", "assign", "find_offers"]
 
+ANYONE = "anyone"  # who has not answered yet
 _NEARLY = 0.95  # of the best, which is near enough
 _STALE, _MANY = 0.02, 1000  # the share of tasks, and how many beside them, after which all are looked at anew
 _LEAST_GAIN = 1e-9  # of the usual error, below which answers bring nothing
@@ -37,8 +42,8 @@ _DIGITS = 2.0**33  # ten of them
 class Assignment(NamedTuple):
     """An answer that is asked for, of a task and a worker by their places.
 
-    ``gain`` is by how much it is expected to lower the error, and ``saved`` by how much with all those before, as they
-    stand.
+    ``gain`` is by how much it is expected to lower the error, if need be with some more like it, and ``saved`` by how
+    much it does so beside those before it.
     """
 
     task: int
@@ -62,10 +67,6 @@ class Offers:
         The number of her group of copies; workers who are alone have one each, and below 0 it is a new one each time.
     load
         How many answers she may be asked for in a batch.
-
-    >>> offers = Offers(np.array([0.1, 0.3, 0.2]), np.array([2.0, 1.0, 1.0]), np.arange(3), np.ones(3))
-    >>> offers.cheapest, offers.best, Queues(offers).find(set(), 5.0), Queues(offers).find({2}, 5.0)
-    (1.0, [2, 0], [2, 0], [1, 0])
     """
 
     rate: Floats
@@ -78,28 +79,55 @@ class Offers:
         """The least price."""
         return float(self.price.min())
 
-    @property
-    def best(self) -> list[int]:
-        """The workers of whom no other is as good and not dearer, the cheapest first."""
-        return Queues(self).find(set(), np.inf)
+
+def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str, float] | None) -> Offers:
+    """Return whom one may ask: workers with a price, or all, and a new one who is like the typical one.
+
+    Nobody is asked whose answers say nothing about the tasks.
+    """
+    insight, n = weighing.insight, len(run.workers)
+    known = np.isfinite(rates)
+    if not known.any():
+        raise UnsupportedError("No task was answered twice, so that nobody knows how often workers err. Ask anyone.")
+    usual = float(np.average(rates[known], weights=run.answer_counts[known]))
+    names = [*map(str, run.workers.tolist()), ANYONE]
+    given = dict.fromkeys(names, 1.0) if prices is None else prices
+    if strangers := [name for name in given if name not in set(names)]:
+        raise OptionError(
+            f"There is a price of {strangers[0]!r}, who has not answered yet. Name workers as the answers do, or"
+            f" {ANYONE!r} for somebody new."
+        )
+    price = np.array([given.get(name, np.inf) for name in names])
+    if insight.signal is not None:
+        price[:n][insight.signal.empty] = np.inf
+    if not np.isfinite(price).any():
+        raise OptionError("Nobody can be asked: no worker who has a price says anything about the tasks.")
+    if not price.min() > 0:
+        raise OptionError(f"The price of {names[int(price.argmin())]!r} is 0. What costs nothing needs no plan.")
+    group = np.arange(n) if insight.groups is None else insight.groups.number
+    return Offers(np.append(np.where(known, rates, usual), usual), price, np.append(group, -1), np.full(n + 1, np.inf))
 
 
 class Queues:
-    """Who may still be asked in a batch: a queue for each price, the best first, and of equals who was asked least."""
+    """Who may still be asked in a batch: a queue for each price, the best first, and of equals who was asked least.
+
+    >>> queues = Queues(Offers(np.array([0.1, 0.3, 0.2]), np.array([2.0, 1.0, 1.0]), np.arange(3), np.ones(3)))
+    >>> queues.find(set(), 5.0), queues.find({2}, 5.0), queues.find({2}, 1.0)
+    ([2, 0], [1, 0], [1])
+    """
 
     def __init__(self, offers: Offers) -> None:
-        self._offers, self.answers = offers, 0
-        rates, groups = _cut_digits(offers.rate).tolist(), offers.group.tolist()
+        self.offers, self._groups = offers, offers.group.tolist()
+        rates = _cut_digits(offers.rate).tolist()
         queues: dict[float, list[tuple[float, int, int]]] = defaultdict(list)
         for worker in np.flatnonzero(np.isfinite(offers.price)).tolist():
             queues[float(offers.price[worker])].append((rates[worker], 0, worker))
-        self._queues = [(price, sorted(queue)) for price, queue in sorted(queues.items())]
-        self._groups = groups
+        self._queues = {price: sorted(queues[price]) for price in sorted(queues)}
 
     def find(self, taken: set[int], left: float) -> list[int]:
         """Return the workers of whom no other is as good and not dearer, for a task that some groups have answered."""
         found, least = [], np.inf
-        for price, queue in self._queues:
+        for price, queue in self._queues.items():
             if price > left * (1 + _ROUNDING):
                 break
             free = (each for each in queue if self._groups[each[2]] not in taken or self._groups[each[2]] < 0)
@@ -109,94 +137,79 @@ class Queues:
                 found.append(first[2])
         return found
 
+    def bound(self, stakes: Stakes, left: float) -> Floats:
+        """Return what an answer to each task is worth at most, per unit of money."""
+        rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
+        values = [stakes.bound(float(rate[each])) / price[each] for each in able]
+        return _cut_digits(np.max(values, axis=0)) if able else np.zeros(len(stakes.errors))
+
+    def choose(self, stakes: Stakes, task: int, taken: set[int], left: float) -> tuple[float, int]:
+        """Return how much surer the best answer makes a task per unit of money, and whose it is; -1 if nobody's."""
+        able = self.find(taken, left)
+        if not able:
+            return 0.0, -1
+        values = _cut_digits(stakes.value(task, self.offers.rate[able]) / self.offers.price[able])
+        first = int(values.argmax())
+        return float(values[first]), able[first]
+
     def ask(self, worker: int) -> None:
         """Ask a worker, who then stands behind her equals, or is not asked any more in this batch."""
-        self.answers += 1
-        queue = next(queue for price, queue in self._queues if price == self._offers.price[worker])
-        place = next(place for place, each in enumerate(queue) if each[2] == worker)
-        rate, asked, _ = queue.pop(place)
-        if asked + 1 < self._offers.load[worker]:
+        queue = self._queues[float(self.offers.price[worker])]
+        rate, asked, _ = queue.pop([each[2] for each in queue].index(worker))
+        if asked + 1 < self.offers.load[worker]:
             insort(queue, (rate, asked + 1, worker))
 
 
 def assign(
-    stakes: Stakes,
-    offers: Offers,
-    answered: Sequence[npt.NDArray[np.intp]],
-    budget: float,
-    batch: int | None = None,
-    worth: float = 0.0,
-) -> Iterator[Assignment]:
-    """Yield what to ask next, as long as there is money and somebody to be asked.
+    stakes: Stakes, offers: Offers, taken: Sequence[set[int]], left: float, most: float = np.inf, worth: float = 0.0
+) -> list[Assignment]:
+    """Return the answers of a batch, as long as there is money and somebody to be asked.
 
     Parameters
     ----------
-    stakes, offers
-        What is at stake in each task, and whom one may ask.
-    answered
-        The workers who answered each task.
-    budget
+    stakes
+        What is at stake in each task, which is changed by what is planned.
+    offers
+        Whom one may ask.
+    taken
+        The groups of workers who answered each task, to which those are added who are asked.
+    left
         How much may be spent.
-    batch
-        How many answers are asked for at a time; then everybody may be asked again.
+    most
+        How many answers may be asked for.
     worth
         By how much a unit of money must lower the error.
 
     >>> from allalike.api.planning.stakes import ClassStakes
     >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
     >>> offers = Offers(np.array([0.1, 0.2, 0.3]), np.ones(3), np.arange(3), np.ones(3))
-    >>> [each[:2] for each in assign(stakes, offers, [np.array([0]), np.array([1])], 3)]
+    >>> [each[:2] for each in assign(stakes, offers, [{0}, {1}], 3)]
     [(0, 1), (1, 0), (0, 2)]
     """
-    queues, left, saved, stale = Queues(offers), budget, 0.0, 0
-    taken = [set(offers.group[workers].tolist()) for workers in answered]
-    most = bound(stakes, offers, offers.best).tolist()
-    tasks = [(-value, task) for task, value in enumerate(most) if value > 0]
+    queues, stale, asked = Queues(offers), 0, list[Assignment]()
+    tasks = [(-value, task) for task, value in enumerate(queues.bound(stakes, left).tolist()) if value > 0]
     heapq.heapify(tasks)
-    waiting: list[int] = []
     least = _LEAST_GAIN * float(stakes.errors.mean()) if tasks else 0.0
-    while tasks and left * (1 + _ROUNDING) >= offers.cheapest:
+    while tasks and len(asked) < most and left * (1 + _ROUNDING) >= offers.cheapest:
         _, task = heapq.heappop(tasks)
-        value, worker = _choose(stakes, task, offers, queues.find(taken[task], left))
-        if worker < 0:
-            waiting.append(task)
-        elif tasks and value < -_NEARLY * tasks[0][0]:
+        value, worker = queues.choose(stakes, task, taken[task], left)
+        if worker >= 0 and tasks and value < -_NEARLY * tasks[0][0]:
             heapq.heappush(tasks, (-value, task))
             stale += 1
-        else:
-            rate, price = float(offers.rate[worker]), float(offers.price[worker])
-            gain, before = stakes.gain(task, rate), float(stakes.errors[task])
-            if gain > max(worth * price, least):
+        elif worker >= 0:
+            rate, price, before = float(offers.rate[worker]), float(offers.price[worker]), float(stakes.errors[task])
+            if (gain := stakes.gain(task, rate)) > max(worth * price, least):
                 stakes.take(task, rate)
-                saved += before - float(stakes.errors[task])
-                yield Assignment(task, worker, price, gain, saved)
+                asked.append(Assignment(task, worker, price, gain, before - float(stakes.errors[task])))
                 left -= price
                 taken[task].add(int(offers.group[worker]))
                 queues.ask(worker)
                 heapq.heappush(tasks, (-value, task))
-        if stale > _STALE * (len(tasks) + _MANY) and (able := queues.find(set(), left)):
-            most, stale = bound(stakes, offers, able).tolist(), 0
-            tasks = [(max(value, -most[each]), each) for value, each in tasks]
+        if stale > _STALE * (len(tasks) + _MANY):
+            bounds, stale = queues.bound(stakes, left).tolist(), 0
+            tasks = [(max(value, -bounds[each]), each) for value, each in tasks]
             heapq.heapify(tasks)
-        if batch is not None and queues.answers and (not tasks or queues.answers == batch):
-            queues = Queues(offers)
-            tasks += [(-np.inf, each) for each in waiting]
-            heapq.heapify(tasks)
-            waiting.clear()
-
-
-def bound(stakes: Stakes, offers: Offers, able: list[int]) -> Floats:
-    """Return what the best answer of some workers to each task is worth at most, per unit of money."""
-    return _cut_digits(np.max([stakes.bound(float(offers.rate[each])) / offers.price[each] for each in able], axis=0))
-
-
-def _choose(stakes: Stakes, task: int, offers: Offers, able: list[int]) -> tuple[float, int]:
-    """Return how much surer the best answer makes a task per unit of money, and whose it is; -1 if it is nobody's."""
-    if not able:
-        return 0.0, -1
-    values = _cut_digits(stakes.value(task, offers.rate[able]) / offers.price[able])
-    first = int(values.argmax())
-    return float(values[first]), able[first]
+    return asked
 
 
 def _cut_digits(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Stakes: how probably truths are wrong, or how far they are off, and what an answer would change about that.
+"""Stakes: how sure each truth is now, as a result knows it, and what an answer would change about that.
 
 **Classes.** A task's classes have the probabilities q_z, and a worker with the error rate e names the true one with
 probability r = 1 - e, and any other one with w = e / (k - 1). Answers that are planned, and not known yet, may turn out
@@ -24,16 +24,24 @@ Who errs less is worth more on every task, so that of workers with one price onl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.values import Values
+from allalike.errors import UnsupportedError
+from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE
 from allalike.methods.auto.sureness.next_labels import expect_gains
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
+    from collections.abc import Callable
 
-__all__ = ["ClassStakes", "SquareStakes", "Stakes", "keep_likeliest"]
+    from allalike._core.blocks.block import Floats
+    from allalike.engines import Piece, Run, TaskTable
+    from allalike.methods import Weighing
+
+__all__ = ["ClassStakes", "SquareStakes", "Stakes", "Standing", "find_standing", "keep_likeliest"]
 
 _TOLD_APART = 3  # classes
 _MANY_WAYS = (
@@ -164,3 +172,113 @@ class SquareStakes:
 
 
 Stakes = ClassStakes | SquareStakes
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How sure truths are, and how often workers err.
+
+    Parameters
+    ----------
+    tasks
+        The tasks whose truths are not known.
+    state
+        Of each task: the probabilities of the likeliest classes, or the variance of its truth.
+    rates
+        Of each worker: her error rate, or the variance of her answers.
+    k
+        How many classes there are; none, if labels are no classes.
+    again
+        On what share of the tasks another crowd would decide the same, as it is expected and at least.
+    truths
+        How many known truths tell how sure the others are; none, if the crowd does it itself.
+    """
+
+    tasks: Values
+    state: Floats
+    rates: Floats
+    k: int = 0
+    again: tuple[float, float] = (1.0, 1.0)
+    truths: int = 0
+
+    @property
+    def measure(self) -> str:
+        """What errors are: shares of wrong truths, or roots of mean squares."""
+        return "error_rate" if self.k else "rmse"
+
+    def stake(self, rows: Any = slice(None)) -> Stakes:
+        """Return what is at stake in some of the tasks."""
+        return ClassStakes(self.state[rows], self.k) if self.k else SquareStakes(self.state[rows])
+
+    def tell(self, error: float) -> dict[str, float]:
+        """Return an expected error, which is a mean over tasks, as people read it, with its limits."""
+        n = max(len(self.tasks), 1)
+        if not self.k:
+            width = NORMAL_QUANTILE * np.sqrt(2 / n)
+            low, high, expected = np.sqrt([error * max(1 - width, 0.0), error * (1 + width), error]).tolist()
+            return {"expected": expected, "low": low, "high": high}
+        guess, chance = 1 - 1 / self.k, 1 / n + (1 / self.truths if self.truths else 0.0)
+        beyond = (guess - error) / max(self.again[0], _LEAST)  # chance, if all were found again
+        limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
+        spread = NORMAL_QUANTILE * np.sqrt(limits * (1 - limits) * chance)
+        low, high = np.clip(limits + [-1, 1] * spread, 0.0, 1.0).tolist()
+        return {"expected": float(error), "low": low, "high": high}
+
+
+def find_standing(
+    run: Run, weighing: Weighing, found: TaskTable, posteriors: Callable[[], TaskTable] | None
+) -> Standing:
+    """Return how sure truths are that are not known, for labels that tell it.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
+    >>> sure = find_standing(result.run, result.weighing, result.found, result.posteriors)
+    >>> sure.measure, sure.tasks.tolist(), sure.state.shape
+    ('error_rate', [1, 2], (2, 2))
+    """
+    faults, told, rates = weighing.insight.faults, weighing.insight.confidence, weighing.skill.error_rate
+    if run.worker_task is not None:
+        raise UnsupportedError("Every task is a problem of its own here, so that nobody is known beyond her task.")
+    if faults is not None and faults.unit == "rmse" and found.count("error"):
+        return Standing(*_collect(found, _vary), faults.shrunk if faults.variance is None else faults.variance)
+    if posteriors is not None and rates is not None:
+        tables = (piece.found["probability"] for piece in posteriors().pieces())
+        tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
+    elif faults is not None and told is not None and run.encoding.nominal:
+        tasks, state = _collect(found, _take_two)
+        rates = faults.best(weighing.fault)
+    else:
+        raise UnsupportedError(
+            "It is not known how sure these truths are, so that nobody can say what an answer brings. The labels are"
+            f" {run.domain.name}; it is known of classes, and of numbers, dates, vectors and places, with the method"
+            " auto. The table of the next tasks, next.csv, lists those with the least support."
+        )
+    told = told or {}
+    if told.get("told_by") == "gold":
+        return Standing(tasks, state, rates, run.encoding.n_labels, truths=run.n_gold)
+    again = told.get("found_again", 1.0)
+    return Standing(tasks, state, rates, run.encoding.n_labels, (again, told.get("by_less", again)))
+
+
+def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
+    """Return the tasks whose truths are not known, and what is told of them."""
+    tasks, states = [], []
+    for piece in found.pieces():
+        state = tell(piece)
+        unknown = np.isnan(piece.found.get("gold", np.full(len(state), np.nan)))
+        rows = np.flatnonzero(unknown & np.isfinite(state.reshape(len(state), -1)).all(axis=1))
+        tasks.append(piece.tasks.take(rows))
+        states.append(state[rows])
+    return Values.join(tasks), np.concatenate(states)
+
+
+def _take_two(piece: Piece) -> Floats:
+    """Return how probable the two likeliest labels are."""
+    return np.column_stack([piece.found["confidence"], piece.found["second"]])
+
+
+def _vary(piece: Piece) -> Floats:
+    """Return the variances of truths, from their limits or their errors."""
+    if "low" in piece.found:
+        return np.asarray(np.square((piece.found["high"] - piece.found["low"]) / (2 * NORMAL_QUANTILE)))
+    return np.asarray(np.square(piece.found["error"]))

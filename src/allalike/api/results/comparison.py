@@ -7,18 +7,16 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.late import pd
-from allalike._core.system.formulas import guard_text
 from allalike._core.system.progress import report
 from allalike.api.frames import Frame, Framed
 from allalike.api.results.shown import comparison_html, comparison_text
-from allalike.api.results.targets import table_output
+from allalike.api.results.targets import write_table
 from allalike.errors import GoldError
 from allalike.methods import OA, UA, Method, Weighing
 from allalike.telling.summary import Summary
@@ -26,6 +24,7 @@ from allalike.telling.summary import Summary
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -175,13 +174,7 @@ class Comparison(Framed[Frame]):
         ...     path.read_text().splitlines()[0]
         'method,same,distance,seconds,iterations,converged,note'
         """
-        target = Path(path)
-        with table_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
-            table = self._listed
-            if safe_csv:
-                table = table.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell)
-            table.to_csv(stage / target.name, index=False)
-        return target
+        return write_table(self._listed, path, inputs=self.inputs, overwrite=overwrite, safe_csv=safe_csv)
 
     @cached_property
     def _labels(self) -> dict[str, Array]:

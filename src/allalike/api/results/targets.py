@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
+from allalike._core.system.formulas import guard_text
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
@@ -22,6 +23,8 @@ from allalike.readers.sources import list_inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import pandas as pd
+
     from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
 
@@ -30,12 +33,13 @@ __all__ = [
     "REPORT",
     "find_writers",
     "list_output",
+    "list_read",
     "list_saved",
     "page_output",
-    "plan_output",
     "result_names",
     "result_output",
     "table_output",
+    "write_table",
     "written_names",
 ]
 
@@ -57,8 +61,8 @@ PANEL_TABLES = (
     "drift",
 )  # which a panel of judges has, too
 _MASK_FOLDERS = ("labels", "unweighted")
-_PLAN = '"task","worker","price","gain"'
-_TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
+_PLAN = {"task", "worker", "price", "gain"}
+_COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def result_names(file_format: str) -> list[str]:
@@ -159,6 +163,19 @@ def _list_own(summary: str) -> list[str]:
         return []
 
 
+def list_read(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """List the files that a saved result was found from, as its summary does.
+
+    >>> list_read("nowhere")
+    ()
+    """
+    try:
+        summary = parse_json(Path(folder, _SUMMARY).read_text(encoding="utf-8"))
+        return tuple(map(Path, summary["inputs"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
 def _is_own(path: PurePosixPath) -> bool:
     """Tell whether a result may have such a file.
 
@@ -185,7 +202,7 @@ def _is_own(path: PurePosixPath) -> bool:
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where the table of a comparison is written: into a file, which may take the place of such a table.
+    """Say where the table of a comparison or a plan is written: into a file, which may take the place of such a table.
 
     >>> table_output("").check([])
     Traceback (most recent call last):
@@ -193,19 +210,28 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
     """
     if not os.fspath(path):
         raise OutputError("The output is ''. Name a CSV file, such as table.csv.")
-    return _file_output(path, "table", _is_comparison, inputs, overwrite=overwrite)
+    return _file_output(path, "table", _is_table, inputs, overwrite=overwrite)
 
 
-def plan_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where a plan is written: into a CSV or Parquet file, which may take the place of a plan in CSV.
+def write_table(
+    table: pd.DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    inputs: tuple[Path, ...] = (),
+    overwrite: bool = False,
+    safe_csv: bool = False,
+) -> Path:
+    """Write a table as CSV, whole or not at all, and return its path.
 
-    >>> plan_output("plan").check([])
-    Traceback (most recent call last):
-    allalike.errors.OutputError: The output is 'plan'. Name a CSV or Parquet file, such as plan.csv.
+    An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never. If the
+    table must be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
     """
-    if Path(path).suffix.removeprefix(".") not in FORMATS:
-        raise OutputError(f"The output is {os.fspath(path)!r}. Name a CSV or Parquet file, such as plan.csv.")
-    return _file_output(path, "plan", lambda start: start.startswith(_PLAN), inputs, overwrite=overwrite)
+    target = Path(path)
+    with table_output(path, inputs=inputs, overwrite=overwrite).staged([target.name]) as stage:
+        if safe_csv:
+            table = table.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell)
+        table.to_csv(stage / target.name, index=False)
+    return target
 
 
 def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
@@ -280,5 +306,6 @@ def _is_report(start: str) -> bool:
     return 'name="generator" content="allalike' in start
 
 
-def _is_comparison(start: str) -> bool:
-    return set(start.partition("\n")[0].strip().split(",")) >= _TABLE_COLUMNS
+def _is_table(start: str) -> bool:
+    head = set(start.partition("\n")[0].strip().split(","))
+    return head >= _COMPARISON or head == _PLAN

@@ -6,14 +6,10 @@ from allalike._core.registry import Registry
 from allalike.api.writers.base import Findings, Truth, Writer
 
 if TYPE_CHECKING:
-    from allalike.api.writers.brat import BratWriter
-    from allalike.api.writers.coco import CocoWriter
-    from allalike.api.writers.crowd_kit import CrowdKitWriter
-    from allalike.api.writers.cvat import CvatWriter
-    from allalike.api.writers.doccano import DoccanoWriter
+    from allalike.api.writers.documents import BratWriter, DoccanoWriter, ProdigyWriter
     from allalike.api.writers.label_studio import LabelStudioWriter
-    from allalike.api.writers.mturk import MTurkWriter
-    from allalike.api.writers.prodigy import ProdigyWriter
+    from allalike.api.writers.pictures import CocoWriter, CvatWriter
+    from allalike.api.writers.sheets import CrowdKitWriter, MTurkWriter
 
 __all__ = [
     "WRITERS",
@@ -36,13 +32,13 @@ WRITERS: Registry[Writer] = Registry(
     __name__,
     {
         "label-studio": "label_studio:LabelStudioWriter",
-        "cvat": "cvat:CvatWriter",
-        "coco": "coco:CocoWriter",
-        "brat": "brat:BratWriter",
-        "doccano": "doccano:DoccanoWriter",
-        "prodigy": "prodigy:ProdigyWriter",
-        "mturk": "mturk:MTurkWriter",
-        "crowd-kit": "crowd_kit:CrowdKitWriter",
+        "cvat": "pictures:CvatWriter",
+        "coco": "pictures:CocoWriter",
+        "brat": "documents:BratWriter",
+        "doccano": "documents:DoccanoWriter",
+        "prodigy": "documents:ProdigyWriter",
+        "mturk": "sheets:MTurkWriter",
+        "crowd-kit": "sheets:CrowdKitWriter",
     },
 )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["Findings", "Truth", "Writer", "check_flat", "find_exports"]
+__all__ = ["Findings", "Truth", "Writer", "check_flat", "find_exports", "list_classes", "write_lines"]
+
+T = TypeVar("T")
 
 
 class Truth(NamedTuple):
@@ -108,12 +111,27 @@ class Findings:
         return (picture, kind) if areas else (task, None)
 
 
+def list_classes(label: Any) -> list[Any]:
+    """List the classes that a label is: several, or one.
+
+    >>> list_classes(("x", "y")), list_classes("x")
+    (['x', 'y'], ['x'])
+    """
+    return list(label) if isinstance(label, list | tuple | set | frozenset) else [label]
+
+
 def check_flat(truth: Truth, tool: str) -> npt.NDArray[np.bool_]:
     """Return the pixels of a mask; refuse a volume, which a tool of pictures cannot hold."""
     pixels = np.asarray(truth.label, np.bool_)
     if pixels.ndim != 2:
         raise UnsupportedError(f"{tool} has masks of pictures, and task {truth.task!r} is a volume: leave {tool} out.")
     return pixels
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as JSON, one a line."""
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
@@ -172,13 +190,15 @@ class Writer(Options, ABC):
         """
         return any(fnmatchcase(name, pattern) for pattern in self.files)
 
-    def lacks(self, what: str, task: Any) -> UnsupportedError:
-        """Return the error that says what a tool needs and the answers do not come with."""
-        return UnsupportedError(
-            f"{what} of task {task!r} cannot be found in the files that were read, and {self.name} needs it. Read the"
-            " answers from the export of the tool that showed it, with all that belongs to it, such as the .txt files"
-            " beside the .ann files of brat."
-        )
+    def need(self, value: T | None, what: str, task: Any) -> T:
+        """Return what a tool needs, or say that the answers do not come with it."""
+        if value is None:
+            raise UnsupportedError(
+                f"{what} of task {task!r} cannot be found in the files that were read, and {self.name} needs it. Read"
+                " the answers from the export of the tool that showed it, with all that belongs to it, such as the .txt"
+                " files beside the .ann files of brat."
+            )
+        return value
 
     def list_boxes(
         self, truth: Truth, original: Original, *, percent: bool = False
@@ -186,9 +206,8 @@ class Writer(Options, ABC):
         """Yield left, top, width and height of a truth's boxes, in pixels or percent, and all that is said of each."""
         wide, high = 1.0, 1.0
         if percent != original.percent:
-            if original.size is None:
-                raise self.lacks("The size of the picture", truth.task)
-            wide, high = (100 / side if percent else side / 100 for side in original.size)
+            size = self.need(original.size, "The size of the picture", truth.task)
+            wide, high = (100 / side if percent else side / 100 for side in size)
         for box in truth.label:
             left, top, right, bottom = (box[side] for side in ("x1", "y1", "x2", "y2"))
             yield [left * wide, top * high, (right - left) * wide, (bottom - top) * high], box

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.masks.packed import to_brush
 from allalike._core.options import choice
-from allalike.api.writers.base import Findings, Truth, Writer, check_flat
+from allalike.api.writers.base import Findings, Truth, Writer, check_flat, list_classes
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import Original
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["LabelStudioWriter"]
 
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "choices": lambda label: {"choices": [str(each) for each in _listed(label)]},
-    "taxonomy": lambda label: {"taxonomy": [str(each).split(" / ") for each in _listed(label)]},
+    "choices": lambda label: {"choices": [str(each) for each in list_classes(label)]},
+    "taxonomy": lambda label: {"taxonomy": [str(each).split(" / ") for each in list_classes(label)]},
     "pairwise": lambda label: {"selected": str(label)},
     "number": lambda label: {"number": label},
     "rating": lambda label: {"rating": label},
@@ -162,7 +162,7 @@ def _choose(findings: Findings) -> _Control:
         if isinstance(item.get("value"), dict):
             names = str(item.get("from_name")), str(item.get("to_name")), str(item.get("type"))
             control = controls.setdefault(names[0], _Control(*names, tag=tag))
-            control.classes.update(map(str, _listed(item["value"].get(control.type, ()))))
+            control.classes.update(map(str, list_classes(item["value"].get(control.type, ()))))
     if not controls:  # the answers are no export of Label Studio
         return _Control("label", "image" if findings.domain in _PICTURES else "text", served[0])
     named = [each for name, each in controls.items() if not tag or tag == name or tag.startswith(f"{name}: ")]
@@ -190,7 +190,3 @@ def _words(original: Original, start: int, end: int) -> dict[str, str]:
 
 def _sides(size: tuple[int, int] | None) -> dict[str, int]:
     return {} if size is None else {"original_width": size[0], "original_height": size[1], "image_rotation": 0}
-
-
-def _listed(label: Any) -> list[Any]:
-    return list(label) if isinstance(label, list | tuple | set | frozenset) else [label]

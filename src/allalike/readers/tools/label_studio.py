@@ -78,7 +78,7 @@ class LabelStudio(Tool):
                 f"{paths[0]} has one row for each annotation, and does not say what the tasks and controls of the"
                 " project are. Export it from Label Studio as JSON."
             )
-        return {str(task.first("id", "inner_id").id()): _original(task) for task in tasks}
+        return {str(_name(task)): _original(task) for task in tasks}
 
 
 def _is_task(record: dict[str, Any]) -> bool:
@@ -89,9 +89,19 @@ def _is_task(record: dict[str, Any]) -> bool:
     return any(isinstance(result, list) for result in results) or (not annotations and bool(_TASK_KEYS & set(record)))
 
 
+def _list_texts(task: Node) -> list[Node]:
+    return [value for value in task["data"].fields().values() if isinstance(value.value, str)]
+
+
+def _name(task: Node) -> str | int:
+    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
+    own, texts = task.first("id", "inner_id"), _list_texts(task)
+    return texts[0].id() if len(texts) == 1 and not own.there else own.id()
+
+
 def _original(task: Node) -> Original:
     """Return a task with what was shown in it, if its data hold one text only, which may be the name of a picture."""
-    texts = [value for value in task["data"].fields().values() if isinstance(value.value, str)]
+    texts = _list_texts(task)
     shown = texts[0].text() if len(texts) == 1 else None
     sheets = [each for key in _SHEETS for each in task[key].items()]
     results = [item for sheet in sheets if isinstance(sheet.value, dict) for item in sheet["result"].items()]
@@ -133,7 +143,7 @@ class _Sheet:
         results = _by_control(node["result"].items(), found)
         known = node.raw("ground_truth") is True
         worker = KNOWN if known and found.files.golden else worker
-        return cls(worker, task.first("id", "inner_id").id(), results, predicted, named, known)
+        return cls(worker, _name(task), results, predicted, named, known)
 
 
 def _model(prediction: Node) -> str | int:

@@ -1,15 +1,18 @@
-"""COCO: boxes or masks as annotations of images, with run lengths as pycocotools reads them."""
+"""Pictures: boxes, masks or tags of images, for COCO, with run lengths as pycocotools reads them, and for CVAT."""
 
 from __future__ import annotations
 
 import json
+import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
+from xml.etree import ElementTree  # nosec B405 # to write
 
 import numpy as np
 
 from allalike._core.masks.packed import to_run_lengths
-from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports
+from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
+from allalike.errors import UnsupportedError
 from allalike.readers.tools.trees import read_document
 
 if TYPE_CHECKING:
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
 
     from allalike.readers.tools.base import Original
 
-__all__ = ["CocoWriter"]
+__all__ = ["CocoWriter", "CvatWriter"]
 
 _THING = "object"  # the category of what has no class
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_READ = ("boxes", "tags")  # the questions of CVAT's own files whose answers can be written
 
 
 class CocoWriter(Writer):
@@ -112,3 +117,67 @@ def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
         return [0, 0, 0, 0]
     left, top = int(columns[0]), int(rows[0])
     return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]
+
+
+class CvatWriter(Writer):
+    """CVAT's XML: an image for each task, with its boxes, or with its classes as tags.
+
+    Where the answers are files of CVAT, images are theirs.
+
+    >>> import tempfile, pathlib
+    >>> from allalike.api.writers import Findings, Truth
+    >>> box = {"x1": 1.0, "y1": 2.0, "x2": 31.0, "y2": 42.0, "class": "cat"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     CvatWriter().write(Findings("boxes", lambda: iter([Truth("a.jpg", [box], 0.9)])), pathlib.Path(folder))
+    ...     print(*pathlib.Path(folder, "annotations.xml").read_text().splitlines()[-4:], sep=chr(10))
+      <image id="0" name="a.jpg">
+        <box label="cat" source="auto" occluded="0" xtl="1.0" ytl="2.0" xbr="31.0" ybr="42.0" z_order="0" />
+      </image>
+    </annotations>
+    """
+
+    name: ClassVar[str] = "cvat"
+    summary: ClassVar[str] = "images with boxes, or with classes as tags (XML for images 1.1)"
+    kinds: ClassVar[tuple[str, ...]] = ("boxes", "categorical", "ordinal", "set")
+    files: ClassVar[tuple[str, ...]] = ("annotations.xml",)
+
+    def write(self, findings: Findings, folder: Path) -> None:
+        """Write images with their marks, and the labels that these have."""
+        own = findings.files.tool == self.name
+        if own and (findings.files.tag not in _READ or not findings.originals):
+            raise UnsupportedError(
+                f"For cvat only {' and '.join(_READ)} of pictures are written, and no frames of videos."
+            )
+        root = ElementTree.Element("annotations")
+        ElementTree.SubElement(root, "version").text = "1.1"
+        labels = _put(root, "meta", "task", "labels")
+        for number, (truth, original) in enumerate(findings.found()):
+            sides = dict(zip(("width", "height"), map(str, original.size or ()), strict=False))
+            named = {"id": str(number), "name": original.picture or str(truth.task), **sides}
+            image = ElementTree.SubElement(root, "image", dict(original.record) if own else named)
+            for tag, label, attributes in self._list_marks(findings.domain, truth, original):
+                ElementTree.SubElement(image, tag, {"label": label, "source": "auto", **attributes})
+        for name in dict.fromkeys(str(mark.get("label")) for mark in root.iterfind("image/*")):
+            _put(labels, "label", "name").text = name
+        ElementTree.indent(root)
+        if odd := _NO_XML.search(ElementTree.tostring(root, "unicode")):
+            raise UnsupportedError(f"A task or a label has {odd[0]!r}, which no XML can hold. Leave cvat out.")
+        ElementTree.ElementTree(root).write(folder / "annotations.xml", encoding="utf-8", xml_declaration=True)
+
+    def _list_marks(self, domain: str, truth: Truth, original: Original) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield the element of each mark of a truth, its label, and what else it says."""
+        if domain != "boxes":
+            yield from (("tag", str(label), {}) for label in list_classes(truth.label))
+            return
+        for (left, top, width, height), box in self.list_boxes(truth, original):
+            sides = {"xtl": left, "ytl": top, "xbr": left + width, "ybr": top + height}
+            places = {name: repr(float(side)) for name, side in sides.items()}
+            label = str(self.need(box.get("class"), "The class of a box", truth.task))
+            yield "box", label, {"occluded": "0", **places, "z_order": "0"}
+
+
+def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
+    """Put an element into another, and so on, and return the innermost."""
+    for tag in tags:
+        element = ElementTree.SubElement(element, tag)
+    return element
