@@ -52,14 +52,11 @@ def name_place(source: Any) -> Any:
     """Return the address that is named, which hides its secrets, and holds what was fetched; all else as it is.
 
     >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
-    ('https://host/a.csv?***', ['crowd.db', '/a.csv'], {'t1': 'x'})
+    ('https://host/a.csv?***', ['crowd.db', 'file:///a.csv'], {'t1': 'x'})
     """
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
         return [name_place(each) for each in source]
-    if not isinstance(source, str | os.PathLike):
-        return source
-    name = local_name(source) if isinstance(source, str) and source.startswith("file:") else source
-    return find_address(name) or name
+    return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
 
 
 def fetch_places(source: Any, query: str | None, table: str | None) -> None:
@@ -100,7 +97,7 @@ def local_name(name: str) -> str:
 
 def _matching(name: str | os.PathLike[str]) -> list[Path]:
     """Return the file that a path names, or all that match it if it is a pattern."""
-    path = name if isinstance(name, Path) else Path(name)  # which may have a name of its own for messages
+    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # the former may be called otherwise
     try:
         if path.exists() or not glob.has_magic(str(path)):
             return [path]
