@@ -6,7 +6,7 @@ give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -38,7 +38,7 @@ class Threads(Options, Engine):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThreadsRun(Run):
-    """Blocks to which threads apply kernels: the six things that an engine can do."""
+    """Blocks to which threads apply kernels: the seven things that an engine can do."""
 
     shard: Shard
     number: int
@@ -89,3 +89,7 @@ class ThreadsRun(Run):
     def map(self, change: Callable[[Block], Block]) -> ThreadsRun:
         """Return a run over changed blocks."""
         return replace(self, shard=replace(self.shard, blocks=self.each(change)))
+
+    def each_shard(self) -> Iterator[Shard]:
+        """Yield all there is."""
+        yield self.shard

@@ -22,24 +22,23 @@ Needs the extra ``sklearn``.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.columns.objects import is_nothing
+from allalike._core.late import pd
 from allalike.api.discover import discover
 from allalike.errors import DataWarning, InputError, UnsupportedError
-from allalike.readers import read
 from allalike.readers.formats.matrices import SILENT
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import check_cv
+    from sklearn.model_selection import cross_val_predict
     from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, get_tags, indexable
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 except ImportError:
     raise UnsupportedError(
         "CrowdClassifier needs scikit-learn. Install it with: pip install 'allalike[sklearn]'."
@@ -55,12 +54,11 @@ __all__ = ["CrowdClassifier"]
 
 _LEAST = 1e-9  # no class is impossible
 _MOST_TRUST = 3.0  # a classifier who is far too unsure is not made surer than that
-_ROLES = {"worker", "task", "label"}
 
 
-def _can(name: str) -> Any:
-    """Return what tells whether the classifier inside can do something, before and after it has learned."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), name))
+def _can_tell_probabilities(model: CrowdClassifier) -> bool:
+    """Tell whether the classifier inside does, before and after it has learned."""
+    return hasattr(getattr(model, "estimator_", model._inner()), "predict_proba")
 
 
 class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,29 +117,25 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             The features of the samples, in any form that the classifier takes.
         y
             The answers: a matrix with one row per sample and one column per worker, where -1, NaN, None and empty texts
-            are no answers; or a table or rows of worker, task and label, where the task is the number of the sample
-            from 0. One column only, or a vector, is taken for the truth.
+            are no answers. One column only, or a vector, is taken for the truth.
         """
         (X,) = indexable(X)  # noqa: N806
-        crowd = _read_answers(y, _num_samples(X))
-        self.classes_ = crowd.classes
-        if crowd.n_workers == 1:
-            self.result_, self.worker_weights_ = None, np.ones(1)
-            known = crowd.one_hot()
+        validate_data(self, X, skip_check_array=True)
+        self.classes_, codes = _read_answers(y)
+        check_consistent_length(X, codes)
+        self.trust_, self.result_, self.worker_weights_ = 0.0, None, np.ones(1)
+        if codes.shape[1] == 1:
+            known = np.where(codes == SILENT, np.nan, np.eye(len(self.classes_))[codes[:, 0]])
         else:
-            self.result_ = _discover(crowd, self.method)
-            self.worker_weights_ = _find_weights(self.result_, crowd.n_workers)
-            known = _find_posteriors(self.result_, crowd)
-        self.trust_ = 0.0
-        if self.cv is not None and self.result_ is not None:
-            known, self.trust_ = self._join(X, known, crowd)
+            self.result_ = self._discover(codes)
+            self.worker_weights_ = np.zeros(codes.shape[1])
+            self.worker_weights_[self.result_.workers["worker"]] = self.result_.workers["weight"]
+            known = _find_posteriors(self.result_, (len(codes), len(self.classes_)))
+            if self.cv is not None:
+                known, self.trust_ = self._join(X, known, codes)
         self.posteriors_ = known
-        answered = ~np.isnan(known).any(axis=1)
-        self.truth_ = self.classes_[known[answered].argmax(axis=1)]
-        self.estimator_ = self._learn(X, known, np.flatnonzero(answered))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        samples, self.truth_, weights = self._list_known(known)
+        self.estimator_ = clone(self._inner()).fit(_safe_indexing(X, samples), self.truth_, **weights)
         return self
 
     def predict(self, X: Any) -> Any:  # noqa: N803
@@ -149,11 +143,11 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    @_can("predict_proba")  # type: ignore[untyped-decorator]
+    @available_if(_can_tell_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return how probable each class is, in the order of ``classes_``."""
         check_is_fitted(self)
-        return self._spread(self.estimator_, X)
+        return self._spread(self.estimator_.predict_proba(X), self.estimator_.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,145 +157,75 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def _inner(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
-    def _learn(self, X: Any, known: Floats, samples: Codes) -> Any:  # noqa: N803
-        """Return the classifier that has learned the most probable classes, with how sure they are as weights."""
-        estimator = clone(self._inner())
-        weighs = _name_weight(estimator)
-        sure = known[samples].max(axis=1)
-        weight = {} if weighs is None or (sure == 1).all() else {weighs: sure}
-        return estimator.fit(_safe_indexing(X, samples), self.classes_[known[samples].argmax(axis=1)], **weight)
+    def _discover(self, codes: Codes) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # `result_.notes` has them all
+            said = np.ma.masked_array(codes, codes == SILENT)  # type: ignore[no-untyped-call]
+            return discover(said, wide="tasks", domain="categorical", method=self.method)
 
-    def _spread(self, estimator: Any, X: Any) -> Floats:  # noqa: N803
+    def _list_known(self, known: Floats) -> tuple[Codes, Any, dict[str, Floats]]:
+        """Return which samples have a truth, these, and how sure they are, if the classifier takes weights."""
+        samples = np.flatnonzero(~np.isnan(known).any(axis=1))
+        name, last = getattr(self._inner(), "steps", [("", self._inner())])[-1]  # which a pipeline has
+        argument = f"{name}__sample_weight" if name else "sample_weight"
+        sure = {argument: known[samples].max(axis=1)} if has_fit_parameter(last, "sample_weight") else {}
+        return samples, self.classes_[known[samples].argmax(axis=1)], sure
+
+    def _spread(self, probabilities: Floats, classes: Any) -> Floats:
         """Return probabilities with a column for each class, also for those that the classifier never saw."""
-        spread = np.zeros((_num_samples(X), len(self.classes_)))
-        spread[:, np.searchsorted(self.classes_, estimator.classes_)] = estimator.predict_proba(X)
+        spread = np.zeros((len(probabilities), len(self.classes_)))
+        spread[:, np.searchsorted(self.classes_, classes)] = probabilities
         return spread
 
-    def _join(self, X: Any, known: Floats, crowd: _Crowd) -> tuple[Floats, float]:  # noqa: N803
+    def _join(self, X: Any, known: Floats, codes: Codes) -> tuple[Floats, float]:  # noqa: N803
         """Return the probabilities with the classifier among the workers, and how far she is trusted."""
-        answered = np.flatnonzero(~np.isnan(known).any(axis=1))
-        guess = np.full_like(known, np.nan)
-        folds = check_cv(self.cv, known[answered].argmax(axis=1), classifier=True)
-        for train, test in folds.split(_safe_indexing(X, answered), known[answered].argmax(axis=1)):
-            learned = self._learn(X, known, answered[train])
-            guess[answered[test]] = self._spread(learned, _safe_indexing(X, answered[test]))
-        silent = np.setdiff1d(np.arange(len(known)), answered)
-        if len(silent):
-            guess[silent] = self._spread(self._learn(X, known, answered), _safe_indexing(X, silent))
-        joined = _find_posteriors(_discover(crowd.with_worker(guess.argmax(axis=1)), self.method), crowd)
+        samples, truth, weights = self._list_known(known)
+        seen, guess = _safe_indexing(X, samples), np.empty_like(known)
+        said = cross_val_predict(self._inner(), seen, truth, cv=self.cv, method="predict_proba", params=weights)
+        guess[samples] = self._spread(said, np.unique(truth))
+        if len(silent := np.flatnonzero(np.isnan(known).any(axis=1))):
+            learned = clone(self._inner()).fit(seen, truth, **weights)
+            guess[silent] = self._spread(learned.predict_proba(_safe_indexing(X, silent)), learned.classes_)
+        joined = _find_posteriors(self._discover(np.column_stack([codes, guess.argmax(axis=1)])), known.shape)
         return _combine(known, guess, joined)
 
 
-class _Crowd(NamedTuple):
-    """Who said what of which sample, as numbers."""
-
-    sample: Codes
-    worker: Codes
-    label: Codes
-    classes: Any
-    n_samples: int
-    n_workers: int
-
-    def with_worker(self, label: Codes) -> _Crowd:
-        """Return the answers with those of one more worker, who answers everything."""
-        samples, last = np.arange(self.n_samples), np.full(self.n_samples, self.n_workers)
-        return self._replace(
-            sample=np.concatenate([self.sample, samples]),
-            worker=np.concatenate([self.worker, last]),
-            label=np.concatenate([self.label, label]),
-        )
-
-    def one_hot(self) -> Floats:
-        """Return probabilities that are 1 for what the only worker said."""
-        known = np.full((self.n_samples, len(self.classes)), np.nan)
-        known[self.sample] = np.eye(len(self.classes))[self.label]
-        return known
-
-
-def _read_answers(y: Any, n_samples: int) -> _Crowd:
-    columns = getattr(y, "columns", ())
-    if set(map(str, columns)) >= _ROLES or (isinstance(y, list) and y and isinstance(y[0], tuple)):
-        return _read_rows(y, n_samples)
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")  # in the words that scikit-learn checks
+def _read_answers(y: Any) -> tuple[Any, Codes]:
+    """Return the classes, and which of them each worker said of each sample, -1 where none."""
     matrix = np.asarray(y)
-    if matrix.ndim > 2 or matrix.ndim == 0:
-        raise InputError(f"The answers have {matrix.ndim} dimensions. Give one row per sample, one column per worker.")
-    check_consistent_length(np.empty(n_samples), matrix)
-    if matrix.ndim == 1:
-        matrix = column_or_1d(matrix, warn=True)
+    if matrix.ndim == 2:
+        assert_all_finite(matrix, allow_nan=True, input_name="y")
+        table = pd.DataFrame(matrix)
+        there = ~(table.isna() | table.isin([SILENT, ""])).to_numpy()
+    else:
+        matrix = column_or_1d(matrix)
         assert_all_finite(matrix, input_name="y")
         check_classification_targets(matrix)
-    sample, worker = np.nonzero(~_find_missing(matrix, several=matrix.ndim == 2).reshape(n_samples, -1))
-    said = matrix.reshape(n_samples, -1)[sample, worker]
-    if not len(said):
+        matrix = matrix[:, np.newaxis]
+        there = np.ones(matrix.shape, np.bool_)
+    listed = matrix[there].tolist()
+    if not listed:
         raise InputError("There are no answers: all cells are empty, NaN or -1.")
-    if said.dtype.kind == "f" and np.isinf(said).any():
-        raise InputError("Some answers are infinite. Give classes, and -1 or NaN where a worker says nothing.")
-    if said.dtype.kind == "f" and matrix.ndim == 2 and (said == np.floor(said)).all():
-        said = said.astype(np.int64)
-    classes, label = np.unique(said, return_inverse=True)
-    return _Crowd(sample, worker, label.reshape(-1), classes, n_samples, matrix.reshape(n_samples, -1).shape[1])
+    if len({isinstance(each, str) for each in listed}) > 1:
+        raise InputError("Some answers are texts, and some are not. Give one row per sample and one column per worker.")
+    said = np.array(listed)
+    if said.dtype.kind == "f" and not there.all() and (said == np.floor(said)).all():
+        said = said.astype(np.int64)  # of which empty cells have made floats
+    codes = np.full(matrix.shape, SILENT)
+    classes, codes[there] = np.unique(said, return_inverse=True)
+    return classes, codes
 
 
-def _find_missing(matrix: Any, *, several: bool) -> npt.NDArray[np.bool_]:
-    """Mark cells without an answer; in a vector of truths every number is one."""
-    if not several:
-        return np.zeros(matrix.shape, np.bool_)
-    if matrix.dtype.kind in "iuf":
-        return np.asarray((matrix == SILENT) | np.isnan(matrix), np.bool_)
-    empty = [is_nothing(cell) or (isinstance(cell, str) and not cell.strip()) for cell in matrix.ravel()]
-    return np.array(empty, np.bool_).reshape(matrix.shape)
-
-
-def _read_rows(rows: Any, n_samples: int) -> _Crowd:
-    """Return a table, or rows, of worker, task and label."""
-    answers = read(rows, domain="categorical")
-    tasks = answers.tasks.tolist()
-    if strange := [task for task in tasks if not isinstance(task, int) or not 0 <= task < n_samples]:
-        raise InputError(
-            f"The task {strange[0]!r} is no sample: they are numbered from 0 to {n_samples - 1}, as the rows of X."
-        )
-    names = np.array(answers.encoding.decode(np.arange(answers.encoding.n_labels)).tolist())
-    classes, place = np.unique(names, return_inverse=True)
-    sample = np.repeat(np.array(tasks), np.diff(answers.starts))
-    return _Crowd(
-        sample, answers.worker.astype(np.intp), place[answers.label], classes, n_samples, len(answers.workers)
-    )
-
-
-def _discover(crowd: _Crowd, method: Any) -> Any:
-    columns = {"worker": crowd.worker.tolist(), "task": crowd.sample.tolist(), "label": crowd.label.tolist()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # `result_.notes` has them all
-        return discover(columns, domain="categorical", method=method)
-
-
-def _find_weights(result: Any, n_workers: int) -> Floats:
-    """Return the weights of all workers, 0 of those who said nothing."""
-    weights = np.zeros(n_workers)
-    weights[result.workers["worker"].to_numpy()] = result.workers["weight"]
-    return weights
-
-
-def _find_posteriors(result: Any, crowd: _Crowd) -> Floats:
+def _find_posteriors(result: Any, shape: tuple[int, ...]) -> Floats:
     """Return how probable each class is; where the method does not say so, the truth is sure."""
-    known = np.full((crowd.n_samples, len(crowd.classes)), np.nan)
+    known = np.full(shape, np.nan)
     if result.posteriors is None:
-        known[result.truth["task"]] = np.eye(len(crowd.classes))[result.truth["label"]]
+        known[result.truth["task"]] = np.eye(shape[1])[result.truth["label"]]
         return known
     table = result.probabilities
     known[table["task"]] = 0.0
     known[np.ix_(table["task"], table.columns[1:].to_numpy(np.intp))] = table.iloc[:, 1:]
     return known
-
-
-def _name_weight(estimator: Any) -> str | None:
-    """Return the argument of `fit` that takes weights of samples, of the last step in a pipeline."""
-    if hasattr(estimator, "steps"):
-        name, last = estimator.steps[-1]
-        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def _combine(known: Floats, guess: Floats, joined: Floats) -> tuple[Floats, float]:

@@ -80,7 +80,7 @@ def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) 
     (tmp_path / "a.csv").write_text("\n".join([*lines, "w0;t0;third"]), encoding="utf-8")
     past = {"worker": ["w0", "w1"], "answers": [50, 40], "error_rate": [0.1, 0.4]}
     how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"o": "zero", 1: "one"}}
-    known = {"gold": {"t1": "zero", "t99": "never said"}, "history": pd.DataFrame(past)}
+    known: dict[str, Any] = {"gold": {"t1": "zero", "t99": "never said"}, "history": pd.DataFrame(past)}
     result = allalike.discover(tmp_path / "a.csv", **how, **known, seed=7, ties="first", min_confidence=0.6)
     assert result.run.encoding.n_labels == 3  # though the only answer with the third was set aside
     result.save(tmp_path / "out")

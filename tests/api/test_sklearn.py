@@ -82,13 +82,11 @@ def test_features_that_say_nothing_change_hardly_any_truth() -> None:
     assert np.mean(alone.truth_ == joined.truth_) > 0.9
 
 
-def test_answers_may_be_a_matrix_a_frame_rows_or_a_table() -> None:
+def test_answers_may_be_a_matrix_or_a_frame_of_numbers_or_texts() -> None:
     y = draw()
-    sample, worker = np.nonzero(y >= 0)
-    rows = list(zip(worker.tolist(), sample.tolist(), y[sample, worker].tolist(), strict=True))
-    named = pd.DataFrame(rows, columns=["worker", "task", "label"])
     texts = np.where(y < 0, "", np.array(["a", "b", "c"])[y])
-    forms: list[Any] = [y, np.where(y < 0, np.nan, y), pd.DataFrame(y), rows, named]
+    nullable = pd.DataFrame(y).astype("Int64").replace(-1, pd.NA)
+    forms: list[Any] = [y, np.where(y < 0, np.nan, y), pd.DataFrame(y), nullable, y.tolist()]
     found = [CrowdClassifier(GaussianNB()).fit(X, form).predict(X).tolist() for form in forms]
     assert all(each == found[0] for each in found)
     letters = CrowdClassifier(GaussianNB()).fit(X, texts).predict(X)
@@ -124,9 +122,11 @@ def test_a_method_without_probabilities_serves_too() -> None:
     ("y", "said"),
     [
         (np.full((150, 3), -1), "There are no answers"),
-        (np.zeros((150, 2, 2)), "3 dimensions"),
+        (np.zeros((150, 2, 2)), "dim <= 2 is required"),
         (np.zeros((10, 3)), "inconsistent numbers of samples"),
-        ([(0, 150, 1), (1, 0, 1)], "The task 150 is no sample: they are numbered from 0 to 149"),
+        (np.full((150, 3), np.inf), "Input y contains infinity"),
+        (pd.DataFrame({"worker": "ada", "task": range(150), "label": KNOWN}), "one row per sample and one column"),
+        (["x"], "inconsistent numbers of samples"),
     ],
 )
 def test_answers_that_do_not_fit_are_refused(y: Any, said: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import InputError, OptionError, OutputError
+from allalike.errors import InputError, OptionError, OutputError, UnsupportedError
 from allalike.readers.formats.databases import run_statement
 from running.elsewhere import ROWS
 from running.program import call
@@ -77,36 +79,66 @@ def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
     [(summary,)] = run_all(database, ["SELECT summary FROM summary"])
     assert json.loads(summary)["answers"] == len(ROWS)
     assert "sesame" not in summary
-    done = call(*here, "-o", f"{database}#mine", folder=tmp_path)
-    assert done.returncode == 0, done
-    assert run_all(database, ["SELECT count(*) FROM mine_workers"]) == [(4,)]
-    run_all(database, ["DROP TABLE workers", "DELETE FROM allalike_result WHERE name = 'truth'"])
+    run_all(database, ["DROP TABLE summary"])
     done = call(*here, "-o", database, folder=tmp_path)
     assert done.returncode == 2
-    assert "has a table 'truth' already, and allalike did not write it" in done.stderr
+    assert "already, and allalike did not write it" in done.stderr
     done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
     assert done.returncode == 0, done
-    done = call(
-        *here, "--gold", f"{database}#truth", "--gold-columns", "task=task,label=label", "-o", database, folder=tmp_path
-    )
+    done = call(*here, "--label", "label", "--label", "task", "-o", database, folder=tmp_path)
     assert done.returncode == 2
-    assert "is an input of this run" in done.stderr
+    assert "A database takes one result" in done.stderr
+    assert run_all(database, ["SELECT count(*) FROM answers"]) == [(len(ROWS),)]
+
+
+def test_known_truths_come_beside_the_answers_by_a_query(database: str) -> None:
+    run_all(database, ["CREATE TABLE gold AS SELECT DISTINCT task, 'x' AS truth FROM answers WHERE task = 't0'"])
+    query = "SELECT answers.*, truth FROM answers LEFT JOIN gold ON answers.task = gold.task"
+    result = allalike.discover(database, query=query, gold="column:truth")
+    assert result.summary["gold"]["tasks"] == 1
 
 
 def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = allalike.discover(ROWS)
     result.save(database)
     before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
-    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)  # when all tables are written
-    with pytest.raises(OutputError, match="cannot be reached"):
+    monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)  # when old tables are gone
+    with pytest.raises(OutputError, match=" says: |did not take all rows"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
 
+def test_a_program_that_is_killed_midway_leaves_the_earlier_result(database: str) -> None:
+    allalike.discover(ROWS).save(database)
+    before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
+    killed = (
+        "import os, allalike, allalike.api.results.elsewhere as place\n"
+        "def kill(column): os.kill(os.getpid(), 9)\n"
+        "result = allalike.discover([(w, t, 'z') for w in 'abc' for t in range(9)])\n"
+        f"place._flat = kill\nresult.save({database!r})"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", killed]).returncode == -9
+    assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
+
+
+def test_what_a_killed_program_began_in_sqlite_is_undone_to_be_read(tmp_path: Path, truths: list[str]) -> None:
+    path = tmp_path / "crowd.db"
+    run_all(f"sqlite:///{path}", list(MAKE))
+    begun = (
+        f"import os, sqlite3\nheld = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
+        "held.execute('PRAGMA cache_size = 1')\nheld.execute('BEGIN')\nheld.execute('DELETE FROM answers')\n"
+        "held.execute('CREATE TABLE more (a)')\nheld.executemany('INSERT INTO more VALUES (?)', [('x' * 9000,)] * 99)\n"
+        "os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", begun], check=True)
+    assert (tmp_path / "crowd.db-journal").exists()
+    assert allalike.discover(path).truth["label"].tolist() == truths
+
+
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)
+    monkeypatch.setattr("allalike.api.results.elsewhere._flat", fail)
     for name in ("new.duckdb", "new.sqlite"):
-        with pytest.raises(OutputError, match="cannot be reached"):
+        with pytest.raises(OutputError, match=" says: |did not take all rows"):
             allalike.discover(ROWS).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -125,9 +157,9 @@ def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, cr
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({}, "has 2 tables. Name the one to read, such as table='answers'"),
+        ({}, "has 2 tables. Name that of the answers, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
-        ({"query": "SELECT FROM WHERE"}, "cannot be reached"),
+        ({"query": "SELECT FROM WHERE"}, " says: "),
         ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
     ],
 )
@@ -181,6 +213,40 @@ def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("worker,task,label\n")
     with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")
+
+
+def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
+    run_all(f"duckdb:///{tmp_path}/crowd.duckdb", ["SELECT 1"])
+    for how in ({}, {"table": "answers"}):
+        with pytest.raises(InputError, match="has no tables"):
+            allalike.read(tmp_path / "crowd.duckdb", **how)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
+    for name in ("none.db", "sqlite:///none.db", "duckdb:///none.duckdb"):
+        done = call("discover", name, "--table", "answers", folder=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"allalike: There is no {name}.\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
+    address = "postgresql://ada:sesame@host/crowd"
+    for command in (["update", address, "a.csv"], ["next", address], ["explain", address, "task", "t1"]):
+        done = call(*command, folder=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith("allalike: postgresql://ada@host/crowd is no folder.")
+    with pytest.raises(UnsupportedError, match="no folder"):
+        allalike.load(tmp_path / "crowd.duckdb")
+
+
+def test_no_option_tells_a_password_that_was_put_in_the_wrong_place(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("worker,task,label\nada,1,x\nbob,1,x\n")
+    address = "postgresql://ada:sesame@127.0.0.1:1/crowd"
+    for option in ("--gold", "--gold-map", "--label-map", "--history", "--block-list", "--folder", "-o"):
+        done = call("discover", "a.csv", option, address, "--force", "--no-report", folder=tmp_path)
+        assert done.returncode == 2, option
+        assert "sesame" not in done.stderr + done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
 def test_lists_are_json_in_a_database(tmp_path: Path) -> None:

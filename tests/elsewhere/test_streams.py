@@ -13,6 +13,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
+from allalike.errors import InputError
 from allalike.readers.formats import arrow_streams
 from running.elsewhere import ROWS
 
@@ -38,6 +39,8 @@ def make_source(kind: str, folder: Path) -> Any:
         return duckdb.from_arrow(TABLE)
     if kind == "lazy":
         return pl.from_arrow(TABLE).lazy()  # type: ignore[union-attr]
+    if kind == "lazy categories":
+        return pl.from_arrow(TABLE).lazy().cast({"label": pl.Categorical})  # type: ignore[union-attr]
     if kind == "categories":
         columns = [TABLE["worker"].dictionary_encode(), TABLE["task"], TABLE["label"].dictionary_encode()]
         return Capsule(pa.table(columns, names=TABLE.column_names))
@@ -46,25 +49,34 @@ def make_source(kind: str, folder: Path) -> Any:
     return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
 
 
-@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "categories", "delta"])
-@pytest.mark.parametrize("held", [1 << 26, 0], ids=["small", "large"])
+@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])
 def test_a_stream_is_read(
-    kind: str, held: int, engine: Engine, truths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, engine: Engine, truths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrow_streams, "_HELD_BYTES", held)
-    monkeypatch.setattr(arrow_streams, "BATCH_ROWS", 5)
+    monkeypatch.setattr(arrow_streams, "_BATCH_ROWS", 5)
+    monkeypatch.setattr(arrow_streams, "_BATCH_BYTES", 100)
     assert (
         allalike.discover(make_source(kind, tmp_path), engine=engine).tables_as("pandas").truth["label"].tolist()
         == truths
     )
 
 
-@pytest.mark.parametrize("kind", ["relation", "lazy"])
-def test_what_is_computed_comes_in_batches_of_a_size_that_is_known(
+@pytest.mark.parametrize("kind", ["relation", "lazy", "reader"])
+def test_what_is_computed_is_read_in_batches_and_its_size_is_known(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrow_streams, "BATCH_ROWS", 5)
+    monkeypatch.setattr(arrow_streams, "_BATCH_ROWS", 5)
+    monkeypatch.setattr(arrow_streams, "_BATCH_BYTES", 100)
     stream = allalike.scan(make_source(kind, tmp_path), domain="categorical").stream()
     assert sum(len(batch["label"]) for batch in stream.batches()) == len(ROWS)
     assert stream.size > len(ROWS)  # by which the disk engine knows how many parts to make
     assert len(list(stream.batches())) > 1
+
+
+def test_what_cannot_be_computed_is_said() -> None:
+    with pytest.raises(InputError, match="The stream cannot be read as Arrow: .*worker"):
+        allalike.read(pl.LazyFrame({"task": [1]}).select("worker"))
+    with pytest.raises(InputError, match="The stream cannot be read as Arrow: .*Could not convert"):
+        allalike.read(duckdb.sql("SELECT 'ada' AS worker, 1 AS task, CAST('x' || range AS INT) AS label FROM range(3)"))
+    with pytest.raises(InputError, match="two columns called 'a'"):
+        allalike.read(pa.table([[1], [2]], names=["a", "a"]).to_reader())

@@ -309,7 +309,12 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a query that fails": (
         pl.DataFrame({"x": [1]}).lazy().with_columns(pl.col("y")),
         {},
-        "The lazy frame cannot be computed: ",
+        "The stream cannot be read as Arrow: ",
+    ),
+    "a zero byte in a name of a lazy frame": (
+        pl.LazyFrame({"worker": WORKERS, "task\0": TASKS}),
+        {},
+        "a name with a zero byte in it",
     ),
     "a zero byte in a name": (
         pl.DataFrame({"worker": WORKERS, "task\0": TASKS}),

@@ -9,6 +9,7 @@ and whatever is wrong with a file is an error that names it.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from base64 import b64decode, b64encode
 from contextlib import ExitStack, contextmanager
@@ -191,7 +192,8 @@ def _write(value: Any) -> Any:
             [value.height, value.width, value.top, value.left],
             b64encode(zlib.compress(value.bits.tobytes())),
         )
-        grid = None if value.grid is None else [list(value.grid.shape), list(value.grid.affine)]
+        affine = None if value.grid is None or value.grid.affine is None else value.grid.affine.tolist()
+        grid = None if value.grid is None else [list(value.grid.shape), affine]
         return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}
     raise TypeError(f"values of type {kind.__name__} cannot be written")
 
@@ -207,8 +209,9 @@ def _read(value: Any) -> Any:
 
 def _read_mask(parts: list[Any]) -> Mask:
     (height, width, top, left), shape, text, grid = parts
-    bits = np.frombuffer(zlib.decompress(b64decode(text, validate=True)), np.uint8).reshape(shape)
-    return Mask(height, width, top, left, bits, grid=None if grid is None else Grid(*map(tuple, grid)))
+    held = zlib.decompressobj().decompress(b64decode(text, validate=True), math.prod(shape) + 1)  # and no more
+    space = None if grid is None else Grid(tuple(grid[0]), None if grid[1] is None else np.array(grid[1]))
+    return Mask(height, width, top, left, np.frombuffer(held, np.uint8).reshape(shape), grid=space)
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "mask": _read_mask}

@@ -19,7 +19,7 @@ from allalike._core.options import check_choice
 from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from typing_extensions import TypeVar
 
@@ -32,7 +32,9 @@ else:
 
     Frame = TypeVar("Frame")
 
-__all__ = ["FRAMES", "Frame", "Framed", "dress", "tell_apart"]
+__all__ = ["Frame", "Framed", "dress", "tell_apart"]
+
+_EXTRAS = {"polars": "polars", "datasets": "huggingface"}
 
 
 class Framed(Generic[Frame]):
@@ -59,7 +61,9 @@ class Framed(Generic[Frame]):
         >>> result.tables_as("arrow").truth.column_names[:2]
         ['task', 'label']
         """
-        return replace(self, run=replace(self.run, frame=check_choice(frame, FRAMES, "frame")))  # type: ignore[type-var]
+        return replace(
+            self, run=replace(self.run, frame=check_choice(frame, ("pandas", "polars", "arrow", "datasets"), "frame"))
+        )  # type: ignore[type-var]
 
     def _dress(self, table: Mapping[str, Values | Array] | pd.DataFrame, index: str = "") -> Frame:
         dressed: Frame = dress(table, self.run.frame, index)
@@ -79,7 +83,8 @@ def dress(table: Mapping[str, Values | Array] | pd.DataFrame, frame: str, index:
         table = table if isinstance(table.index, pd.RangeIndex) else table.rename_axis(index=index).reset_index()
         names = [" ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in table.columns]
         table = {each: _take_over(table.iloc[:, n]) for n, each in enumerate(tell_apart(names))}
-    return FRAMES[frame](table_of({name: _typed(column) for name, column in table.items()}))
+    made = table_of({name: _typed(column) for name, column in table.items()})
+    return made if frame == "arrow" else _hand_over(made, frame)
 
 
 def tell_apart(names: Sequence[str]) -> list[str]:
@@ -108,26 +113,11 @@ def _typed(column: Values | Array) -> Values | Array:
         return column
 
 
-def _to_polars(table: pa.Table) -> Any:
-    return _need("polars", "polars").from_arrow(table)
-
-
-def _to_datasets(table: pa.Table) -> Any:
-    return _need("datasets", "huggingface").Dataset(table)
-
-
-def _need(package: str, extra: str) -> Any:
-    """Return a package that not everybody has."""
+def _hand_over(table: pa.Table, frame: str) -> Any:
+    """Return a table of Arrow as one of polars or Hugging Face."""
     try:
-        return import_module(package)
+        package = import_module(frame)
     except ImportError:
-        said = f"Tables of {package} need it. Install it with: pip install 'allalike[{extra}]'."
+        said = f"Tables of {frame} need it. Install it with: pip install 'allalike[{_EXTRAS[frame]}]'."
         raise UnsupportedError(said) from None
-
-
-FRAMES: Mapping[str, Callable[[pa.Table], Any]] = {
-    "pandas": lambda table: table.to_pandas(),
-    "polars": _to_polars,
-    "arrow": lambda table: table,
-    "datasets": _to_datasets,
-}
+    return package.from_arrow(table) if frame == "polars" else package.Dataset(table)

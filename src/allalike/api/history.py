@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.late import pa, pd
+from allalike._core.system.addresses import find_folder
 from allalike._core.system.formulas import unguard_text
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.tables import FORMATS
@@ -46,7 +47,7 @@ def read_history(source: Any) -> History:
 
 def _find_table(path: str) -> str:
     """Return the table of workers of a folder with a result, and anything else as it is."""
-    if not Path(path).is_dir():
+    if not find_folder(path).is_dir():
         return path
     tables = [Path(path, f"workers.{ending}") for ending in FORMATS]
     found = next((table for table in tables if table.is_file()), None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allalike._core.system.addresses import find_folder
 from allalike.api.discover import find_ties, load_run, read_whole, renew, solve
 from allalike.api.inputs.opening import Basis, Origin
 from allalike.api.inputs.state import read_state
@@ -45,7 +45,7 @@ def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) 
     >>> again.truth.equals(result.truth), again.workers.equals(result.workers), again.summary == result.summary
     (True, True, True)
     """
-    state = read_state(Path(folder))
+    state = read_state(find_folder(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there was to say was said when it was found
         basis, earlier = reopen(state, engine)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.addresses import find_folder
 from allalike._core.system.progress import report
 from allalike.api.discover import renew, solve
 from allalike.api.inputs.state import read_state
@@ -54,7 +54,7 @@ def update(
     >>> result.truth["label"].tolist(), result.summary["changes"]["turned"]
     (['y', 'y', 'x'], 1)
     """
-    place = Path(folder)
+    place = find_folder(folder)
     result_output(place).check([])  # before hours of work; what a killed program left half done is completed
     state = read_state(place)
     how, tools = state.told["saved"], {state.scan.files.tool, state.told["notes"].get("guessed", {}).get("tool")}

@@ -152,9 +152,9 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 def _has_files(output: str) -> bool:
     """Tell whether files are written, and not tables of a database."""
-    from allalike._core.system.addresses import name_database
+    from allalike._core.system.addresses import find_address
 
-    return name_database(output) is None
+    return find_address(output) is None
 
 
 def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
@@ -174,8 +174,8 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
-    about: dict[str, Any] = {"sources": name_inputs(source, options["gold"], options["history"]), "files": source.files}
-    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"], **about)
+    named = name_inputs(source, options["gold"], options["history"])
+    output = result_output(folder, inputs=inputs, sources=named, overwrite=options["overwrite"])
     writers = find_writers(options["to"]).values()
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)
@@ -192,12 +192,14 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."
         )
-    from allalike.api.results.targets import inner_place, result_output
+    if not _has_files(options["output"]):
+        raise UnsupportedError("A database takes one result, but --label names several columns. Name one of them.")
+    from allalike.api.results.targets import result_output
 
     result_output(options["output"])  # which may be no folder at all
     names = [source.columns["label"] for source in sources]
     folders = dict(zip(names, name_folders(names), strict=True))
-    targets = {name: inner_place(options["output"], folders[name]) for name in names}
+    targets = {name: str(Path(options["output"]) / folders[name]) for name in names}
     found: Found = {}
     failed: dict[str, str] = {}
     for name, source in zip(names, sources, strict=True):

@@ -22,7 +22,7 @@ from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
 from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
 from allalike.readers.formats.paths import is_path_into
-from allalike.readers.formats.places import list_near, name_places
+from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
@@ -375,9 +375,8 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": list_words(how.get("na"))}
     abstain = given.get("abstain", ())
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
-    held, given["table"] = name_places(held, given.get("table"))
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
-    return Scan(source=held, domain=kind, files=files, frame=find_frame(source), **given)
+    return Scan(source=name_place(held), domain=kind, files=files, frame=find_frame(source), **given)
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:

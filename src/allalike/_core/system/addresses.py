@@ -2,85 +2,83 @@
 
 from __future__ import annotations
 
+import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import unquote
 
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "HIDDEN",
-    "STORES",
-    "Address",
-    "find_database",
-    "find_file",
-    "find_scheme",
-    "hide_in_word",
-    "is_address",
-    "name_database",
-    "reaching",
-    "split_table",
-]
+__all__ = ["HIDDEN", "STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
 
 HIDDEN = "***"
-_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
+_AZURE = ("az", "abfs", "abfss", "adl", "azure")
+STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fromkeys(_AZURE, "adlfs")}  # of objects
 
-STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "azure")  # of objects, which obstore knows
-_EXTRAS = {**dict.fromkeys(STORES, "cloud"), "http": "web", "https": "web", "hf": "hf"}
-_MOST_REASON = 300  # characters of what a server says
 _FILES = ("sqlite", "duckdb")  # databases that are files
-_MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at the ninth byte
-_ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
+_DATABASES = ("postgresql", "postgres", *_FILES)
+_EXTRAS = {"http": "web", "https": "web", "hf": "huggingface", **dict.fromkeys(STORES, "cloud")}
+_ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
+_MOST_REASON = 300  # characters of what a server says
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
-_ADDRESS = re.compile(rf"(?:{_SCHEME}::)*({_SCHEME})://")
-_LINK = re.compile(rf"::(?={_SCHEME}://)")
-_PLAIN = ("sslmode", "host", "port", "dbname", "user", "options", "connect_timeout")  # of a database, and no secrets
+# A password may have any mark in it, though it should not; in addresses of the web it does not begin like a port.
+_ADDRESS = re.compile(
+    rf"(?P<start>(?:{_SCHEME}::)*(?P<scheme>(?P<own>{'|'.join(_DATABASES)})(?=:)|{_SCHEME})://)"
+    r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"
+    r"(?P<place>[^?#]*)(?P<rest>.*)",
+    re.DOTALL,
+)
 
 
 class Address(str):
-    """A name of what lies on another machine; whoever prints it does not see its password or token.
+    """A name of what lies elsewhere, or in a database; whoever prints it does not see its password or token.
 
-    What was fetched from there is ``held``, so that it is fetched once.
+    If a database is a ``file``, that is its path; whoever named it by this path sees that. What was fetched is
+    ``held``, so that it is fetched once, in a ``place`` that goes with the address.
 
-    >>> address = Address("postgresql://ada:secret@host/crowd?sslmode=require&password=secret")
+    >>> address = Address("postgresql://ada:secret@host/crowd?password=secret")
     >>> print(address, [address], address.startswith("postgresql://ada:secret"))
-    postgresql://ada@host/crowd?sslmode=require ['postgresql://ada@host/crowd?sslmode=require'] True
-    >>> print(Address("https://host/a.csv?sig=abc"))
-    https://host/a.csv?sig=***
+    postgresql://ada@host/crowd?*** ['postgresql://ada@host/crowd?***'] True
+    >>> print(Address("https://ada@host/a.csv?sig=abc"), Address("sqlite:///crowd.db").file)
+    https://***@host/a.csv?*** crowd.db
     """
 
-    held: dict[Any, Any]
-    place: Any = None  # where that lies
-    file: str  # the path of a database that is one
+    def __new__(cls, name: str, path: str | os.PathLike[str] = "") -> Address:
+        return super().__new__(cls, name)
 
-    def __new__(cls, name: str, file: str = "") -> Address:
-        made = super().__new__(cls, name)
-        made.held, made.file = {}, file
-        return made
+    def __init__(self, name: str, path: str | os.PathLike[str] = "") -> None:
+        found = _ADDRESS.fullmatch(name)
+        assert found is not None
+        user, password, rest = found["user"] or "", found["password"] or "", found["rest"]
+        self.scheme, self.is_database = found["scheme"].lower(), found["own"] is not None
+        self.file = os.fspath(path) or (found["place"].removeprefix("/") if self.scheme in _FILES else "")
+        self.held: dict[Any, list[Path]] = {}
+        self.place: Any = None
+        self._secrets = [password, rest, "" if self.is_database else user]
+        who = f"{user if self.is_database else HIDDEN}@" if user or password else ""
+        self._shown = str(path) or f"{found['start']}{who}{found['place']}{rest[:1]}{HIDDEN if rest else ''}"
 
     def __str__(self) -> str:
-        if self.file:
-            return self.file
-        return "::".join(_hide(link)[0] for link in _LINK.split(self[:]))
+        return self._shown
 
     def __repr__(self) -> str:
-        return repr(str(self))
+        return repr(self._shown)
 
     def scrub(self, text: str) -> str:
         """Return what another program said about it without its secrets.
 
         >>> Address("https://host/a.csv?sig=abc").scrub("GET https://host/a.csv?sig=abc&x=abc failed: abc")
-        'GET https://host/a.csv?sig=***&x=*** failed: ***'
+        'GET https://host/a.csv?***&x=*** failed: ***'
         """
         text = text.replace(self[:], str(self))
-        secrets = {secret for link in _LINK.split(self[:]) for secret in _hide(link)[1] if secret}
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
+        parts = [part for each in self._secrets for part in (each, *re.split(r"[/?#@:&=]", each)) if len(part) > 2]
+        for part in sorted({*parts, *map(unquote, parts)}, key=len, reverse=True):
+            text = text.replace(part, HIDDEN)
         return re.sub(r"([?&][\w.-]+=)[^&\s'\"]+", rf"\1{HIDDEN}", text)
 
 
@@ -98,8 +96,7 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
     except AllalikeError:
         raise
     except ImportError as error:
-        scheme = find_scheme(address)
-        extra = "sql" if scheme in _DATABASES else _EXTRAS.get(scheme)
+        extra = "sql" if address.is_database else _EXTRAS.get(address.scheme)
         how = f"Install it with: pip install 'allalike[{extra}]'" if extra else str(error).rstrip(".")
         raise UnsupportedError(f"{address} needs a package. {how}.") from None
     except Exception as error:  # each package has errors of its own, with secrets in what led to them
@@ -109,123 +106,46 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
         lines = [line.strip() for line in address.scrub(str(cause)).splitlines() if line.strip()]
         reason = next(iter(lines), type(cause).__name__)[:_MOST_REASON].rstrip(". ")
         cast = ". Columns have one type here: give a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
-        raise failure(f"{address} cannot be reached: {reason}{cast}.") from None
+        verb = "says" if address.is_database else "cannot be reached"
+        raise failure(f"{address} {verb}: {reason}{cast}.") from None
 
 
-def is_address(name: Any) -> bool:
-    """Tell whether this names something on another machine, or in a database.
+def find_address(name: str | os.PathLike[str]) -> Address | None:
+    """Return the address that is named, be it by the path of a database; nothing of other files of this machine.
 
-    >>> is_address("s3://bucket/a.csv"), is_address("file:///a.csv"), is_address("C:/a.csv")
-    (True, False, False)
+    >>> find_address("crowd.duckdb"), find_address("s3://bucket/a.csv"), find_address("postgresql://ada:secret@host/b")
+    ('crowd.duckdb', 's3://bucket/a.csv', 'postgresql://ada@host/b')
+    >>> find_address("answers.csv"), find_address("file:///a.csv"), find_address("C:/a.csv")
+    (None, None, None)
     """
-    return isinstance(name, str) and find_scheme(name) not in ("", "file", "local")
+    if isinstance(name, Address):
+        return name
+    text, kind = os.fspath(name), _ENDINGS.get(Path(name).suffix.lower())
+    if (found := _ADDRESS.match(text)) is not None:
+        return None if found["scheme"].lower() in ("file", "local") else Address(text)
+    return Address(f"{kind}:///{text}", name) if kind and not Path(name).is_dir() else None
 
 
-def find_scheme(name: str) -> str:
-    """Return how an address begins, or nothing.
+def find_folder(name: str | os.PathLike[str]) -> Path:
+    """Return the folder of a saved result, and refuse an address, from which none can be loaded.
 
-    >>> find_scheme("simplecache::S3://bucket/a.csv"), find_scheme("answers.csv")
-    ('s3', '')
+    >>> find_folder("postgresql://ada:secret@host/crowd")
+    Traceback (most recent call last):
+    allalike.errors.UnsupportedError: postgresql://ada@host/crowd is no folder. A result is loaded from a folder of this
+    machine, and goes on there.
     """
-    found = _ADDRESS.match(name)
-    return found[1].lower() if found else ""
-
-
-def split_table(address: str, *, own: bool = True) -> tuple[str, str]:
-    """Return the address of a database, and the table, or the beginning of its tables' names, that it names after a #.
-
-    >>> split_table("postgresql://ada:x#y@host/crowd#answers")
-    ('postgresql://ada:x#y@host/crowd', 'answers')
-    """
-    start = _user_end(address.partition("://")[2], own=own) + len(address.partition("://")[0]) + 3
-    rest, _, table = address[start:].partition("#")
-    return address[:start] + rest, table
-
-
-def find_file(address: str) -> tuple[str, str]:
-    """Return the path of a database that is a file, and the table that is named after a #; nothing of other addresses.
-
-    As others write them, too, the path begins after three slashes.
-
-    >>> find_file("sqlite:///crowd.db"), find_file("duckdb:////data/crowd.duckdb#answers"), find_file("s3://crowd.db")
-    (('crowd.db', ''), ('/data/crowd.duckdb', 'answers'), ('', ''))
-    """
-    if find_scheme(address) not in _FILES:
-        return "", ""
-    path, _, table = address.partition("://")[2].removeprefix("/").partition("#")
-    return path, table
-
-
-def find_database(path: Path) -> str:
-    """Tell what kind of database a file is, or nothing.
-
-    >>> find_database(Path("nowhere.db"))
-    ''
-    """
-    start = b""
-    with suppress(OSError):  # whoever reads it will say why it cannot be
-        if path.is_file():
-            with path.open("rb") as file:
-                start = file.read(16)
-    return next((kind for mark, kind in _MARKS.items() if mark in (start, start[8:12])), "")
-
-
-def name_database(name: str) -> tuple[Address, str] | None:
-    """Return the address of a database that is named by it, or by a file with such an ending; nothing of all else.
-
-    A file has been told from the table, or the beginning of tables' names, that may stand after a #.
-
-    >>> name_database("crowd.duckdb"), name_database("out"), name_database("postgresql://ada:secret@host/crowd")
-    (('crowd.duckdb', ''), None, ('postgresql://ada@host/crowd', ''))
-    """
-    scheme, (path, table) = find_scheme(name), find_file(name)
-    if scheme in _DATABASES:
-        return (Address(f"{scheme}:///{path}", path), table) if path else (Address(name), split_table(name)[1])
-    kind = "" if scheme else _ENDINGS.get(Path(name).suffix.lower(), "")
-    return (Address(f"{kind}:///{name}", name), "") if kind and not Path(name).is_dir() else None
+    if (address := find_address(name)) is not None:
+        raise UnsupportedError(
+            f"{address} is no folder. A result is loaded from a folder of this machine, and goes on there."
+        )
+    return Path(name)
 
 
 def hide_in_word(word: str) -> str:
     """Return a word of a command without the secrets of an address in it.
 
     >>> hide_in_word("--gold=https://host/a.csv?sig=abc"), hide_in_word("answers.csv")
-    ('--gold=https://host/a.csv?sig=***', 'answers.csv')
+    ('--gold=https://host/a.csv?***', 'answers.csv')
     """
-    found = re.search(rf"{_SCHEME}://", word.lstrip("-"))
-    if found is None:
-        return word
-    start = len(word) - len(word.lstrip("-")) + found.start()
-    return word[:start] + str(Address(word[start:]))
-
-
-def _user_end(rest: str, *, own: bool) -> int:
-    """Return where the user and password of an address end; a password may have a slash in it, though it should not."""
-    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    cut = ":" in authority and (
-        own or not authority.rpartition(":")[2].isdecimal()
-    )  # what looks like a port may be one
-    return (rest if cut else authority).rfind("@") + 1
-
-
-def _hide(address: str) -> tuple[str, list[str]]:
-    """Return an address without its secrets, and these."""
-    scheme = address.partition("://")[0]
-    own = scheme.rpartition("::")[2].lower() in _DATABASES
-    rest, table = split_table(address, own=own)
-    rest = rest[len(scheme) + 3 :]
-    end = _user_end(rest, own=own)
-    (user, _, password), (place, _, query) = rest[:end].removesuffix("@").partition(":"), rest[end:].partition("?")
-    pieces = [piece for piece in re.split(r"[/?#@:]", password) if len(piece) > 2]  # which others may quote alone
-    secrets = [password, unquote(password), *pieces, *([] if own else [user])]
-    shown = f"{user}@" if end and own else f"{HIDDEN}@" if end else ""
-    pairs = parse_qsl(query, keep_blank_values=True)
-    secrets += [written for name, value in pairs if not (own and name in _PLAIN) for written in (value, unquote(value))]
-    if own:
-        query = urlencode([(name, value) for name, value in pairs if name in _PLAIN], safe="/,-=")
-        table = f"#{table}" if table else ""
-    else:
-        secrets += [table, *(part.partition("=")[2] for part in query.split("&"))]
-        named = all(value for _, value in pairs) and pairs
-        query = "&".join(f"{name}={HIDDEN}" for name, _ in pairs) if named else HIDDEN if query else ""
-        table = f"#{HIDDEN}" if table else ""
-    return f"{scheme}://{shown}{place}{'?' if query else ''}{query}{table}", secrets
+    found = re.search(rf"{_SCHEME}://", word)
+    return word if found is None else word[: found.start()] + str(Address(word[found.start() :]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from allalike._core.columns.values import text_column
 from allalike._core.late import pd
+from allalike._core.system.addresses import find_folder
 from allalike._core.system.formulas import unguard_text
 from allalike._core.system.json_text import parse_json
 from allalike.api.judges.task_verdicts import find_ids
@@ -117,7 +118,7 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
     Traceback (most recent call last):
     allalike.errors.InputError: There is no panel in nowhere. Name a folder that 'allalike jury' wrote.
     """
-    summary = _read_summary(Path(folder))
+    summary = _read_summary(find_folder(folder))
     names = [name for name in ("verdicts.csv", "verdicts.parquet") if name in summary.get("files", [])]
     if not names:
         raise InputError(

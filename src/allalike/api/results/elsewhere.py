@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.dataset as pads
+
 from allalike._core.late import pa
-from allalike._core.system.addresses import name_database, split_table
 from allalike._core.system.claims import work_folder
 from allalike._core.system.files import list_files
 from allalike.errors import OutputError
@@ -18,15 +18,13 @@ from allalike.readers.formats.databases import connected, list_tables, quote, ru
 from allalike.readers.formats.spooled import Spooled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from allalike._core.system.addresses import Address
 
-__all__ = ["DatabaseOutput", "find_read_tables"]
+__all__ = ["DatabaseOutput"]
 
-_MARK = "allalike_result"  # the table that lists those that allalike wrote
 _SUMMARY = "summary.json"
-_OVERWRITE = "Name another place for the output, or have it replaced with overwrite=True."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,46 +35,39 @@ class DatabaseOutput:
     ----------
     address
         The database.
-    prefix
-        How the names of the tables begin, so that several results have room.
-    read
-        Tables that were read, which are never replaced, as `find_read_tables` names them.
+    find_own
+        Lists the files of an earlier result by its summary, if it is one.
     overwrite
-        Whether tables may be replaced that allalike did not write.
+        Whether other tables may be replaced, too.
+    is_input
+        Whether answers come from there, so that other tables stay in any case.
 
     >>> from allalike._core.system.addresses import Address
-    >>> DatabaseOutput(address=Address("duckdb://", "crowd.duckdb"), prefix="birds").name_table("truth.parquet")
-    'birds_truth'
+    >>> output = DatabaseOutput(address=Address("postgresql://host/crowd"), find_own=list)
+    >>> print(*output.name_written(["truth.parquet"]))
+    postgresql://host/crowd (truth)
     """
 
     address: Address
-    prefix: str = ""
-    read: frozenset[tuple[str, str]] = frozenset()
+    find_own: Callable[[str], list[str]]
     overwrite: bool = False
+    is_input: bool = False
     format = "parquet"
-
-    def name_table(self, file: str) -> str:
-        """Return the table that a file becomes."""
-        return f"{self.prefix}_{Path(file).stem}" if self.prefix else Path(file).stem
 
     def name_written(self, names: Iterable[str]) -> list[Path]:
         """Say where files went, as people see it."""
-        return [Spooled.at(Path(name), f"{self._shown} ({self.name_table(name)})") for name in names]
-
-    @property
-    def _shown(self) -> str:
-        return split_table(str(self.address))[0]
+        return [Spooled.at(Path(name), f"{self.address} ({Path(name).stem})") for name in names]
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse to write tables that must not be, or a database that cannot be written to."""
         listed = list(names)
         self._check_files(listed)
-        if self.address.file and not Path(self.address.file).exists():
+        if self._is_new:
             if not Path(self.address.file).absolute().parent.is_dir():
                 raise OutputError(f"There is no folder for {self.address}. Make it first.")
             return
         with connected(self.address, write=True, failure=OutputError) as connection:
-            self._find_replaced(connection, map(self.name_table, listed))
+            self._find_replaced(connection, [Path(name).stem for name in listed])
             connection.rollback()
 
     @contextmanager
@@ -87,7 +78,7 @@ class DatabaseOutput:
             stage = folder / "new"
             stage.mkdir()
             yield stage
-            new = bool(self.address.file) and not Path(self.address.file).exists()
+            new = self._is_new
             try:
                 with connected(self.address, write=True, failure=OutputError) as connection:
                     self._write(connection, stage)
@@ -97,81 +88,51 @@ class DatabaseOutput:
                     Path(self.address.file).unlink(missing_ok=True)
                 raise
 
+    @property
+    def _is_new(self) -> bool:
+        return bool(self.address.file) and not Path(self.address.file).exists()
+
     def _check_files(self, names: list[str]) -> None:
-        beside = [name for name in names if Path(name).suffix != ".parquet" and name != _SUMMARY]
+        beside = [name for name in names if ".parquet" not in name and name != _SUMMARY]
         if beside:
-            raise OutputError(f"{beside[0]} is a file, and {self._shown} holds tables only. Name a folder for it.")
+            raise OutputError(f"{beside[0]} is a file, and {self.address} holds tables only. Name a folder for it.")
 
     def _find_replaced(self, connection: Any, names: Iterable[str]) -> list[str]:
-        """Return which tables have to go for these, or refuse; the whole result of this prefix goes."""
-        there = set(list_tables(connection, self.address))
-        own = {name for result, name in _list_written(connection, there) if result == self.prefix and name in there}
+        """Return which tables have to go for these, or refuse; an earlier result goes as a whole."""
+        there = list_tables(connection, self.address)
+        rows = run_statement(connection, "SELECT * FROM summary LIMIT 2") if "summary" in there else []
+        listed = self.find_own(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else []
+        own = {Path(PurePosixPath(name).parts[0]).stem for name in listed}
         others = [name for name in names if name in there and name not in own]
-        for name in [*own, *others]:
-            if (_place(self.address), name) in self.read:
-                raise OutputError(
-                    f"The table {name!r} of {self._shown} is an input of this run, and an input is never replaced. Name"
-                    " another place for the output."
-                )
-        if others and not self.overwrite:
+        if others and (self.is_input or not self.overwrite):
+            way = "" if self.is_input else ", or have it replaced with overwrite=True"
             raise OutputError(
-                f"{self._shown} has a table {others[0]!r} already, and allalike did not write it. {_OVERWRITE}"
+                f"{self.address} has a table {others[0]!r} already, and allalike did not write it. Name another place"
+                f" for the output{way}."
             )
-        return [*own, *others]
+        return [name for name in there if name in own or name in names]
 
     def _write(self, connection: Any, stage: Path) -> None:
-        files = sorted(path for path in stage.iterdir() if path.suffix == ".parquet")
-        self._check_files([name for name in list_files(stage) if ".parquet/" not in name])
-        tables = {self.name_table(path.name): partial(_read_rows, path) for path in files}
-        summary = pa.table({"summary": [(stage / _SUMMARY).read_text(encoding="utf-8")]})
-        tables[self.name_table(_SUMMARY)] = summary.to_reader
+        self._check_files(list_files(stage))
+        tables = {  # written whole, or in parts
+            path.stem: pads.dataset(sorted(map(str, path.glob("*.parquet"))) or str(path), format="parquet")
+            for path in stage.glob("*.parquet")
+        }
+        summary = (stage / _SUMMARY).read_text(encoding="utf-8")
+        tables["summary"] = pads.dataset(pa.table({"summary": [summary]}))
         for name in self._find_replaced(connection, tables):
             run_statement(connection, f"DROP TABLE {quote(name)}")
         for name, rows in tables.items():
             with connection.cursor() as cursor:
-                cursor.adbc_ingest(name, rows(), mode="create")
-        _mark(connection, self.address, self.prefix, tables)
+                if cursor.adbc_ingest(name, _read_rows(rows), mode="create") != rows.count_rows():
+                    raise OutputError(f"{self.address} did not take all rows of {name!r}. Try it again.")
 
 
-def _list_written(connection: Any, there: Iterable[str]) -> list[Any]:
-    """List the tables that allalike wrote, each with the result that it is of."""
-    return run_statement(connection, "SELECT result, name FROM allalike_result") if _MARK in there else []
-
-
-def _mark(connection: Any, address: Address, prefix: str, names: Iterable[str]) -> None:
-    """List the tables of a result, beside those of others."""
-    there = list_tables(connection, address)
-    kept = [(result, name) for result, name in _list_written(connection, there) if result != prefix]
-    rows = [{"result": result, "name": name} for result, name in [*kept, *((prefix, name) for name in names)]]
-    with connection.cursor() as cursor:
-        cursor.adbc_ingest(_MARK, pa.Table.from_pylist(rows), mode="replace" if _MARK in there else "create")
-
-
-def _place(address: Address) -> str:
-    return str(Path(address.file).absolute()) if address.file else split_table(str(address))[0]
-
-
-def find_read_tables(sources: Iterable[str], table: str) -> frozenset[tuple[str, str]]:
-    """Return the tables among sources, each with its database: those that they name, or else this one.
-
-    >>> find_read_tables(["postgresql://ada@host/crowd", "gold.csv"], "answers")
-    frozenset({('postgresql://ada@host/crowd', 'answers')})
-    """
-    found = filter(None, map(name_database, sources))
-    return frozenset((_place(address), named or table) for address, named in found)
-
-
-def _read_rows(path: Path) -> Any:
-    """Return the rows of a table that was written, whole or in parts; lists and records are JSON in a database."""
-    import pyarrow.dataset as pads
-
-    parts = sorted(map(str, path.glob("*.parquet"))) if path.is_dir() else [str(path)]
-    found = pads.dataset(parts, format="parquet")
-    kinds = [pa.string() if pa.types.is_nested(each.type) else each.type for each in found.schema]
-    schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
-    batches = (
-        pa.record_batch([_flat(column) for column in batch.columns], schema=schema) for batch in found.to_batches()
-    )
+def _read_rows(rows: pads.Dataset) -> Any:
+    """Return a reader of rows; lists and records are JSON in a database."""
+    kinds = [pa.string() if pa.types.is_nested(each.type) else each.type for each in rows.schema]
+    schema = pa.schema(list(zip(rows.schema.names, kinds, strict=True)))
+    batches = (pa.record_batch(list(map(_flat, batch.columns)), schema=schema) for batch in rows.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 

@@ -2,8 +2,7 @@
 
 Of all tasks, those on which no function says anything among them: the coverage of a function is the share on which it
 says something, its overlaps the share on which another one does, too, and its conflicts the share on which another one
-says something else. Its polarity is the labels that it ever gives. Where truths are known, it is also counted how many
-of them it finds.
+says something else. Its polarity is the labels that it ever gives.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def function_columns(run: Run) -> dict[str, Values | Array]:
     names = np.array(run.encoding.decode(np.arange(run.encoding.n_labels)).tolist(), dtype=object)
     shares = {name: sums[name] / n_tasks for name in ("overlaps", "conflicts")}
     polarity = text_column([", ".join(map(str, names[given > 0])) for given in sums["labels"]])
-    return {"polarity": polarity, "coverage": run.answer_counts / n_tasks, **shares, **_count_right(run)}
+    return {"polarity": polarity, "coverage": run.answer_counts / n_tasks, **shares}
 
 
 def _count(block: Block, *, n_labels: int) -> dict[str, Floats]:
@@ -49,13 +48,3 @@ def _count(block: Block, *, n_labels: int) -> dict[str, Floats]:
         "conflicts": block.per_worker(block.to_answers(mixed).astype(np.float64)),
         "labels": np.bincount(cell, minlength=block.n_workers * n_labels).reshape(-1, n_labels).astype(np.float64),
     }
-
-
-def _count_right(run: Run) -> dict[str, Array]:
-    """Count how often workers are right and wrong, where truths are known."""
-    if not run.n_gold:
-        return {}
-    sums = run.sum(run.kernels.gold_sums)
-    wrong, known = np.rint(sums["distance"]), sums["answers"]
-    accuracy = np.divide(known - wrong, known, out=np.full(len(known), np.nan), where=known > 0)
-    return {"correct": (known - wrong).astype(np.int64), "incorrect": wrong.astype(np.int64), "accuracy": accuracy}

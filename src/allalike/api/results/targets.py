@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
-from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
+from allalike._core.system.addresses import find_address
 from allalike._core.system.formulas import guard_text
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
 
     from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
-    from allalike.readers.formats.files import Files
 
 __all__ = [
     "PANEL_TABLES",
     "REPORT",
     "find_writers",
-    "inner_place",
     "list_output",
     "list_read",
     "list_saved",
@@ -100,7 +99,6 @@ def result_output(
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
     sources: Iterable[str] = (),
-    files: Files | None = None,
     unchanged: str | None = None,
 ) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
@@ -115,16 +113,17 @@ def result_output(
     if not name:
         raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
     name = local_name(name) if name.startswith("file:") else name
-    if (named := name_database(name)) is not None:
-        from allalike.api.results.elsewhere import DatabaseOutput, find_read_tables
+    if (address := find_address(name)) is not None:
+        if not address.is_database:
+            raise OutputError(
+                f"A result cannot be written to {address}, where several files cannot be replaced at once. Name a"
+                " folder, be it a shared one, and copy it, or a database."
+            )
+        from allalike.api.results.elsewhere import DatabaseOutput
 
-        read = find_read_tables(sources, "" if files is None else files.table or "")
-        return DatabaseOutput(address=named[0], prefix=named[1], read=read, overwrite=overwrite)
-    if is_address(name):
-        raise OutputError(
-            f"A result cannot be written to {Address(name)}, where several files cannot be replaced at once. Name a"
-            " folder, be it a shared one, and copy it, or a database."
-        )
+        local = {path.absolute() for path in inputs} & {Path(address.file or os.devnull).absolute()}
+        is_input = bool(local) or str(address) in sources
+        return DatabaseOutput(address=address, find_own=_list_own, overwrite=overwrite, is_input=is_input)
     return Output(
         folder=Path(name),
         find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
@@ -133,19 +132,6 @@ def result_output(
         index=_SUMMARY,
         failure=f"The result cannot be written to {name}",
     )
-
-
-def inner_place(output: str, name: str) -> str:
-    """Return where one of several results goes: into a folder, or tables whose names begin so.
-
-    >>> inner_place("out", "a"), inner_place("crowd.duckdb", "a"), inner_place("postgresql://host/b#x", "a")
-    ('out/a', 'duckdb:///crowd.duckdb#a', 'postgresql://host/b#x_a')
-    """
-    if (named := name_database(output)) is None:
-        return (Path(output) / name).as_posix()
-    address, prefix = named
-    whole = f"{find_scheme(address)}:///{address.file}" if address.file else split_table(address[:])[0]
-    return f"{whole}#{prefix}{'_' if prefix else ''}{name}"
 
 
 def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
@@ -160,13 +146,23 @@ def list_saved(folder: Path) -> list[str]:
     >>> list_saved(Path("nowhere"))
     []
     """
-    if not (folder / _SUMMARY).is_file():
-        return []
+    path = folder / _SUMMARY
+    with suppress(OSError, ValueError):
+        return _list_own(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return []
+
+
+def _list_own(summary: str) -> list[str]:
+    """List the files that the summary of a result names and that a result may have.
+
+    >>> _list_own('{"versions": {"allalike": "1"}, "files": ["truth.csv", "notes.txt"]}'), _list_own("[]")
+    (['truth.csv'], [])
+    """
     try:
-        summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
-        listed = summary["files"] if "allalike" in summary["versions"] else []
+        told = parse_json(summary)
+        listed = told["files"] if "allalike" in told["versions"] else []
         return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return []
 
 
@@ -285,6 +281,8 @@ def _file_output(
 ) -> Output:
     """Say where one file is written; what it begins with tells whether it may take another's place."""
     target = Path(path)
+    if (address := find_address(path)) is not None:
+        raise OutputError(f"The {what} cannot be written to {address}: it is no file. Name one of this machine.")
     if target.is_dir():
         raise OutputError(f"The {what} cannot be written to {os.fspath(path)}: it is a folder, not a file.")
     return Output(

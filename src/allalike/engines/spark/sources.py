@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from allalike._core.system.addresses import name_database
+from allalike._core.system.addresses import find_address
 from allalike.engines.spark.csv_files import TextFile, split_header
 from allalike.engines.spark.inputs import FileInputs, FrameInputs
 from allalike.engines.spark.rows import ROLES, Plan
@@ -64,7 +64,11 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
     if not names or not all(isinstance(name, str | os.PathLike) for name in names):
         return None
     paths = list(map(os.fspath, names))
-    if source.files.query or source.files.table or any(map(name_database, paths)):
+    if (
+        source.files.query
+        or source.files.table
+        or any(address.is_database for address in map(find_address, paths) if address)
+    ):
         return None  # rows of a database are read here
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "ENGINES",
     "TOO_LONG",
     "check_columns",
     "check_gaps",
@@ -29,6 +30,7 @@ __all__ = [
     "unreadable",
 ]
 
+ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")  # packages that compute what is read
 TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
 
 
@@ -104,15 +106,18 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
             f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
             " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
         ) from error
-    except (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError) as error:
-        reason = str(error).splitlines()[0].strip().rstrip(".")
+    except BaseException as error:  # a panic of polars is no Exception
+        known = (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError)
+        if not isinstance(error, known) and type(error).__module__.partition(".")[0] not in ENGINES:
+            raise
+        reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__).rstrip(".")
         if "straddl" in reason:
             reason = TOO_LONG
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
 
 
 def each_batch(
-    path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+    path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of one batch of records after the other, each guarded and checked."""
     before = 0

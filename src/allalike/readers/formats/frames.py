@@ -13,7 +13,16 @@ from allalike._core.columns.objects import is_nothing
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
-from allalike.readers.formats.failures import check_columns, check_names, guard
+from allalike.readers.formats.arrow_streams import (
+    check_zeros,
+    hold_stream,
+    is_lazy,
+    is_stream,
+    of_data_set,
+    of_lazy,
+    of_stream,
+)
+from allalike.readers.formats.failures import check_columns, check_names, each_batch, guard
 from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
 
@@ -36,7 +45,6 @@ __all__ = [
 ]
 
 _ROLES = {"worker", "task", "label"}
-_FEW_ROWS = 10_000  # by which it is guessed how many bytes a lazy frame is
 
 
 def find_opener(source: Any) -> Callable[[Any], Table] | None:
@@ -49,21 +57,15 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
         return of_nested
     kind = type(source).__module__.partition(".")[0]
     if kind == "datasets":
-        from allalike.readers.formats.hugging_face import of_data_set  # which hardly anybody has
-
         return of_data_set
-    if hasattr(source, "collect_schema") and hasattr(source, "collect"):
-        return _of_lazy
+    if is_lazy(source):
+        return of_lazy
+    if is_stream(source):
+        return of_stream
     if kind == "pyarrow" and hasattr(source, "to_table"):
         return _of_dataset
-    if kind in ("duckdb", "_duckdb") and hasattr(source, "project"):
-        from allalike.readers.formats.arrow_streams import of_relation
-
-        return of_relation
     if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:
         return _of_series
-    if hasattr(source, "read_next_batch") or hasattr(source, "__next__"):  # which is gone when it is read
-        return None
     if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
         return of_frame
     return None
@@ -77,10 +79,7 @@ def hold(source: Any) -> Any:
     """
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
-    streams = hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame")  # and is no series
-    if streams and find_opener(source) is None:  # such as a reader of Arrow
-        from allalike.readers.formats.arrow_streams import hold_stream
-
+    if is_stream(source):
         return hold_stream(source)
     if hasattr(source, "__next__"):
         return list(source)
@@ -98,12 +97,12 @@ def of_frame(frame: Any) -> Table:
         return _of_pandas(frame)
     import pyarrow as pa
 
-    if not isinstance(frame, pa.Table) and "\\x00" in repr(getattr(frame, "schema", "")):  # at which polars would abort
-        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
+    if not isinstance(frame, pa.Table):
+        check_zeros(getattr(frame, "schema", ""))
     objects = _find_objects(frame)
     if objects:
         frame = frame.drop(list(objects))
-    table = frame if isinstance(frame, pa.Table) else guard("The table", "one of Arrow", lambda: _take_over(frame))
+    table = frame if isinstance(frame, pa.Table) else guard("The table", "Arrow", lambda: pa.table(frame))
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         columns = {name: table[name] for name in asked if name not in objects}
@@ -212,42 +211,6 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
     return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, where, remarks=remarks)
 
 
-def _of_lazy(frame: Any) -> Table:
-    """Open a lazy frame of polars, of which only the columns that are asked for are collected."""
-    import polars as pl
-
-    from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute, guess_bytes
-
-    where = "The lazy frame"
-
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        return of_frame(compute(where, frame.select(list(asked)).collect)).load(asked)
-
-    def sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
-        return of_frame(compute(where, frame.select(list(asked)).head(rows).collect)).load(asked)
-
-    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        parts = frame.select(list(asked)).collect_batches(chunk_size=BATCH_ROWS)
-        while (part := compute(where, lambda: next(parts, None))) is not None:
-            yield of_frame(part).load(asked)
-
-    def n_bytes(asked: Sequence[str]) -> int:
-        rows = compute(where, frame.select(pl.len()).collect).item()
-        return guess_bytes(sample(asked, _FEW_ROWS), rows)
-
-    streams = load_batches if hasattr(frame, "collect_batches") else None  # which older ones lack
-    names = list(compute(where, frame.collect_schema).names())
-    return Table(names, load, where, load_sample=sample, load_batches=streams, n_bytes=n_bytes)
-
-
-def _take_over(frame: Any) -> Any:
-    import pyarrow as pa
-
-    from allalike.readers.formats.arrow_streams import compute
-
-    return compute("The table", lambda: pa.table(frame))
-
-
 def _of_dataset(source: Any) -> Table:
     """Open a data set or a scanner of Arrow; a data set is read batch after batch."""
     if not hasattr(source, "schema"):  # a scanner, which says itself what it reads
@@ -257,13 +220,8 @@ def _of_dataset(source: Any) -> Table:
         return of_frame(source.to_table(columns=list(asked))).load(asked)
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        before = 0
-        for batch in source.to_batches(columns=list(asked)):
-            columns = {name: batch.column(name) for name in asked}
-            check_columns(columns, "The data set", before=before)
-            before += batch.num_rows
-            if batch.num_rows:
-                yield columns
+        batches = (batch for batch in source.to_batches(columns=list(asked)) if batch.num_rows)
+        return each_batch("The data set", "Arrow", batches, asked)
 
     def sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
         return of_frame(source.head(rows, columns=list(asked))).load(asked)

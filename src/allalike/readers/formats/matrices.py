@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_regular, read_start
 from allalike.readers.formats.failures import unreadable
@@ -53,8 +55,6 @@ def is_label_matrix(matrix: Any) -> bool:
     >>> is_label_matrix(np.array([[0, -1], [1, 1]])), is_label_matrix(np.array([[0, 2], [1, 1]]))
     (True, False)
     """
-    import numpy as np
-
     if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "if" or not matrix.size:
         return False
     return bool(matrix.min() == SILENT and (matrix == np.floor(matrix)).all())
@@ -85,8 +85,6 @@ def open_matrix(source: Any, wide: str | None) -> Table:
 
 
 def _of_label_matrix(matrix: Any) -> Table:
-    import numpy as np
-
     said = matrix != SILENT
     table = of_matrix(np.where(said, matrix, np.nan), "task", "worker")
     return as_label_matrix(table, int((~said.any(axis=1)).sum()), " (wide='tasks' reads it as a label)")
@@ -144,8 +142,6 @@ def load_matrix(path: Path) -> Any:
 
 
 def _load(path: Path) -> Any:
-    import numpy as np
-
     if not zipfile.is_zipfile(path):
         if read_start(path, len(_MAGIC)) != _MAGIC:
             raise ValueError("it begins like neither")  # before numpy opens it, and lets it open

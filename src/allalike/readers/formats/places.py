@@ -9,37 +9,26 @@ from __future__ import annotations
 
 import glob
 import os
-import re
-import shutil
 from importlib import import_module
-from pathlib import Path, PurePosixPath
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-from weakref import WeakValueDictionary
 
 from allalike._core.limits import MAX_FETCHED_BYTES, MAX_FETCHED_FILES
-from allalike._core.system.addresses import (
-    STORES,
-    Address,
-    find_database,
-    find_file,
-    find_scheme,
-    is_address,
-    name_database,
-    reaching,
-)
+from allalike._core.system.addresses import STORES, Address, find_address, reaching
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
+from allalike.readers.formats.compression import read_start
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.spooled import Spooled, SpoolFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["fetch_places", "find_places", "find_system", "list_near", "local_name", "matching", "name_places"]
+__all__ = ["fetch_places", "find_places", "find_system", "list_near", "local_name", "name_place"]
 
 _CHUNK = 1 << 22
-_spooled: WeakValueDictionary[object, Spooled] = WeakValueDictionary()  # of databases that did not change since
 
 
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
@@ -50,36 +39,24 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     """
     if query is not None and table is not None:
         raise OptionError("query= and table= are both given. Leave one of them out.")
-    if isinstance(source, Path) or not is_address(source):
-        found = matching(source if isinstance(source, Path) else Path(local_name(os.fspath(source))))
-    else:
-        address = source if isinstance(source, Address) else Address(os.fspath(source))
-        named, told = name_database(address[:]) or (None, "")
-        table = table if query is not None else table or told or None
-        if named is not None and not named.file:
-            return [_spool(address, query, table, address.held, (query, table))]
-        if named is None and "files" not in address.held:
-            address.held["files"] = _fetch(address)
-        found = address.held["files"] if named is None else [Path(named.file)]
-    kinds = [find_database(path) for path in found]
-    if not all(kinds) and (query or table):
-        what = "query" if query else "table"
-        raise OptionError(f"{what}= is for databases, and {found[kinds.index('')]} is none. Leave it out.")
-    return [_spool_file(path, kind, query, table) if kind else path for path, kind in zip(found, kinds, strict=True)]
+    named = name_place(source)
+    if not isinstance(named, Address):
+        return _open_databases(_matching(named), query, table)
+    if (query, table) not in named.held:
+        found = [_spool(named, query, table)] if named.is_database else _open_databases(_fetch(named), query, table)
+        named.held[query, table] = found
+    return named.held[query, table]
 
 
-def name_places(source: Any, table: str | None) -> tuple[Any, str | None]:
-    """Return a source whose addresses hide their secrets, and hold what was fetched; also the table that one names.
+def name_place(source: Any) -> Any:
+    """Return the address that is named, which hides its secrets, and holds what was fetched; all else as it is.
 
-    >>> name_places("https://host/a.csv?sig=abc", None), name_places("sqlite:///crowd.db#answers", None)
-    (('https://host/a.csv?sig=***', None), ('crowd.db', 'answers'))
+    >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
+    ('https://host/a.csv?***', ['crowd.db', 'file:///a.csv'], {'t1': 'x'})
     """
-    listed = source if isinstance(source, list | tuple) else [source]
-    if not listed or not isinstance(listed[0], str | os.PathLike) or not any(map(is_address, listed)):
-        return source, table
-    named = [(find_file(each)[0] or Address(each)) if is_address(each) else each for each in listed]
-    told = find_file(os.fspath(listed[0]))[1] if len(listed) == 1 else ""
-    return named if isinstance(source, list | tuple) else named[0], table or told or None
+    if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
+        return [name_place(each) for each in source]
+    return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
 
 
 def fetch_places(source: Any, query: str | None, table: str | None) -> None:
@@ -95,34 +72,32 @@ def fetch_places(source: Any, query: str | None, table: str | None) -> None:
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a source that are on this machine: those of an address if they were fetched.
 
-    >>> [path.name for path in list_near("answers.csv")], list_near("s3://bucket/answers.csv")
+    >>> [path.name for path in list_near("answers.csv")], list_near(Address("s3://bucket/answers.csv"))
     (['answers.csv'], [])
     """
-    if isinstance(source, Address):
-        return [path for found in source.held.values() for path in (found if isinstance(found, list) else [found])]
-    name = source if isinstance(source, Path) else local_name(os.fspath(source))
-    return [] if is_address(name) else matching(Path(name))
+    named = name_place(source)
+    if isinstance(named, Address):
+        return [path for found in named.held.values() for path in found]
+    return _matching(named)
 
 
 def local_name(name: str) -> str:
     """Return the path of an address that names a file of this machine, and any other name as it is.
 
-    >>> local_name("sqlite:///crowd.db#answers"), local_name("s3://bucket/a.csv")
+    >>> local_name("sqlite:///crowd.db"), local_name("s3://bucket/a.csv")
     ('crowd.db', 's3://bucket/a.csv')
     """
     if name.startswith("file:"):
         from urllib.request import url2pathname  # with which comes all of HTTP
 
         return url2pathname(urlsplit(name).path)
-    return find_file(name)[0] or name
+    address = find_address(name)
+    return (address.file if address else "") or name
 
 
-def matching(path: Path) -> list[Path]:
-    """Return the file that a path names, or all that match it if it is a pattern.
-
-    >>> [path.name for path in matching(Path("answers.csv"))]
-    ['answers.csv']
-    """
+def _matching(name: str | os.PathLike[str]) -> list[Path]:
+    """Return the file that a path names, or all that match it if it is a pattern."""
+    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # the former may be called otherwise
     try:
         if path.exists() or not glob.has_magic(str(path)):
             return [path]
@@ -134,22 +109,19 @@ def matching(path: Path) -> list[Path]:
     return found
 
 
-def _spool_file(path: Path, kind: str, query: str | None, table: str | None) -> Path:
-    """Put rows of a database that is a file into another, unless that was done, and it did not change since."""
-    state = path.stat()
-    key = (os.path.realpath(path), state.st_mtime_ns, state.st_size, query, table)
-    found = _spool(Address(f"{kind}://", os.fspath(path)), query, table, _spooled, key)
-    found.called = found.called.replace(os.fspath(path), str(path))
-    return found
+def _open_databases(paths: list[Path], query: str | None, table: str | None) -> list[Path]:
+    """Return files, those that are databases with what is read of them."""
+    found = [find_address(path) for path in paths]
+    if None in found and (query or table):
+        what, which = "query" if query else "table", paths[found.index(None)]
+        raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
+    return [path if each is None else _spool(each, query, table) for path, each in zip(paths, found, strict=True)]
 
 
-def _spool(address: Address, query: str | None, table: str | None, held: Any, key: object) -> Spooled:
-    from allalike.readers.formats.databases import spool_rows
+def _spool(database: Address, query: str | None, table: str | None) -> Path:
+    from allalike.readers.formats.databases import spool_rows  # which files do not need
 
-    found: Spooled | None = held.get(key)
-    if found is None:
-        found = held[key] = spool_rows(address, query, table)
-    return found
+    return spool_rows(database, query, table)
 
 
 def find_system(address: Address) -> tuple[Any, str]:
@@ -160,24 +132,20 @@ def find_system(address: Address) -> tuple[Any, str]:
     """
     from fsspec.core import url_to_fs
 
-    try:
-        found = url_to_fs(address[:])
-    except ImportError:  # then there is no package for this store alone
-        if find_scheme(address) not in STORES:
-            raise
-        import_module("obstore.fsspec").register(find_scheme(address))
-        found = url_to_fs(address[:])
-    return found[0], str(found[1])
+    if find_spec(STORES.get(address.scheme, "fsspec")) is None:  # then one package serves all stores
+        import_module("obstore.fsspec").register(address.scheme)
+    system, path = url_to_fs(address[:])
+    return system, str(path)
 
 
 def _fetch(address: Address) -> list[Path]:
     """Copy the file, the folder, or all files that match a pattern, to this machine, and return where they are."""
     report("reading")
-    web = find_scheme(address) in ("http", "https")
     with reaching(address):
         system, path = find_system(address)
-        pattern = "*" in urlsplit(path).path if web else re.search(r"[*?\[]", path)
-        folder = path.rstrip("/") if not pattern and not web and system.isdir(path) else None
+        web = address.scheme in ("http", "https")  # where a ? begins a query
+        pattern = not web and glob.has_magic(path)
+        folder = path.rstrip("/") if not web and not pattern and system.isdir(path) else None
         paths = sorted(system.glob(path) if pattern else system.find(path) if folder else [path])
         if not 0 < len(paths) <= MAX_FETCHED_FILES:
             raise InputError(
@@ -189,57 +157,36 @@ def _fetch(address: Address) -> list[Path]:
 
 def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str | None) -> list[Path]:
     """Copy files: those of a folder into one, and others side by side, each in a folder of its own."""
-    inner = [
-        [str(number), _last_name(path)] if folder is None else path.removeprefix(folder).strip("/").split("/")
-        for number, path in enumerate(paths)
-    ]
-    if odd := next((names for names in inner if not all(map(_is_plain, names))), None):
-        name = "/".join(odd)
-        raise InputError(f"{address} has a file whose name cannot be that of a file here: {name!r}. Rename it.")
     place = address.place = SpoolFolder()
-    near = place.path / "files"
-    left = min(MAX_FETCHED_BYTES, shutil.disk_usage(place.path).free)
-    _check_room(address, sum(system.info(path).get("size") or 0 for path in paths), left)
-    scheme, copies = f"{find_scheme(address)}://", []
-    for path, names in zip(paths, inner, strict=True):
-        copy = near.joinpath(*names)
+    scheme, copies, left = f"{address.scheme}://", [], MAX_FETCHED_BYTES
+    for number, path in enumerate(paths):
+        last = unquote(urlsplit(path).path) if "://" in path else path
+        names = [str(number), last.rpartition("/")[2] or "input"]
+        if folder is not None:
+            names = path.removeprefix(folder).strip("/").split("/")
+        if any(name in ("", "..") or Path(name).name != name for name in names):
+            raise InputError(f"{address} has a file whose name cannot be that of a file here: {path!r}. Rename it.")
+        copy = place.path.joinpath("files", *names)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        left -= _copy(system, address, path, copy, left)
+        left = _copy(system, address, path, copy, left)
+        if read_start(copy, 100).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            raise InputError(f"{address} is a page of the web, and no file of answers. Perhaps it asks you to sign in.")
         called = str(address) if len(paths) == 1 else scheme + path.removeprefix(scheme).lstrip("/")
         copies.append(Spooled.at(copy, called, place))
-    return [near] if folder is not None else [*copies]
+    return [place.path / "files"] if folder is not None else [*copies]
 
 
-def _copy(system: Any, address: Address, path: str, copy: Path, most: int) -> int:
-    """Copy a file, whatever the server says of its size, and return how many bytes it has."""
-    done = 0
+def _copy(system: Any, address: Address, path: str, copy: Path, left: int) -> int:
+    """Copy a file, whatever the server says of its size, and return how many bytes are left to be fetched."""
+    system.info(path)  # for obstore complains when it closes what it could not open
     with system.open(path, "rb") as source, copy.open("wb") as target:
         while part := source.read(_CHUNK):
-            done += len(part)
-            _check_room(address, done, most)
+            left -= len(part)
+            if left < 0:
+                raise InputError(
+                    f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files, or"
+                    " have Spark read them where they are.",
+                    engine="spark",
+                )
             target.write(part)
-    return done
-
-
-def _check_room(address: Address, size: int, most: int) -> None:
-    if size > most:
-        raise InputError(
-            f"{address} has {size:,} bytes or more, and {most:,} can be fetched: at most {MAX_FETCHED_BYTES:,}, and"
-            " what is free on the disk for temporary files (TMPDIR). Name fewer files, or have Spark read them where"
-            " they are.",
-            engine="spark",
-        )
-
-
-def _last_name(path: str) -> str:
-    """Return the name of a file, without what stands behind it in an address of the web, and never a way elsewhere.
-
-    >>> _last_name("https://host/a%20b.csv?sig=1"), _last_name("bucket/.."), _last_name("https://host/")
-    ('a b.csv', 'input', 'input')
-    """
-    name = PurePosixPath(unquote(urlsplit(path).path) if "://" in path else path).name
-    return name if _is_plain(name) else "input"
-
-
-def _is_plain(name: str) -> bool:
-    return name not in ("", ".", "..") and not set(name) & set("\\/:\0")
+    return left

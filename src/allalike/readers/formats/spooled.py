@@ -6,19 +6,14 @@ import os
 import weakref
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from allalike._core.late import pa
 from allalike._core.system.claims import work_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ["SpoolFolder", "Spooled", "spool", "spool_batches", "spool_open_file"]
+__all__ = ["SpoolFolder", "Spooled", "spool", "spool_open_file"]
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 20
-_BATCH_BYTES = 1 << 24  # of which a file of Arrow is made, for databases hand over much fewer at a time
 
 
 class SpoolFolder:
@@ -100,34 +95,3 @@ def spool_open_file(stream: IO[Any]) -> Path:
         return Path(str(name))
     folder = SpoolFolder()
     return Spooled.at(spool(stream, folder.path, "the open file"), "the open file", folder)
-
-
-def spool_batches(batches: Iterable[Any], schema: Any, called: str) -> Spooled:
-    """Write batches of Arrow into a file, which is there as long as the path is in use; few are in memory at a time.
-
-    >>> import pyarrow as pa
-    >>> batch = pa.record_batch({"worker": ["ada"]})
-    >>> spooled = spool_batches([batch, batch], batch.schema, "the stream")
-    >>> str(spooled), pa.ipc.open_file(spooled).read_all().num_rows
-    ('the stream', 2)
-    """
-    folder = SpoolFolder()
-    path = folder.path / "input.arrow"
-    with pa.ipc.new_file(os.fspath(path), schema) as writer:
-        for table in _joined(batches, schema):
-            writer.write_table(table.combine_chunks())
-    return Spooled.at(path, called, folder)
-
-
-def _joined(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Join batches until they are worth being written."""
-    waiting: list[Any] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= _BATCH_BYTES:
-            yield pa.Table.from_batches(waiting, schema)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting, schema)

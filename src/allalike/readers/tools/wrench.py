@@ -43,20 +43,12 @@ class Wrench(Tool):
         for path in paths:
             split = f"{found.worker_of(path)}/" if len(paths) > 1 else ""  # each numbers its tasks from 0
             for name, task in read_document(path).fields().items():
-                said = [label.number() for label in task["weak_labels"].items()]
-                sizes.add(len(said))
-                silent += all(label == SILENT for label in said)
-                for function, label in enumerate(said):
-                    if label != SILENT:
-                        found.add(str(function), f"{split}{name}", _whole(label), gold=task["label"].value)
+                labels = task["weak_labels"].items()
+                sizes.add(len(labels))
+                said = {n: label.value for n, label in enumerate(labels) if label.number() != SILENT}
+                silent += not said
+                for function, label in said.items():
+                    found.add(str(function), f"{split}{name}", label, gold=task["label"].value)
         if len(sizes) > 1:
             raise InputError(f"{found.where}, has tasks with {min(sizes)} and with {max(sizes)} weak labels.")
-        if any(answer["gold"] is not None for answers in found.questions.values() for answer in answers):
-            found.remarks.append(
-                "The column 'gold' has the known labels; they are used only if they are named as gold."
-            )
         return as_label_matrix(found.table(), silent)
-
-
-def _whole(label: float) -> float:
-    return int(label) if label == int(label) else label
