@@ -21,7 +21,7 @@ from allalike.api.judges.panel_sizes import find_sizes, judge_panel
 from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
 from allalike.api.judges.verdicts import Verdicts
 from allalike.cli import main
-from allalike.errors import DataWarning
+from allalike.errors import DataWarning, UnsupportedError
 
 Table = npt.NDArray[np.intp]
 
@@ -271,3 +271,13 @@ def test_models_wrong_together_are_of_one_family_or_saw_the_answers_in_the_same_
     assert len(found) >= 30
     assert (family | order).all()
     assert family.mean() > 0.5
+
+
+def test_a_panel_can_be_loaded_and_explained_but_goes_on_with_all_verdicts_only(tmp_path: Path) -> None:
+    panel = allalike.jury(rows_of(draw(1, judges=5, tasks=30)[0]))
+    panel.save(tmp_path / "out")
+    again = allalike.load(tmp_path / "out")
+    assert again.truth["label"].tolist() == panel.result.truth["label"].tolist()
+    assert str(again.explain(task=again.truth["task"][0])) == str(panel.result.explain(task=again.truth["task"][0]))
+    with pytest.raises(UnsupportedError, match="is that of a panel. Run 'allalike jury' on all verdicts"):
+        allalike.update(tmp_path / "out", [("ada", 1, "a")])

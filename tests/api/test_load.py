@@ -43,7 +43,7 @@ def assert_equal(found: Result, expected: Result) -> None:
 
 def signed(told: dict[str, Any]) -> dict[str, Any]:
     """Return what somebody else might have saved, who knows the form."""
-    return {"format": 1, "parts": 1, "sum": sha256(json.dumps(told).encode()).hexdigest(), "told": told}
+    return {"format": 2, "parts": 1, "sum": sha256(json.dumps(told).encode()).hexdigest(), "told": told}
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -304,7 +304,7 @@ def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
         "",
         "[]",
         "[" * 500,
-        *({**index, "format": each} for each in (2, "1", None)),
+        *({**index, "format": each} for each in (1, 3, "2", None)),
         *({**index, "parts": each} for each in (0, 2, "x")),
         *({**index, "told": {**told, "seed": 1}, "sum": each} for each in (index["sum"], None)),
         *(signed({**told, "domain": each}) for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),

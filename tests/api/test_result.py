@@ -80,7 +80,7 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
     files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 1}, "files": files}
+    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 2}, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     np.testing.assert_array_equal(back["weight"], result.workers["weight"])

@@ -188,10 +188,8 @@ def _write(value: Any) -> Any:
     if kind is dict:
         return {"dict": [_write(list(pair)) for pair in value.items()]}
     if kind is Mask:
-        corner, bits = (
-            [value.height, value.width, value.top, value.left],
-            b64encode(zlib.compress(value.bits.tobytes())),
-        )
+        corner = [value.height, value.width, value.top, value.left]
+        bits = b64encode(zlib.compress(value.bits.tobytes()))
         affine = None if value.grid is None or value.grid.affine is None else value.grid.affine.tolist()
         grid = None if value.grid is None else [list(value.grid.shape), affine]
         return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}

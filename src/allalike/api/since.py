@@ -46,8 +46,7 @@ _PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever var
 _MAX_NAMED = 20  # of each kind, in a summary
 _COLUMNS: Change = {
     **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
-    **dict.fromkeys(("answers_before", "answers_now"), 0),
-    **dict.fromkeys(("low", "high", "probability"), np.nan),
+    **dict.fromkeys(("answers_before", "answers_now", "low", "high", "probability"), np.nan),
 }
 
 

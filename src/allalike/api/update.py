@@ -57,7 +57,9 @@ def update(
     place = find_folder(folder)
     result_output(place).check([])  # before hours of work; what a killed program left half done is completed
     state = read_state(place)
-    how, tools = state.told["saved"], {state.scan.files.tool, state.told["notes"].get("guessed", {}).get("tool")}
+    if (how := state.told["saved"]) is None:
+        raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
+    tools = {state.scan.files.tool, state.told["notes"].get("guessed", {}).get("tool")}
     if how["to"] and tools - {None, PLAIN}:
         raise UnsupportedError(
             f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "STATE", "SavedState", "StoredAnswers", "find_date", "find_digest", "read_state", "write_state"]
 
-FORMAT = 1
+FORMAT = 2
 STATE = "state"
 _INDEX, _SUMMARY = "state.json", "summary.json"
 _ROLES = ("worker", "task", "label")
@@ -265,8 +265,8 @@ def read_state(folder: Path) -> SavedState:
         index = parse_json((place / _INDEX).read_text(encoding="utf-8"))
         if index["format"] != FORMAT:
             raise UnsupportedError(
-                f"The result in {folder} was saved in format {index['format']!r}, by a later allalike; this one reads"
-                f" formats up to {FORMAT}. Install a newer one."
+                f"The result in {folder} was saved in format {index['format']!r}, by another allalike; this one reads"
+                f" format {FORMAT}. Load it with that one, or run 'allalike discover' again."
             )
         return _open(place, index, find_digest(folder))
     except AllalikeError:

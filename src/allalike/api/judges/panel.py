@@ -221,10 +221,9 @@ class Panel(Framed[Frame]):
         """
         truth = self._silent_truths()
         tables = {**({} if truth is None else {"truth": truth}), **self._tables()}
-        told = {"not_kept": "it is that of a panel"}
-        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"], "state": told}
+        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(tables, notes, folder, answers=False, **how)
+        return self.result.save_with(tables, notes, folder, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.

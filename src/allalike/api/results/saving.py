@@ -230,7 +230,7 @@ class Saved(Rated[Frame], ABC):
             further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
             why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
             how = {"format": format, "to": to, "report": report, "probabilities": probabilities}
-            kept = self._keep(stage / STATE, basis, {**how, "safe_csv": safe_csv}, why)
+            kept = self._keep(stage / STATE, basis, None if tables else {**how, "safe_csv": safe_csv}, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
             described = {
                 "schema": name_schema("discover"),
@@ -251,7 +251,7 @@ class Saved(Rated[Frame], ABC):
         several = len(basis.generations) > 1
         return basis, {"generations": list(basis.generations)} if several else {}
 
-    def _keep(self, folder: Path, basis: Basis | None, how: Mapping[str, Any], why: str) -> dict[str, Any]:
+    def _keep(self, folder: Path, basis: Basis | None, how: Mapping[str, Any] | None, why: str) -> dict[str, Any]:
         """Write what the result can be loaded from, and how it is saved; or say why that cannot be, or is not."""
         groups = self.weighing.insight.groups
         if basis is None or why:
