@@ -85,6 +85,11 @@ def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
     assert "already, and allalike did not write it" in done.stderr
     done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
     assert done.returncode == 0, done
+    run_all(database, ["DROP TABLE summary"])
+    for table in (["--table", "truth"], ["--query", "SELECT 'w' AS worker, task, label FROM truth"]):
+        done = call("discover", database, *table, "-o", database, "--overwrite", "--force", folder=tmp_path)
+        assert done.returncode == 2
+        assert "is never replaced" in done.stderr
     done = call(*here, "--label", "label", "--label", "task", "-o", database, folder=tmp_path)
     assert done.returncode == 2
     assert "A database takes one result" in done.stderr

@@ -39,7 +39,8 @@ def test_a_round_is_one_job_and_reading_two(spark: Spark, tmp_path: Path) -> Non
         assert found.jobs == 2 + 1 + rounds + 1  # reading, what is doubtful, rounds, truths
     with counted() as found:
         result.save(tmp_path / "out")
-    assert found.jobs == 4  # truths, who always says the same, what to ask next, and who confuses what
+    fetched = 1 + 3  # truths, and the answers of three partitions, one after the other
+    assert found.jobs == 4 + fetched  # truths, who always says the same, what to ask next, and who confuses what
 
 
 def test_the_default_keeps_to_few_jobs(spark: Spark, tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
 
     inputs = inputs_of(source, options["gold"], options["history"])
     named = name_inputs(source, options["gold"], options["history"])
-    output = result_output(folder, inputs=inputs, sources=named, overwrite=options["overwrite"])
+    about: dict[str, Any] = {"inputs": inputs, "sources": named, "table": source.files.table}
+    output = result_output(folder, **about, overwrite=options["overwrite"])
     writers = find_writers(options["to"]).values()
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)

@@ -39,8 +39,8 @@ class DatabaseOutput:
         Lists the files of an earlier result by its summary, if it is one.
     overwrite
         Whether other tables may be replaced, too.
-    is_input
-        Whether answers come from there, so that other tables stay in any case.
+    read
+        The table that answers come from, which stays in any case, as all others do if it is ``""`` and may be any.
 
     >>> from allalike._core.system.addresses import Address
     >>> output = DatabaseOutput(address=Address("postgresql://host/crowd"), find_own=list)
@@ -51,7 +51,7 @@ class DatabaseOutput:
     address: Address
     find_own: Callable[[str], list[str]]
     overwrite: bool = False
-    is_input: bool = False
+    read: str | None = None
     format = "parquet"
 
     def name_written(self, names: Iterable[str]) -> list[Path]:
@@ -104,11 +104,15 @@ class DatabaseOutput:
         listed = self.find_own(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else []
         own = {Path(PurePosixPath(name).parts[0]).stem for name in listed}
         others = [name for name in names if name in there and name not in own]
-        if others and (self.is_input or not self.overwrite):
-            way = "" if self.is_input else ", or have it replaced with overwrite=True"
+        if inputs := [name for name in others if self.read in ("", name)]:
+            raise OutputError(
+                f"{self.address} has a table {inputs[0]!r}, which answers may come from, and which is never replaced."
+                " Name another place for the output."
+            )
+        if others and not self.overwrite:
             raise OutputError(
                 f"{self.address} has a table {others[0]!r} already, and allalike did not write it. Name another place"
-                f" for the output{way}."
+                " for the output, or have it replaced with overwrite=True."
             )
         return [name for name in there if name in own or name in names]
 

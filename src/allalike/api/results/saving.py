@@ -184,7 +184,8 @@ class Saved(Rated[Frame], ABC):
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        about: dict[str, Any] = {"inputs": self.inputs, "sources": self.sources}
+        table = None if self.files is None else self.files.table
+        about: dict[str, Any] = {"inputs": self.inputs, "sources": self.sources, "table": table}
         output = result_output(folder, **about, overwrite=overwrite, unchanged=unchanged)
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))

@@ -99,11 +99,12 @@ def result_output(
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
     sources: Iterable[str] = (),
+    table: str | None = None,
     unchanged: str | None = None,
 ) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
 
-    That must be the one whose digest is given, if one is; and tables among the sources of the answers stay.
+    That must be the one whose digest is given, if one is. A table that is read, named or not, stays.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
@@ -121,9 +122,9 @@ def result_output(
             )
         from allalike.api.results.elsewhere import DatabaseOutput
 
-        local = {path.absolute() for path in inputs} & {Path(address.file or os.devnull).absolute()}
-        is_input = bool(local) or str(address) in sources
-        return DatabaseOutput(address=address, find_own=_list_own, overwrite=overwrite, is_input=is_input)
+        place = {str(address), str(Path(address.file or os.devnull).absolute())}
+        read = table or "" if place & {*sources, *map(str, map(Path.absolute, inputs))} else None
+        return DatabaseOutput(address=address, find_own=_list_own, overwrite=overwrite, read=read)
     return Output(
         folder=Path(name),
         find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
