@@ -227,7 +227,8 @@ def test_a_run_that_could_not_be_saved_does_not_begin(here: Path, monkeypatch: p
 @pytest.mark.parametrize(
     "cases",
     [
-        ["new:SIGKILL", "own:SIGKILL", "shared:SIGKILL", "shared:SIGTERM", "shared:both"],
+        ["own:SIGKILL", "shared:SIGKILL"],
+        pytest.param(["new:SIGKILL", "shared:SIGTERM", "shared:both"], marks=pytest.mark.long),
         pytest.param(["own masks:SIGKILL", "stepwise masks:SIGKILL", "own:SIGTERM"], marks=pytest.mark.long),
         pytest.param(["shared:SIGINT", "own:both", "stepwise:both"], marks=pytest.mark.long),
     ],

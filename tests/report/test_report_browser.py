@@ -17,6 +17,7 @@ from crowds import samples
 from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS
 from running.chromium import WIDTHS, keep_picture, opened, serious_problems, started
+from running.turns import in_turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Download, Page
@@ -295,7 +296,7 @@ def test_each_kind_of_label_has_its_own_picture(
 
 
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", in_turn(WIDTHS, len(WIDTHS)))
 def test_a_survey_has_a_table_of_its_questions(browser: Browser, tmp_path: Path, width: str) -> None:
     survey = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="survey.csv")
     with opened(browser, allalike.discover(survey).report(tmp_path / "report.html"), width=WIDTHS[width]) as page:

@@ -192,9 +192,8 @@ def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if place else ()) for place, name in enumerate(MISFITS)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", MISFITS)
 def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
     browser: Browser, server: Server, tmp_path: Path, name: str
 ) -> None:
