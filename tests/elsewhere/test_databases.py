@@ -232,6 +232,8 @@ def test_a_file_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
         done = call("discover", name, "--table", "answers", folder=tmp_path)
         assert (done.returncode, done.stderr) == (2, f"allalike: There is no {name}.\n")
     assert not list(tmp_path.iterdir())
+    done = call("discover", "sqlite://", folder=tmp_path)
+    assert done.stderr == "allalike: sqlite:// names no file. Write sqlite:///crowd.db.\n"
 
 
 def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ def connected(address: Address, *, write: bool = False, failure: type[AllalikeEr
     Traceback (most recent call last):
     allalike.errors.InputError: There is no sqlite:///nowhere.db.
     """
+    if address.scheme in ("sqlite", "duckdb") and not address.file:
+        raise failure(f"{address} names no file. Write {address.scheme}:///crowd.db.")
     with reaching(address, failure):
         if address.file and not write:
             Path(address.file).stat()
