@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import allalike
@@ -343,3 +344,18 @@ def _by_scale(survey: Path) -> list[tuple[tuple[str, ...], Any]]:
 
 def test_a_crowd_that_is_no_survey_has_no_table_of_questions() -> None:
     assert content_of(ROWS)["scales"] == []
+
+
+def test_a_report_on_answers_that_came_later_says_what_changed_and_proposes_no_run_on_these_alone(
+    tmp_path: Path,
+) -> None:
+    rows = samples.crowd("categorical", seed=1, n=5, m=20)
+    for name, part in (("a.csv", rows[:60]), ("b.csv", rows[60:])):
+        pd.DataFrame(part, columns=["worker", "task", "label"]).to_csv(tmp_path / name, index=False)
+    allalike.discover(tmp_path / "a.csv", domain="categorical").save(tmp_path / "out", report=True)
+    page = tmp_path / "out" / "report.html"
+    assert "a.csv --gold gold.csv" in page.read_text(encoding="utf-8")
+    allalike.update(tmp_path / "out", tmp_path / "b.csv")
+    text = page.read_text(encoding="utf-8")
+    assert "What changed" in text
+    assert "allalike discover" not in text

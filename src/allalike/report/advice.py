@@ -63,8 +63,9 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
 
 
 def _command(material: Material, options: str) -> str:
+    """Return a command for all answers; nothing where some came later, of which only the folder knows."""
     files = " ".join(map(shlex.quote, material.inputs)) or "FILE"
-    return f"allalike discover {files} {options}".strip()
+    return "" if material.summary.changes else f"allalike discover {files} {options}".strip()
 
 
 def _gold(material: Material) -> str:
