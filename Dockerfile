@@ -8,8 +8,8 @@ RUN pip wheel --no-deps --wheel-dir /wheels /source
 
 FROM python:3.13-slim
 RUN useradd --create-home allalike
-RUN --mount=type=bind,from=build,source=/wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
-    pip install "$(echo /wheels/*.whl)[excel,images,report]"
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir "$(echo /wheels/*.whl)[excel,images,report]"
 USER allalike
 WORKDIR /data
 ENTRYPOINT ["allalike"]
