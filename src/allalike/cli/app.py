@@ -13,7 +13,7 @@ import click
 
 from allalike import __version__
 from allalike.cli.agreement import agreement
-from allalike.cli.commands import complete_command, write_flags
+from allalike.cli.commands import complete_command, find_flags, write_flags
 from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
@@ -41,6 +41,8 @@ _MORE_MEMORY = (
     "Keep the answers on disk with --engine disk, and say with --memory how much it may use; or leave out columns that"
     " are not needed."
 )
+
+_OTHERWISE = ["No flag of this command says so: mend the file, or run 'allalike discover' on all answers."]
 
 
 def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
@@ -153,8 +155,20 @@ def _complete(arguments: Sequence[str] | None, ways: Sequence[tuple[str, Mapping
     >>> _complete(["discover", "a.csv"], [("To go on all the same", {"force": True})])
     ['To go on all the same:', '  allalike discover a.csv --force']
     """
-    told = [(purpose, complete_command(_typed(arguments), settles)) for purpose, settles in ways if settles]
-    return [line for purpose, command in told for line in (f"{purpose}:", f"  {command}")]
+    able = [(purpose, settles) for purpose, settles in ways if settles and _can_say(arguments, settles)]
+    told = [(purpose, complete_command(_typed(arguments), settles)) for purpose, settles in able]
+    return [line for purpose, command in told for line in (f"{purpose}:", f"  {command}")] or _OTHERWISE
+
+
+def _can_say(arguments: Sequence[str] | None, settles: Mapping[str, Any]) -> bool:
+    """Tell whether the command that was typed has the flags for this: an update has hardly any.
+
+    >>> [_can_say([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
+    [True, False]
+    """
+    command = app.commands.get(_typed(arguments)[0])
+    known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(settles)}
+    return find_flags(settles).keys() <= known
 
 
 def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> list[str]:
@@ -165,6 +179,9 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
     """
     if not proposals:
         return []
+    proposals = [each for each in proposals if _can_say(arguments, each.settles)]
+    if not proposals:
+        return _OTHERWISE
     lines = ["Say it with one of these, the best first:" if len(proposals) > 1 else "Say it with:"]
     for proposal in proposals:
         lines.append(f"  {complete_command(_typed(arguments), proposal.settles)}")

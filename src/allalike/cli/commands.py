@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from allalike.telling.summary import Summary
 
-__all__ = ["complete_command", "dress", "list_notes", "write_flag", "write_flags"]
+__all__ = ["complete_command", "dress", "find_flags", "list_notes", "write_flag", "write_flags"]
 
 _FLAG_OF_OPTION = {"tool": "--from"}
 _FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
@@ -32,7 +32,7 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
     'allalike explain out task --quiet -- -7'
     """
-    flags = _flags(settles)
+    flags = find_flags(settles)
     kept: list[str] = []
     words = iter(_without_roles(arguments, settles.get("columns", {})))
     for word in words:
@@ -65,7 +65,9 @@ def write_flag(option: str, value: Any) -> str:
     >>> write_flag("tool", "toloka"), write_flag("abstain", -1)
     ('--from toloka', '--abstain=-1')
     """
-    return shlex.join(part for flag, values in _flags({option: value}).items() for part in _written(flag, values[0]))
+    return shlex.join(
+        part for flag, values in find_flags({option: value}).items() for part in _written(flag, values[0])
+    )
 
 
 def write_flags(message: str) -> str:
@@ -83,8 +85,12 @@ def _hide(found: re.Match[str]) -> str:
     return hide_in_word(found[0])
 
 
-def _flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag; one that stands alone has none."""
+def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the values of each flag; one that stands alone has none.
+
+    >>> find_flags({"missing": "drop", "force": True})
+    {'--missing': ['drop'], '--force': []}
+    """
     flags: dict[str, list[str]] = {}
     for name, value in settles.items():
         if name == "columns":
