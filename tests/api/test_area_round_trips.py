@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_round_trips import again, mask, truths, written
 
 import allalike
 from allalike._core.masks.packed import to_brush
 from allalike.errors import UnsupportedError
+from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, result, write
 
 

@@ -13,13 +13,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import allalike
 from allalike._core.masks.packed import to_brush
-from allalike.api.result import Result
 from allalike.errors import OptionError, OutputError, UnsupportedError
+from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, choice, prodigy, result, write
 
 TEXT = "Ada met Bob\nin Paris."
@@ -29,31 +28,6 @@ SPANS: dict[str, list[tuple[int, int, str]]] = {
     "eve": [(15, 20, "LOC")],
 }
 BOXES = {"ada": [10, 20, 30, 40], "bob": [11, 20, 30, 40], "eve": [10, 21, 30, 40]}
-NUMBERS = ("start", "end", "x1", "y1", "x2", "y2")
-
-
-def truths(found: Result) -> dict[str, Any]:
-    """Return labels by task; of objects their numbers, as far as rounding leaves them, and their classes."""
-
-    def plain(label: Any) -> Any:
-        if isinstance(label, np.ndarray):
-            return label.tolist()
-        if isinstance(label, list) and label and isinstance(label[0], dict):
-            return [[*(round(each[key], 6) for key in NUMBERS if key in each), each.get("class")] for each in label]
-        return label
-
-    return {str(task): plain(label) for task, label in zip(found.truth["task"], found.truth["label"], strict=True)}
-
-
-def written(found: Result, folder: Path, to: str) -> Path:
-    """Save a result for a tool, and return the folder with what is for the tool."""
-    found.save(folder / "out", to=to)
-    return folder / "out" / to.partition("(")[0]
-
-
-def again(path: Path | list[Path], like: Result, **how: Any) -> dict[str, Any]:
-    """Return the truths of a file that was written, which is one worker's."""
-    return truths(allalike.discover(path, domain=like.run.domain, method="UA", **how))
 
 
 def label_studio(kind: str, values: dict[str, Any], folder: Path, **more: Any) -> Path:
@@ -68,10 +42,6 @@ def label_studio(kind: str, values: dict[str, Any], folder: Path, **more: Any) -
 def test_a_brush_has_the_bytes_that_label_studio_itself_writes() -> None:
     # as encode_rle of label_studio_sdk.converter.brush (2.1.2) gives them for [0, 0, 0, 0, 255, 255, 255, 255]
     assert to_brush(mask(".#")) == [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
-
-
-def mask(*rows: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    return np.array([[mark == "#" for mark in row] for row in rows])
 
 
 KINDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import psutil
 import pytest
 
@@ -26,7 +25,7 @@ from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
 from allalike.telling.crowd import remark_unseen
 from allalike.telling.summary import Summary
-from crowds.copiers import answer
+from crowds.copiers import check_alike, scattered
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from crowd_file import write_crowd
@@ -35,34 +34,12 @@ Rows = list[tuple[str, str, Any]]
 MB = 10**6
 
 
-def scattered(domain: str) -> Rows:
-    """Draw 60 workers, most of whom share few of 200 tasks; three copy a bad one, and two always say the same."""
-    rng = np.random.default_rng(5)
-    if domain == "real":
-        said = rng.normal(0, 3, 200) + rng.normal(size=(60, 200)) * np.where(np.arange(60) < 4, 3.0, 1.0)[:, None]
-    else:
-        truth = rng.integers(0, 4, 200)
-        said = np.concatenate([answer(rng, truth, 0.3, 4), answer(rng, truth, 0.75, 56)])
-    said[1:4] = np.where(rng.random((3, 200)) < 0.95, said[0], said[1:4])
-    said[58:] = said[58, 0]
-    there = rng.random(said.shape) < np.where(np.arange(60) < 4, 0.4, 0.15)[:, None]
-    return [(f"w{worker:03}", f"t{task:04}", said[worker, task].item()) for worker, task in np.argwhere(there)]
-
-
 def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pytest.MonkeyPatch) -> tuple[Result, int]:
     """Return the result with so little memory for pairs, and into how many parts these were cut."""
     cut = [0]
     with patch.context() as short, watching(lambda stage, _, total: cut.append(total if stage == "pairs" else 0)):
         short.setattr(Run, "pair_memory", memory)
         return allalike.discover(rows, domain=domain, engine=engine), max(cut)
-
-
-def check_alike(found: Result, whole: Result) -> None:
-    """Check that copies, signal and truths are the same, and that there are copies, and workers without signal."""
-    assert whole.groups["members"].tolist() == ["w000; w001; w002; w003"]
-    assert whole.workers["no_signal"].sum() == 2
-    for name in ("groups", "workers", "truth"):
-        pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 import allalike
-from allalike import Memory
+from allalike import Memory, Result
 from allalike.engines.memory import MemoryRun
 
-__all__ = ["HONEST", "TRIALS", "answer", "attack", "attacks_on_numbers", "loaded", "rows_of"]
+__all__ = [
+    "HONEST",
+    "TRIALS",
+    "answer",
+    "attack",
+    "attacks_on_numbers",
+    "check_alike",
+    "loaded",
+    "rows_of",
+    "scattered",
+]
 
 Table = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -59,3 +70,25 @@ def rows_of(said: Table) -> list[tuple[str, str, str]]:
 def loaded(said: Table, **options: Any) -> MemoryRun:
     """Load a table of answers into memory."""
     return Memory(**options).load(allalike.read(rows_of(said), domain="categorical"))
+
+
+def scattered(domain: str) -> list[tuple[str, str, Any]]:
+    """Draw 60 workers, most of whom share few of 200 tasks; three copy a bad one, and two always say the same."""
+    rng = np.random.default_rng(5)
+    if domain == "real":
+        said = rng.normal(0, 3, 200) + rng.normal(size=(60, 200)) * np.where(np.arange(60) < 4, 3.0, 1.0)[:, None]
+    else:
+        truth = rng.integers(0, 4, 200)
+        said = np.concatenate([answer(rng, truth, 0.3, 4), answer(rng, truth, 0.75, 56)])
+    said[1:4] = np.where(rng.random((3, 200)) < 0.95, said[0], said[1:4])
+    said[58:] = said[58, 0]
+    there = rng.random(said.shape) < np.where(np.arange(60) < 4, 0.4, 0.15)[:, None]
+    return [(f"w{worker:03}", f"t{task:04}", said[worker, task].item()) for worker, task in np.argwhere(there)]
+
+
+def check_alike(found: Result, whole: Result) -> None:
+    """Check that copies, signal and truths are the same, and that there are copies, and workers without signal."""
+    assert whole.groups["members"].tolist() == ["w000; w001; w002; w003"]
+    assert whole.workers["no_signal"].sum() == 2
+    for name in ("groups", "workers", "truth"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)

@@ -11,23 +11,13 @@ import pytest
 from allalike.datasets.parsers import PARSERS
 from allalike.datasets.parsers.segments import located
 from allalike.domains import DOMAINS
-from files.parsed_data_sets import WAITING, facts, parsed, with_gold
+from files.parsed_data_sets import EMOTIONS, LEVELS, WAITING, facts, level, parsed, with_gold
 from running.turns import in_turn
 
 pytestmark = pytest.mark.slow
 
 SLOW = {name for name, parser in PARSERS.items() if parser.source == "bubil_crowd_segmentation"}
 PUBLIC = [name for name in PARSERS if name not in ("GG", "DOGS", "FLAGS", "BUILD", "ETCH")]
-EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
-LEVELS = {
-    **{f"DOTS{3 + 2 * k}": f"00024-0000000{k + 1}" for k in range(4)},
-    **dict(zip(("PUZZ11", "PUZZ5", "PUZZ7", "PUZZ9"), (f"00025-0000000{k}" for k in range(1, 5)), strict=True)),
-}
-
-
-def level(known: Any, name: str) -> Any:
-    """Return what is known about a level of dots or puzzles."""
-    return next(value for key, value in known["verification"].items() if key.startswith(LEVELS[name]))
 
 
 def counted(statistics: Any) -> tuple[int, int, int, int]:

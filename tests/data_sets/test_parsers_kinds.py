@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_parsers import EMOTIONS, LEVELS, level
 
 import allalike
 from allalike.datasets.parsers.boxes import Boxes
 from allalike.domains.contract import with_rule
-from files.parsed_data_sets import errors, facts, parsed, with_gold
+from files.parsed_data_sets import EMOTIONS, LEVELS, errors, facts, level, parsed, with_gold
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_bad_input import FILES
 
 import allalike
 from allalike._core.columns.factors import order_of
@@ -29,6 +28,7 @@ from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedEr
 from allalike.readers import scan
 from allalike.readers.formats import delimited, parquet, tables
 from crowds.samples import KINDS, crowd, kind
+from files.broken_files import FILES
 
 Row = tuple[Any, Any, Any]
 

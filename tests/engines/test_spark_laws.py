@@ -7,8 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from test_field_weights import GOLD, KINDS, check_alone, goods
-from test_limits import check_alike, scattered
 
 import allalike
 from allalike import METHODS, Memory
@@ -16,7 +14,8 @@ from allalike._core.columns.values import frame_of
 from allalike.api.doubts.doubts import find_doubts
 from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
-from crowds.copiers import attack, rows_of
+from crowds.copiers import attack, check_alike, rows_of, scattered
+from crowds.field_records import GOLD, KINDS, check_alone, goods
 from crowds.samples import crowd, kind, pair_up
 from examples.method import Soft
 from running.local_spark import SPARK, need_spark

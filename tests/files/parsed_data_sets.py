@@ -16,6 +16,11 @@ from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
 
 WAITING: set[str] = set()  # sources that join the catalogue with the kinds of label that they are of
+EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
+LEVELS = {
+    **{f"DOTS{3 + 2 * k}": f"00024-0000000{k + 1}" for k in range(4)},
+    **dict(zip(("PUZZ11", "PUZZ5", "PUZZ7", "PUZZ9"), (f"00025-0000000{k}" for k in range(1, 5)), strict=True)),
+}
 
 
 @cache
@@ -33,6 +38,11 @@ def with_gold(data: Path, name: str) -> Answers:
 def facts(data: Path, name: str) -> Any:
     """Return what is known about a data set's source."""
     return json.loads((data / PARSERS[name].source / "SOURCE.json").read_text(encoding="utf-8"))
+
+
+def level(known: Any, name: str) -> Any:
+    """Return what is known about a level of dots or puzzles."""
+    return next(value for key, value in known["verification"].items() if key.startswith(LEVELS[name]))
 
 
 def errors(answers: Answers) -> Floats:
