@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,33 @@ def test_the_action_ends_with_the_code_of_the_gate_and_shows_what_was_found(tmp_
     assert "below 0.9" in shown
     assert shown.startswith("```\n")
     assert shown.endswith("```\n")
+
+
+def test_the_workflow_runs_every_target_of_tests_on_every_push_or_every_night() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
+    assert workflow[True]["schedule"]  # YAML 1.1 reads the word on as a truth value
+    jobs = workflow["jobs"].values()
+    lines = [
+        step["run"].replace("${{ matrix.target }}", target)
+        for job in jobs
+        for target in job.get("strategy", {}).get("matrix", {}).get("target", [""])
+        for step in job["steps"]
+        if "run" in step
+    ]
+    assert {"test", "audit", "long", "release"} <= {line.split()[1] for line in lines if line.startswith("make ")}
+
+
+def test_no_extra_is_named_that_there_is_not() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile", *ROOT.glob("docs/**/*.md")]
+    pages += [*ROOT.glob("src/**/*.py"), *ROOT.glob("paper/**/*.py")]
+    named = {
+        extra
+        for page in pages
+        for extras in re.findall(r"(?:allalike|['\"]\.|whl\))\[([a-z,]+)\]", page.read_text(encoding="utf-8"))
+        for extra in extras.split(",")
+    }
+    assert {"spark", "sql"} <= named <= {"places", *project["optional-dependencies"]}  # places: an example
 
 
 def test_the_image_runs_the_program_as_somebody_who_is_not_root() -> None:
