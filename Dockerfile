@@ -9,7 +9,7 @@ RUN pip wheel --no-deps --wheel-dir /wheels /source
 FROM python:3.13-slim
 RUN useradd --create-home allalike
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir "$(echo /wheels/*.whl)[excel,images,report]"
+    pip install --no-cache-dir /wheels/*.whl
 USER allalike
 WORKDIR /data
 ENTRYPOINT ["allalike"]

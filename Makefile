@@ -94,7 +94,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/pyvenv.cfg $(BUILT_FROM)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[report]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
 .venv/dev: .venv/pyvenv.cfg $(BUILT_FROM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import struct
-import sys
 import zlib
 from copy import copy
 from dataclasses import replace
@@ -23,7 +22,7 @@ from allalike._core.masks.packed import Mask
 from allalike.answers import Answers
 from allalike.domains import contract
 from allalike.domains.bitmap import Bitmap
-from allalike.errors import ColumnError, InputError, LabelError, UnsupportedError
+from allalike.errors import ColumnError, InputError, LabelError
 from allalike.readers.formats.masks import open_masks
 from crowds.bitmap import disc
 
@@ -292,13 +291,6 @@ def test_an_image_of_several_pages_is_refused(tmp_path: Path) -> None:
     page.save(tmp_path / "a.tif", save_all=True, append_images=[page])
     with pytest.raises(ValueError, match="holds 2 images"):
         read_picture(tmp_path / "a.tif")
-
-
-def test_without_pillow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path / "x" / "a.png", np.ones((3, 3)))
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(UnsupportedError, match=r"pip install 'allalike\[images\]'"):
-        open_masks(tmp_path)
 
 
 def test_the_folders_of_bubil_are_recognised(data: Path) -> None:

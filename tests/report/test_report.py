@@ -283,17 +283,6 @@ def test_the_page_is_part_of_a_result_and_goes_with_it(folder: Path) -> None:
     assert "report.html" not in _saved(folder / "out", "--no-report")
 
 
-def test_without_its_packages_one_line_says_how_to_get_the_page(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    assert "report.html" not in _saved(folder / "out")
-    [line] = [line for line in capfd.readouterr().err.splitlines() if "report.html" in line]
-    assert "pip install 'allalike[report]'" in line
-    _saved(folder / "out", "--quiet")
-    assert not capfd.readouterr().err
-
-
 def test_a_report_replaces_a_report_but_no_other_file(folder: Path) -> None:
     result: Result = allalike.discover(ROWS)
     result.report("seen.html")

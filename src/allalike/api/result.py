@@ -306,7 +306,7 @@ class Result(Explained, Saved[Frame]):
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.
 
         It is one file that opens in any browser and asks no network, of less than 2 MB however many answers there are:
-        of large ones it shows sums and the most important rows, and says so. Needs the extra ``report``.
+        of large ones it shows sums and the most important rows, and says so.
 
         Parameters
         ----------

@@ -33,7 +33,6 @@ __all__ = [
     "ask",
     "bar_after_a_second",
     "can_ask",
-    "can_report",
     "echo",
     "fold",
     "keep_whole",
@@ -293,20 +292,6 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
     if not quiet:
         for warning in caught:
             echo(f"Note: {visible(warning.message)}", err=True)
-
-
-def can_report(*, quiet: bool) -> bool:
-    """Tell whether a report can be written; if not, print how to get what is missing."""
-    from allalike.errors import UnsupportedError
-    from allalike.report.templates import check_packages
-
-    try:
-        check_packages()
-    except UnsupportedError as error:
-        if not quiet:
-            echo(f"Note: there is no report.html. {error} (--no-report says that you want none.)", err=True)
-        return False
-    return True
 
 
 def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:

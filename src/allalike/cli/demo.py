@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allalike.cli.console import can_report, echo, fold, keep_whole, notes_for_warnings, rows, visible
+from allalike.cli.console import echo, fold, keep_whole, notes_for_warnings, rows, visible
 from allalike.cli.options import take_write_options
 from allalike.telling.summary import Summary
 
@@ -81,7 +81,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     answers, gold, faults = draw_crowd(seed)
     with notes_for_warnings(quiet=False):
         result = discover(answers, method=Auto(use_gold=False), gold=dict(list(gold.items())[:_KNOWN]))
-    paths = result.save(output, overwrite=overwrite, report=can_report(quiet=False))
+    paths = result.save(output, overwrite=overwrite, report=True)
 
     summary, found = Summary.from_dict(result.summary), result.weighing
     about = (

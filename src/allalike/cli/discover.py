@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.commands import list_notes, write_flags
-from allalike.cli.console import Line, bar_after_a_second, can_report, echo, note, notes_for_warnings, show, visible
+from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for_warnings, show, visible
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
@@ -48,7 +48,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option(
     "--method",
     default="auto",
-    help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
+    help="How truths are found, such as 'iP-TD(max_iter=3)'.",
     show_default=True,
 )
 @click.option("--history", help="What is known of workers: the folder of an earlier result, or its workers.csv.")
@@ -81,7 +81,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     files = spool_input(files, options)
     _check_options(options)
     options |= {"engine": name_engine(options), "quiet": quiet}
-    options["report"] = not options["no_report"] and _has_files(options["output"]) and can_report(quiet=quiet)
+    options["report"] = not options["no_report"] and _has_files(options["output"])
     fast = options["method"].partition("(")[0].strip() in _FAST
     bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar:

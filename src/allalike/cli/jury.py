@@ -12,7 +12,6 @@ from allalike.cli.console import (
     WIDTH,
     Line,
     bar_after_a_second,
-    can_report,
     fold,
     keep_whole,
     note,
@@ -119,16 +118,15 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     check_choice(options["file_format"], FORMATS, "--format")
     prices = _name_prices(options["prices"], options["price"])
     check_gates(options)
-    wants_page = options["report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         source = choose_label(name_answers(files, options), options["label"])
-        _check_output(source, options, wants_page=wants_page)
+        _check_output(source, options, wants_page=options["report"])
         answers, gold = open_answers(source, options)
         known = {name: options[name] for name in _KNOWN}
         good = options["good"] or None
         panel = run(answers, **gold, **known, good=good, prices=prices, engine=name_engine(options))
         report("saving")
-        how = {"format": options["file_format"], "report": wants_page}
+        how = {"format": options["file_format"], "report": options["report"]}
         how |= {name: options[name] for name in ("overwrite", "safe_csv")}
         paths = panel.save(options["output"], **how)
     if not quiet:

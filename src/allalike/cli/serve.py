@@ -33,11 +33,9 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     from allalike._core.system.claims import work_folder
     from allalike._core.system.memory import parse_size
     from allalike._core.system.signals import ending_asked
-    from allalike.report.templates import check_packages
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
 
-    check_packages()
     limit = parse_size(max_size, "--max-size")
     path = None if source is None else Path(source)
     with ending_asked() as asked, work_folder() as folder:

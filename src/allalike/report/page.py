@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.report.brevity import compact
 from allalike.report.content import describe
-from allalike.report.templates import check_packages, make_template, read_asset
+from allalike.report.templates import make_template, read_asset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,6 @@ def render(material: Material) -> str:
     >>> page[:15], "<i>" in page, "script-src 'sha256-" in page
     ('<!doctype html>', False, True)
     """
-    check_packages()
     content = describe(material)
     return write_page(content, content.pop("charts"))
 

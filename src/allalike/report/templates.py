@@ -6,20 +6,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from allalike._core.late import need
-
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["check_packages", "make_template", "read_asset"]
-
-
-def check_packages() -> None:
-    """Refuse to write a report where a package that it needs is missing, and say how to get it.
-
-    >>> check_packages()
-    """
-    need("jinja2", "A report needs jinja2", "report")
+__all__ = ["make_template", "read_asset"]
 
 
 def make_template(text: str) -> jinja2.Template:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pd
-from allalike._core.masks.files import pillow
 from allalike.answers import Answers
 from allalike.errors import OptionError
 from allalike.simulation.columns import id_column
@@ -125,8 +124,6 @@ class Simulated:
         ...     [path.name for path in paths]
         ['answers.csv', 'truth.parquet']
         """
-        if self.model.pictures:
-            pillow()
         write = write_pictures if self.model.pictures else write_table
         wanted: list[tuple[Any, Callable[[], dict[str, Any]], Callable[..., None]]] = [
             (answers, self.columns, write),

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.late import need
 from allalike._core.masks.packed import Mask, Pixels, check_size
 from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
 from allalike._core.system.archives import Archive
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_masks"]
+__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "read_picture", "write_masks"]
 
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
@@ -45,15 +44,6 @@ class MaskFile:
     """
 
     path: str
-
-
-def pillow() -> Any:
-    """Return Pillow's module of images, or say how to get it.
-
-    >>> pillow().__name__
-    'PIL.Image'
-    """
-    return need("PIL.Image", "Images need Pillow", "images")
 
 
 def picture_size(path: str | Path) -> tuple[int, ...]:
@@ -165,15 +155,16 @@ def _array_size(file: IO[bytes]) -> tuple[int, int]:
 
 def _opened(path: str | Path) -> Any:
     """Open an image, and look at its size before anything is decoded."""
-    image = pillow()
+    from PIL import Image, UnidentifiedImageError
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's warning of large images; the limit here is stricter in memory
         try:
-            opened = image.open(path, formats=_PILLOW_FORMATS)
-        except image.DecompressionBombError:
+            opened = Image.open(path, formats=_PILLOW_FORMATS)
+        except Image.DecompressionBombError:
             raise ValueError(f"{path} is too large an image") from None
         except Exception as error:
-            reason = "it is neither PNG nor TIFF" if isinstance(error, image.UnidentifiedImageError) else str(error)
+            reason = "it is neither PNG nor TIFF" if isinstance(error, UnidentifiedImageError) else str(error)
             raise ValueError(f"{path} cannot be decoded: {reason}") from error
     try:
         check_size(opened.height, opened.width)
@@ -212,7 +203,9 @@ def write_masks(
 def _write_picture(mask: Pixels, path: Path, on: float | None) -> None:
     value = int(on) if on is not None and on in range(256) else 255
     pixels = np.where(mask, np.uint8(value), np.uint8(0 if value else 255))
-    pillow().fromarray(pixels).save(path, format="PNG")
+    from PIL import Image
+
+    Image.fromarray(pixels).save(path, format="PNG")
 
 
 def _file_names(tasks: Sequence[object]) -> list[str]:

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.masks.files import ARRAYS, PICTURES, MaskFile, picture_size, pillow
+from allalike._core.masks.files import ARRAYS, PICTURES, MaskFile, picture_size
 from allalike._core.masks.volumes import VOLUMES, is_volume, nibabel
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.formats.delimited import open_delimited
@@ -129,11 +129,8 @@ def _pictures(root: Path) -> list[Picture]:
 
 
 def _check_readable(paths: Iterable[Path]) -> None:
-    """Say what is missing to read images, if there are some."""
-    listed = list(paths)
-    if any(path.suffix.lower() in PICTURES for path in listed):
-        pillow()
-    if any(map(is_volume, listed)):
+    """Raise an error if there are volumes, and the package that reads them is missing."""
+    if any(map(is_volume, paths)):
         nibabel()
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allalike._core.late import need, pa
+from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive
@@ -139,7 +139,8 @@ def _is_table(rows: list[list[str]]) -> bool:
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
     """Return all sheets that are not empty, or so many rows of each."""
-    openpyxl = need("openpyxl", "Files of Excel need openpyxl", "excel")
+    import openpyxl
+
     check_archive(path)
     try:
         _check_parts(path)
