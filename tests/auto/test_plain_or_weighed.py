@@ -85,6 +85,55 @@ def test_less_noise_is_a_reason_for_weights() -> None:
     assert error(result, truth) < 0.2 * np.mean((said.mean(axis=0) - truth) ** 2)
 
 
+def honest(
+    seed: int, workers: int, tasks: int, answers: int = 5, *, hedging: bool = False
+) -> tuple[Rows, Matrix, Matrix]:
+    """Simulate independent Gaussian workers whose errors have standard deviations from 1 to 4; half may hedge."""
+    rng = np.random.default_rng(seed)
+    truth, deviation = rng.normal(0, 5, tasks), rng.uniform(1, 4, workers)
+    who = rng.permuted(np.tile(np.arange(workers), (tasks, 1)), axis=1)[:, :answers]
+    hedges = hedging & (np.arange(workers) % 2 == 0)
+    slope, deviation = np.where(hedges, 0.2, 1.0), np.where(hedges, 0.3, deviation)
+    said = slope[who] * truth[:, None] + deviation[who] * rng.normal(size=who.shape)
+    precision = deviation[who] ** -2
+    answered = [(f"w{w}", f"t{t:05}", float(said[t, i])) for (t, i), w in np.ndenumerate(who)]
+    return answered, truth, (precision * said).sum(axis=1) / precision.sum(axis=1)
+
+
+@pytest.mark.parametrize(("workers", "tasks", "answers"), [(50, 400, 5), (50, 2000, 3), (50, 2000, 2)])
+def test_honest_workers_get_weights(workers: int, tasks: int, answers: int) -> None:
+    for seed in range(3):
+        said, truth, oracle = honest(seed, workers, tasks, answers)
+        result = allalike.discover(said, domain="real", method=Auto(plain=True))
+        assert result.summary["reading"]["taken"] == "weights"
+        best, plain = (np.mean((each - truth) ** 2) for each in (oracle, result.truth["unweighted"].to_numpy(float)))
+        assert error(result, truth) < 0.5 * (best + plain)
+
+
+def test_with_many_answers_honest_workers_come_near_the_oracle() -> None:
+    said, truth, oracle = honest(7, 200, 20_000)
+    result = allalike.discover(said, domain="real")
+    assert len(said) == 100_000
+    assert error(result, truth) < 1.05**2 * np.mean((oracle - truth) ** 2)
+
+
+@pytest.mark.parametrize(("workers", "tasks", "answers"), [(20, 100, 5), (50, 2000, 3), (50, 4000, 2)])
+def test_hedgers_get_no_weights_where_each_task_has_few_answers(workers: int, tasks: int, answers: int) -> None:
+    said, _, _ = honest(0, workers, tasks, answers, hedging=True)
+    found = allalike.discover(said, domain="real", method=Auto(plain=True)).summary["reading"]
+    assert found["taken"] == "everyone the same"
+    assert found["slope"] < -1.96
+
+
+def test_a_worker_with_one_answer_and_copies_do_not_change_what_honest_workers_get() -> None:
+    said, truth, _ = honest(1, 50, 400)
+    said += [("once", "t00000", 3.0), *(("copy", task, label) for worker, task, label in said if worker == "w3")]
+    result = allalike.discover(said, domain="real")
+    assert result.summary["reading"]["taken"] == "weights"
+    assert set(result.workers.loc[result.workers["group"] != "", "worker"]) == {"w3", "copy"}
+    assert error(result, truth) < 0.9 * np.mean((result.truth["unweighted"].to_numpy(float) - truth) ** 2)
+
+
 def test_a_pull_does_not_depend_on_where_numbers_begin_or_on_their_unit() -> None:
     _, said = forecasts(4)
     weight = np.linspace(0.5, 2.0, len(said))

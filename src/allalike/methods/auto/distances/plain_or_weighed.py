@@ -5,8 +5,8 @@ steps, as a reading of classes is (`allalike.methods.auto.classes.ladder`). **Ev
 
 1. where workers are not told apart, or where there are fewer than two answers per task;
 2. where halves of the workers refute the weights (`allalike.methods.auto.distances.sides`);
-3. of numbers and levels, where weights would go to those who keep to the middle, or would move all truths the same way,
-   of which nearness to others says nothing (`allalike.methods.auto.distances.pulls`).
+3. of numbers and levels, where weights would go to those who keep to the middle, or would shift all labels the same way
+   by more than a tenth of what they gain, squared (`allalike.methods.auto.distances.pulls`).
 
 Where truths are known and clearly nearer to what the weights decide, or clearly farther, that is all that counts.
 Clearly is what chance does in one of a hundred cases (2.576 standard errors); in step 3 in one of twenty (1.96), for
@@ -56,6 +56,7 @@ __all__ = ["weigh_distances"]
 
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _SURELY = 1.96  # standard errors, which chance reaches in one of twenty cases
+_SHIFT = 0.1  # squared shift of all labels, of the variance that weights remove from a label
 _MIN_ANSWERS = 2.0  # a task
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
@@ -207,7 +208,7 @@ def _climb(
     if has_levels(run.encoding):
         pull = find_pull(heard, found.weight, groups)
         measured |= pull._asdict()
-        doubt[(pull.level > _SURELY) & (pull.slope < _SURELY)] = _SHIFTING
+        doubt[(pull.level > _SURELY) & (pull.slope < _SURELY) & (pull.shift > _SHIFT)] = _SHIFTING
         doubt[pull.slope < -_SURELY] = _HEDGING
     if use_gold and run.n_gold:
         gain = _gain_on_gold(run, groups, found.weight)
