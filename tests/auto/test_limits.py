@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,11 +22,11 @@ from allalike._core.system.progress import watching
 from allalike.engines.base import Run
 from allalike.engines.disk import budget, engine
 from allalike.engines.ranges import find_parts
+from allalike.errors import DataNote
 from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
-from allalike.telling.crowd import remark_unseen
-from allalike.telling.summary import Summary
 from crowds.copiers import check_alike, scattered
+from running.program import run
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from crowd_file import write_crowd
@@ -116,8 +117,7 @@ def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatc
     rows = scattered("categorical")
     rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
     found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
-    [said] = remark_unseen(Summary.from_dict(found.summary))
-    assert said.sentence == "Copies were not looked for: the pairs of workers need more memory."
+    assert any("search for copies was skipped" in each for each in found.notes)
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real"])
@@ -125,8 +125,23 @@ def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: 
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 4000)
     found = allalike.discover(scattered(domain), domain=domain)
     assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
-    said, *_ = remark_unseen(Summary.from_dict(found.summary))
-    assert said.sentence.startswith("Answers without signal were not looked for")
+    assert any("search for uninformative workers was skipped" in each for each in found.summary["warnings"])
+
+
+def test_reports_summaries_and_the_screen_warn_of_a_skipped_search_for_copies(tmp_path: Path) -> None:
+    rows = [(f"w{task}-{worker}", f"t{task}", "xyz"[worker % 3]) for task in range(2) for worker in range(10_000)]
+    answers = tmp_path / "answers.csv"
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(answers, index=False)
+    with pytest.warns(DataNote, match="search for copies was skipped"):
+        found = allalike.discover(answers, engine=Disk(memory="500MB"))
+    [warning] = [each for each in found.summary["warnings"] if "copies" in each]
+    assert "engine='memory'" in warning
+    assert warning in found.notes
+    said = run("discover", answers, "--engine", "disk", "--memory", "500MB", "-o", tmp_path / "out")
+    assert "search for copies was skipped" in " ".join("".join(said).split())
+    assert "--engine memory" in " ".join("".join(said).split())
+    assert warning in json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["warnings"]
+    assert "search for copies was skipped" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:

@@ -13,7 +13,7 @@ from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import expect, report
-from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
+from allalike.api.doubts.doubts import doubt_draws, doubt_skipped, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
 from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
@@ -224,7 +224,8 @@ def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) ->
     summary = summarise(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
-    doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
+    skipped = doubt_skipped(summary.get("reading", {}), settings.get("engine", ""))
+    doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks), *skipped]
     summary["warnings"] = [doubt.what for doubt in doubts]
     inputs, again = origin.inputs, partial(_find_again, method)
     return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)

@@ -19,7 +19,7 @@ from allalike.cli.commands import complete_command, dress
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
 from allalike.cli.workers import order_workers, worker_lines
 from allalike.report.brevity import show_number
-from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
+from allalike.telling.crowd import remark_crowd, say_few
 from allalike.telling.remark import Remark, percent
 from allalike.telling.summary import LabelKind, Summary
 from allalike.telling.truths import (
@@ -100,7 +100,6 @@ def _sentences(result: Result, summary: Summary, *, look: bool) -> list[str]:
         *remark_sureness(summary, _expect_unweighted(result) if look else None),
         *remark_gold(summary),
         *remark_crowd(summary),
-        *remark_unseen(summary),
     ]
     counts = f"{say_counts(*summary.counts)} ({_describe_labels(summary.domain)})."
     return [counts, _crowd_text(result, summary, look=look), *map(dress, remarks), *few_text(result)]

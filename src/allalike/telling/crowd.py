@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from allalike.telling.summary import AlikeGroup, Silent, Summary, Suspects
 
-__all__ = ["remark_crowd", "remark_unseen", "say_evidence", "say_few"]
+__all__ = ["remark_crowd", "say_evidence", "say_few"]
 
 _N_SHOWN = 3  # groups, and workers who are worse
 
@@ -73,14 +73,6 @@ def say_evidence(common: int, rare: int) -> str:
     '40 common tasks, 12 with a rare answer in common'
     """
     return f"{count(common, 'common task')}, {rare:,} with a rare answer in common"
-
-
-def remark_unseen(summary: Summary) -> Iterator[Remark]:
-    """Say what nobody could look for."""
-    if summary.reading and summary.reading.signal:
-        yield Remark("Answers without signal were not looked for: there are too many workers and labels.")
-    if summary.reading and summary.reading.copies:
-        yield Remark("Copies were not looked for: the pairs of workers need more memory.")
 
 
 def say_few(few: int, workers: int) -> str:

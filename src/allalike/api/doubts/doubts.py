@@ -20,14 +20,14 @@ from allalike.engines.sample import sample_tasks
 from allalike.telling.answers import NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Array, Block
     from allalike.answers.gold import Gold
     from allalike.engines import Run
     from allalike.readers import Scan
 
-__all__ = ["doubt_draws", "find_doubts", "find_first_doubts"]
+__all__ = ["doubt_draws", "doubt_skipped", "find_doubts", "find_first_doubts"]
 
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
 _MANY_WORKERS = 2  # times as many as there are tasks
@@ -92,6 +92,25 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
             f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers per task, or too"
             " many labels."
         )
+    ]
+
+
+def doubt_skipped(reading: Mapping[str, Any], engine: str) -> list[Doubt]:
+    """Warn of steps of the default method that were skipped because they need too much memory.
+
+    >>> [doubt.what.partition(":")[0] for doubt in doubt_skipped({"copies": "too many pairs"}, "disk")]
+    ['The search for copies was skipped']
+    """
+    more = " Use engine='memory', or raise memory=." if engine == "disk" else ""
+    skipped = {
+        "copies": "The search for copies was skipped: the pairs of workers need too much memory",
+        "signal": "The search for uninformative workers was skipped: workers and labels need too much memory",
+        "lack": "The confusion models were skipped, and DS-1 took their place: the confusions need too much memory",
+    }
+    return [
+        Doubt(f"{what}. Labels may differ from those of a run with more memory.{more}")
+        for name, what in skipped.items()
+        if name in reading
     ]
 
 

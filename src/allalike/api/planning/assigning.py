@@ -92,7 +92,8 @@ def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str
     usual = float(np.average(rates[known], weights=run.answer_counts[known]))
     names = [*map(str, run.workers.tolist()), ANYONE]
     given = dict.fromkeys(names, 1.0) if prices is None else prices
-    if strangers := [name for name in given if name not in set(names)]:
+    there = set(names)
+    if strangers := [name for name in given if name not in there]:
         raise OptionError(
             f"There is a price of {strangers[0]!r}, who has not answered yet. Name workers as the answers do, or"
             f" {ANYONE!r} for somebody new."

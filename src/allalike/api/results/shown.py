@@ -11,7 +11,7 @@ from allalike._core.columns.objects import shorten
 from allalike._core.words import count
 from allalike.answers.shown import say_columns
 from allalike.telling.answers import list_notes
-from allalike.telling.crowd import remark_crowd, remark_unseen
+from allalike.telling.crowd import remark_crowd
 from allalike.telling.truths import remark_gold, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
     See .truth, .workers, .summary, .next(), .save("folder").
     """
     columns = summary.guessed.get("columns")
-    remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary), *remark_unseen(summary))
+    remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary))
     notes, groups = list_notes(summary), ".groups, " if has_groups else ""
     return "\n".join(
         [
