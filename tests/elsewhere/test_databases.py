@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +19,10 @@ import pandas as pd
 import pytest
 
 import allalike
+from allalike._core.system.addresses import Address
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError, OutputError, UnsupportedError
-from allalike.readers.formats.databases import run_statement
+from allalike.readers.formats.databases import connected, run_statement
 from running.elsewhere import ROWS
 from running.program import call
 
@@ -126,9 +131,51 @@ def test_a_program_that_is_killed_midway_leaves_the_earlier_result(database: str
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
 
-def test_what_a_killed_program_began_in_sqlite_is_undone_to_be_read(tmp_path: Path, truths: list[str]) -> None:
-    path = tmp_path / "crowd.db"
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def recover(message: object) -> None:
+    """Run the command that a message names, as the program sqlite3 would."""
+    _, path, statements = shlex.split(str(message).partition("run: ")[2].partition(". Otherwise")[0])
+    held = sqlite3.connect(path)
+    held.executescript(statements)
+    held.close()
+
+
+def write_journal(database: Path, named: Path) -> None:
+    """Write a journal beside a SQLite file that names another file as its super-journal."""
+    name, magic = str(named).encode(), bytes.fromhex("d9d505f920a163d7")
+    head = magic + struct.pack(">5I", 0, 0, database.stat().st_size // 4096, 512, 4096)
+    tail = struct.pack(">I", (1 << 30) // 4096 + 1) + name + struct.pack(">2I", len(name), sum(name)) + magic
+    Path(f"{database}-journal").write_bytes(head.ljust(512, b"\0") + tail)
+
+
+def test_a_journal_that_names_a_file_of_the_user_does_not_remove_it(tmp_path: Path, truths: list[str]) -> None:
+    path, mine, link = tmp_path / "crowd.db", tmp_path / "thesis.txt", tmp_path / "link.db"
     run_all(f"sqlite:///{path}", list(MAKE))
+    link.symlink_to(path)
+    write_journal(path, mine)
+    mine.write_text("my work")
+    before = read_files(tmp_path)
+    for words in (["crowd.db"], ["sqlite:///crowd.db"], ["link.db"], ["crowd.db", "--query", "SELECT * FROM answers"]):
+        done = call("discover", *words, "-o", "out", folder=tmp_path)
+        assert done.returncode == 2
+        assert "needs recovery: crowd.db-journal" in done.stderr
+    with pytest.raises(OutputError, match="needs recovery"):
+        allalike.discover(ROWS).save(path)
+    assert read_files(tmp_path) == before
+    run_all(f"sqlite:///{path}", ["SELECT * FROM answers"])  # as it was read once
+    assert not mine.exists()
+    assert allalike.discover(path).truth["label"].tolist() == truths
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_sqlite_file_that_needs_recovery_is_refused_with_the_command(
+    mode: str, tmp_path: Path, truths: list[str]
+) -> None:
+    path = tmp_path / "crowd ' 1.db"
+    run_all(f"sqlite:///{path}", [f"PRAGMA journal_mode = {mode}", *MAKE])
     begun = (
         f"import os, sqlite3\nheld = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
         "held.execute('PRAGMA cache_size = 1')\nheld.execute('BEGIN')\nheld.execute('DELETE FROM answers')\n"
@@ -136,8 +183,34 @@ def test_what_a_killed_program_began_in_sqlite_is_undone_to_be_read(tmp_path: Pa
         "os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", begun], check=True)
-    assert (tmp_path / "crowd.db-journal").exists()
+    before = read_files(tmp_path)
+    assert len(before) > 1
+    with pytest.raises(InputError, match="needs recovery") as raised:
+        allalike.discover(path)
+    assert read_files(tmp_path) == before
+    recover(raised.value)
     assert allalike.discover(path).truth["label"].tolist() == truths
+
+
+def test_a_sqlite_file_is_read_alone_and_not_while_it_changes(tmp_path: Path, truths: list[str]) -> None:
+    path = tmp_path / "crowd.db"
+    run_all(f"sqlite:///{path}", ["PRAGMA journal_mode = wal", *MAKE])
+    before = read_files(tmp_path)
+    assert allalike.discover(path).truth["label"].tolist() == truths
+    assert read_files(tmp_path) == before
+    with pytest.raises(InputError, match="was changed while it was read"), connected(Address(f"sqlite:///{path}")):
+        run_all(f"sqlite:///{path}", ["PRAGMA journal_mode = delete", "INSERT INTO answers VALUES ('a', 'b', 'c')"])
+
+
+def test_a_duckdb_file_and_its_log_are_read_and_not_changed(tmp_path: Path, truths: list[str]) -> None:
+    path = tmp_path / "crowd.duckdb"
+    begun = f"import duckdb, os\nheld = duckdb.connect({str(path)!r})\n"
+    begun += f"for each in {MAKE!r}: held.execute(each)\nos._exit(0)"
+    subprocess.run([sys.executable, "-c", begun], check=True)
+    before = read_files(tmp_path)
+    assert before.keys() == {"crowd.duckdb", "crowd.duckdb.wal"}
+    assert allalike.discover(path).truth["label"].tolist() == truths
+    assert read_files(tmp_path) == before
 
 
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,15 +221,79 @@ def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monke
     assert not list(tmp_path.iterdir())
 
 
+HOSTILE = (
+    "DROP TABLE answers",
+    "/* SELECT */ DELETE FROM answers",
+    "-- SELECT\nDELETE FROM answers",
+    "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone",
+    "WITH gone AS (SELECT 1) DELETE FROM answers",
+    "SELECT 1 AS n INTO made",
+    "CREATE TABLE made AS SELECT 1 AS n",
+    "COPY (SELECT 1) TO PROGRAM 'touch {made}'",
+    "COPY (SELECT 1) TO '{made}'",
+    "SELECT 1; COPY (SELECT 1) TO PROGRAM 'touch {made}'",
+    "SELECT 1 AS n) AS one; COPY (SELECT 1) TO '{made}'; SELECT * FROM (SELECT 1 AS n",
+    "SELECT 1 AS n) AS one UNION SELECT * FROM (SELECT 2",
+    "ATTACH '{made}' AS made",
+    "VACUUM INTO '{made}'",
+    "EXPORT DATABASE '{made}'",
+    "INSTALL httpfs",
+    "PRAGMA journal_mode = wal",
+    "SELECT load_extension('{made}')",
+    "SELECT nextval('numbers')",
+    "SELECT answer()",
+    "SELECT * FROM read_csv('{crowd}')",
+    "SELECT * FROM '{crowd}'",
+    "SELECT * FROM query('COPY (SELECT 1) TO nothing')",
+    "",
+    "; -- nothing",
+)
+
+
 def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, crowd: Path) -> None:
-    for query in ("DROP TABLE answers", "DELETE FROM answers", "CREATE TABLE new AS SELECT 1 AS n"):
-        with pytest.raises(InputError):
-            allalike.read(database, query=query)
+    if database.startswith("postgresql"):
+        body = "INSERT INTO answers VALUES (''a'', ''b'', ''c'') RETURNING 1"
+        run_all(database, ["CREATE SEQUENCE numbers", f"CREATE FUNCTION answer() RETURNS int LANGUAGE sql AS '{body}'"])
+    folder = Path(tempfile.mkdtemp(prefix="made-"))  # where the user of the server may write, too
+    folder.chmod(0o777)
+    try:
+        for query in HOSTILE:
+            with pytest.raises(InputError):
+                allalike.read(database, query=query.format(made=folder / "made", crowd=crowd.as_posix()))
+        assert not list(folder.iterdir())
+    finally:
+        shutil.rmtree(folder)
     assert run_all(database, ["SELECT count(*) FROM answers"]) == [(len(ROWS),)]
+    if database.startswith("postgresql"):
+        assert run_all(database, ["SELECT nextval('numbers')"]) == [(1,)]
     if database.startswith("duckdb"):
         run_all(database, [f"CREATE VIEW spy AS SELECT * FROM read_csv('{crowd.as_posix()}')"])
         with pytest.raises(InputError, match="disabled by configuration"):
             allalike.read(database, table="spy")
+
+
+def test_a_connection_that_reads_runs_no_other_statement_either(database: str, crowd: Path) -> None:
+    refused = {
+        "sqlite": ["SELECT load_extension('x')"],
+        "duckdb": ["SET threads = 1", "SET enable_external_access = true", f"SELECT * FROM '{crowd}'"],
+        "postgresql": ["SET TRANSACTION READ WRITE"],
+    }
+    for statement in ("DELETE FROM answers", "CREATE TABLE made (n INT)", *refused[database.partition(":")[0]]):
+        with pytest.raises(InputError), connected(Address(database)) as connection:
+            [run_statement(connection, each) for each in ("SELECT count(*) FROM answers", statement)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "(SELECT worker, task, label FROM answers)",
+        "WITH told AS (SELECT * FROM answers) SELECT * FROM told; -- all; of them",
+        "SELECT worker, task, label, ';)' AS \"a;)\" FROM answers /* ; ) */ WHERE label <> ')'\n;\n",
+        "select * from answers order by worker, task",
+    ],
+)
+def test_a_query_may_have_comments_texts_and_a_semicolon_at_its_end(database: str, query: str) -> None:
+    assert allalike.read(database, query=query).n_answers == len(ROWS)
 
 
 @pytest.mark.parametrize(

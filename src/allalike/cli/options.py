@@ -73,7 +73,7 @@ _READ_OPTIONS = (
     click.option("--label-map", help="What spellings mean: a file with the columns from and to."),
     click.option("--encoding", help="How characters are written, such as latin-1. Recognised if not given."),
     click.option("--table", help="The table of a database to read."),
-    click.option("--query", type=click.UNPROCESSED, help="The SQL query of a database whose rows are read."),
+    click.option("--query", type=click.UNPROCESSED, help="SELECT statement whose rows are read from a database."),
     click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
     click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
 )

@@ -344,7 +344,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     layout
         How masks lie in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
     query, table
-        What to read from a database: the rows of an SQL query, or a table, if there are several.
+        What to read from a database: the rows of a single ``SELECT``, or a table, if there are several.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]

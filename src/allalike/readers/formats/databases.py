@@ -1,9 +1,12 @@
-"""Databases: connections by ADBC, and the rows of a table or query, streamed into a file for the time being."""
+"""Connect to databases by ADBC, and stream the rows of a table or query into a temporary file."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +25,13 @@ __all__ = ["connected", "list_tables", "quote", "run_statement", "spool_rows"]
 
 _READING = {  # so that nothing is written, and rows come in the same order each time
     "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
-    "sqlite": ("PRAGMA query_only = ON",),
+    "sqlite": ("PRAGMA trusted_schema = OFF",),  # so that views call no function with side effects
+    "duckdb": ("SET lock_configuration = true",),
 }
+_QUOTED = re.compile(  # comments, and texts and names in quotes
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$", re.DOTALL
+)
+_RECOVERY = "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)"
 _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
@@ -32,10 +40,11 @@ _LISTS = {
 
 @contextmanager
 def connected(address: Address, *, write: bool = False, failure: type[AllalikeError] = InputError) -> Iterator[Any]:
-    """Connect to a database; what it refuses is an error in one line, without secrets.
+    """Connect to a database, read-only unless ``write``; its failures are one line without secrets.
 
-    A query that only reads can change nothing, and with DuckDB not open other files either, which the views of a
-    stranger's file may name. A transaction begins at once, and whoever writes ends it.
+    Read-only, SQLite opens the file alone: a journal beside it may name files, which SQLite would remove. DuckDB opens
+    no other file either, which the views of a stranger's file may name. A transaction begins at once, and whoever
+    writes ends it.
 
     >>> with connected(Address("sqlite:///nowhere.db")) as connection:
     ...     pass
@@ -45,27 +54,57 @@ def connected(address: Address, *, write: bool = False, failure: type[AllalikeEr
     if address.scheme in ("sqlite", "duckdb") and not address.file:
         raise failure(f"{address} names no file. Write {address.scheme}:///crowd.db.")
     with reaching(address, failure):
-        if address.file and not write:
-            Path(address.file).stat()
+        before = _check_recovery(address, write=write, failure=failure)
         with _connect(address, write=write) as connection:
             yield connection
+        if not write and _check_recovery(address, write=write, failure=failure) != before:
+            raise failure(
+                f"{address} was changed while it was read. Run the command again when no program writes to it."
+            )
 
 
 def _connect(address: Address, *, write: bool) -> Any:
-    if address.scheme == "duckdb":
+    kind = address.scheme if address.file else "postgresql"
+    if kind == "duckdb":
         mode = {} if write else {"access_mode": "READ_ONLY"}
-        return import_module("adbc_driver_manager.dbapi").connect(
+        connection = import_module("adbc_driver_manager.dbapi").connect(
             driver=import_module("adbc_driver_duckdb").driver_path(),
             entrypoint="duckdb_adbc_init",
             db_kwargs={"path": address.file, "enable_external_access": "false", **mode},
         )
-    kind, place = "postgresql", address[:]
-    if address.file:  # which is opened to be written, so that what a killed program began is undone
-        kind, place = "sqlite", f"{Path(address.file).absolute().as_uri()}?mode={'rwc' if write else 'rw'}"
-    connection = import_module(f"adbc_driver_{kind}.dbapi").connect(place)
+    else:
+        opened = "mode=rwc" if write else "mode=ro&immutable=1"  # the latter never looks at a journal
+        place = f"{Path(address.file).absolute().as_uri()}?{opened}" if address.file else address[:]
+        connection = import_module(f"adbc_driver_{kind}.dbapi").connect(place)
     for setting in () if write else _READING[kind]:
         run_statement(connection, setting)
     return connection
+
+
+def _check_recovery(address: Address, *, write: bool, failure: type[AllalikeError]) -> tuple[int, int] | None:
+    """Refuse a file of SQLite that needs recovery, and return the time and size of any file that is read."""
+    if not address.file or (write and not Path(address.file).exists()):
+        return None
+    path = Path(address.file).resolve()  # beside which SQLite looks for the journal
+    journal, log = Path(f"{path}-journal"), Path(f"{path}-wal")
+    left = journal if _holds_changes(journal) else log
+    if address.scheme == "sqlite" and _holds_changes(left) and not (write and left == log):
+        names = " Recovery can remove other files, which a journal names." if left == journal else ""
+        command = shlex.join(["sqlite3", address.file, _RECOVERY])
+        raise failure(
+            f"{address} needs recovery: {left.name} beside it holds changes of a program that was killed or still"
+            f" writes.{names} If you trust both files, run: {command}. Otherwise remove {left.name}."
+        )
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def _holds_changes(path: Path) -> bool:
+    """Return whether a journal or log is in use: SQLite empties one, or writes zeros at its start, when it is done."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(1) not in (b"", b"\0")
 
 
 def run_statement(connection: Any, statement: str) -> list[Any]:
@@ -116,11 +155,32 @@ def spool_rows(address: Address, query: str | None = None, table: str | None = N
             where = f"{address} ({table})"
             parts = [table] if table in known else table.split(".")  # the schema and the table
             query = f"SELECT * FROM {'.'.join(map(quote, parts))}"  # nosec B608 # each is quoted
+        else:
+            query = _nest_query(query, address)
         cursor.execute(query)
         reader = cursor.fetch_record_batch()
-        if not reader.schema.names:
-            raise InputError(f"The query of {address} gives no rows. Give one that begins with SELECT.")
         return spool_batches(reader, where)
+
+
+def _nest_query(query: str, address: Address) -> str:
+    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery.
+
+    >>> _nest_query("SELECT 1 AS n; -- one", Address("sqlite:///crowd.db"))
+    'SELECT * FROM (\nSELECT 1 AS n\n) AS answers'
+    >>> _nest_query("COPY answers TO PROGRAM 'mail'", Address("postgresql://host/crowd"))
+    Traceback (most recent call last):
+    allalike.errors.InputError: The query of postgresql://host/crowd is not a single SELECT, and no other statement is
+    run. Write one, such as query='SELECT worker, task, label FROM answers'.
+    """
+    bare = _QUOTED.sub(lambda part: (" " if part[0][:2] in ("--", "/*") else "x") * len(part[0]), query)
+    bare = bare.rstrip("; \t\r\n")
+    depths = accumulate({"(": 1, ")": -1}.get(character, 0) for character in bare)
+    if not re.match(r"[\s(]*(select|with)\b", bare, re.IGNORECASE) or ";" in bare or min(depths) < 0:
+        raise InputError(
+            f"The query of {address} is not a single SELECT, and no other statement is run. Write one, such as"
+            " query='SELECT worker, task, label FROM answers'."
+        )
+    return f"SELECT * FROM (\n{query[: len(bare)]}\n) AS answers"  # nosec B608 # which the connection only reads
 
 
 def _find_table(known: list[str], table: str | None, address: Address) -> str:
