@@ -28,6 +28,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from allalike._credentials import hide_secrets
+
 __all__ = [
     "AllalikeError",
     "ColumnError",
@@ -53,11 +55,14 @@ __all__ = [
 
 
 class AllalikeError(Exception):
-    """The root of every error that a user can cause.
+    """The root of every error that a user can cause; its message has no secrets of addresses.
 
-    >>> issubclass(InputError, ValueError)
-    True
+    >>> print(OptionError("There is no https://ada:secret@host/a.csv."))
+    There is no https://***@host/a.csv.
     """
+
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*(hide_secrets(each) if isinstance(each, str) else each for each in what))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -15,7 +16,7 @@ from allalike import __version__
 from allalike.cli.agreement import agreement
 from allalike.cli.commands import complete_command, find_flags, write_flags
 from allalike.cli.compare import compare
-from allalike.cli.console import UnheardError, echo, replace_closed_streams, visible
+from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
@@ -87,6 +88,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     """Run a command: 0 is done, 2 a wrong input or call, 3 a failed gate, 1 anything else; an error is one message."""
     signal.signal(signal.SIGTERM, _end)
     replace_closed_streams()
+    hide_typed(_typed(arguments))
     try:
         code = command(arguments, standalone_mode=False, obj=_typed(arguments))
     except click.ClickException as error:
@@ -112,7 +114,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         _stop(f"There is not enough memory for this. {_MORE_MEMORY}", 1)
     except Exception as error:
         if os.environ.get("ALLALIKE_DEBUG"):
-            raise
+            echo(traceback.format_exc().rstrip("\n"), err=True)
+            sys.exit(1)
         _stop(f"{_describe(error)} ALLALIKE_DEBUG=1 shows where.", 1)
     sys.exit(code or 0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -71,18 +70,12 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def write_flags(message: str) -> str:
-    """Name the options of a message of the library as flags, and no secret of an address that was given.
+    """Name the options of a message of the library as flags.
 
     >>> write_flags("Use domain='real(distance=absolute)', or leave per_task() out.")
     "Use --domain 'real(distance=absolute)', or leave --per-task out."
-    >>> write_flags("No work folder can be made in https://ada:secret@host/x: Not a directory.")
-    'No work folder can be made in https://***@host/x: Not a directory.'
     """
-    return write_options(re.sub(r"\S+://\S+", _hide, message), write_flag)
-
-
-def _hide(found: re.Match[str]) -> str:
-    return hide_in_word(found[0])
+    return write_options(message, write_flag)
 
 
 def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:

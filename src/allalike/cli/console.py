@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from allalike._core.system.addresses import hide_in_word
 from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, watching
+from allalike._credentials import HIDDEN, find_secrets, hide_secrets
 from allalike.errors import ConvergenceWarning, DataNote, DataWarning, NameWarning, OutputError, ReportWarning
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "can_ask",
     "echo",
     "fold",
+    "hide_typed",
     "keep_whole",
     "note",
     "notes_for_warnings",
@@ -53,6 +56,7 @@ _FLAG = re.compile(r"\(--.*?\)")
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
 _LONG_SECONDS = 90.0  # that are left of a run, for which it is said what would be faster
 
+_typed: dict[str, str] = {}  # words of the command with secrets, and without them
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
 
@@ -79,7 +83,26 @@ def echo(text: str, *, err: bool = False) -> None:
     _print("\n".join(map(visible, text.split("\n"))), err=err)
 
 
+def hide_typed(words: Sequence[str]) -> None:
+    """Print no secret of an address in these words of the command: on standard error not even a part of one."""
+    values = [word.partition("=")[2] if word.startswith("--") and "=" in word else word for word in words]
+    _typed.clear()
+    _typed.update({value: hidden for value in values if (hidden := hide_in_word(value)) != value})
+
+
+def _hide(text: str, *, err: bool = True) -> str:
+    for word, hidden in _typed.items():
+        for spelling in (word, visible(word), str(Path(word))):
+            text = text.replace(spelling, hidden)
+    if not err:  # what goes to standard output is data, which stays as it is
+        return text
+    for secret in sorted((each for word in _typed for each in find_secrets(word)), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return hide_secrets(text)
+
+
 def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
+    text = _hide(text, err=err)
     try:
         click.echo(text, err=err, color=color)
     except OSError as error:
@@ -145,6 +168,7 @@ def shorten(text: object, most: int) -> str:
 
 def note(text: str) -> None:
     """Print a sentence on standard error; on a terminal in lines of 80 characters, with flags to be copied whole."""
+    text = _hide(text)  # before an address is broken at a blank
     seen = fold(_FLAG.sub(lambda flag: keep_whole(flag[0]), text), "  ") if sys.stderr.isatty() else [text]
     echo("\n".join(seen), err=True)
 

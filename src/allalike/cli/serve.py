@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
+from allalike._core.system.addresses import hide_in_word
 from allalike.cli.console import echo
+from allalike.errors import UnsupportedError
 
 __all__ = ["serve"]
 
@@ -36,6 +39,12 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
 
+    if source is not None and "://" in source:
+        shown = shlex.quote(hide_in_word(source))
+        raise UnsupportedError(
+            f"{shown} is an address, and serve shows files and folders of this machine. Run: allalike discover {shown}"
+            " -o out, and then: allalike serve out"
+        )
     limit = parse_size(max_size, "--max-size")
     path = None if source is None else Path(source)
     with ending_asked() as asked, work_folder() as folder:

@@ -9,30 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from allalike._credentials import ADDRESS, HIDDEN, hide_secrets, show_address
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HIDDEN", "STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
+__all__ = ["STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
 
-HIDDEN = "***"
 _AZURE = ("az", "abfs", "abfss", "adl", "azure")
 STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fromkeys(_AZURE, "adlfs")}  # of objects
 
 _FILES = ("sqlite", "duckdb")  # databases that are files
-_DATABASES = ("postgresql", "postgres", *_FILES)
 _EXTRAS = {"http": "web", "https": "web", "hf": "huggingface", **dict.fromkeys(STORES, "cloud")}
 _ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 _MOST_REASON = 300  # characters of what a server says
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
-# A password may have any mark in it, though it should not; in addresses of the web it does not begin like a port.
-_ADDRESS = re.compile(
-    rf"(?P<start>(?:{_SCHEME}::)*(?P<scheme>(?P<own>{'|'.join(_DATABASES)})(?=:)|{_SCHEME})://)"
-    r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"
-    r"(?P<place>[^?#]*)(?P<rest>.*)",
-    re.DOTALL,
-)
 
 
 class Address(str):
@@ -52,7 +43,7 @@ class Address(str):
         return super().__new__(cls, name)
 
     def __init__(self, name: str, path: str | os.PathLike[str] = "") -> None:
-        found = _ADDRESS.fullmatch(name)
+        found = ADDRESS.fullmatch(name)
         assert found is not None
         user, password, rest = found["user"] or "", found["password"] or "", found["rest"]
         self.scheme, self.is_database = found["scheme"].lower(), found["own"] is not None
@@ -60,8 +51,7 @@ class Address(str):
         self.held: dict[Any, list[Path]] = {}
         self.place: Any = None
         self._secrets = [password, rest, "" if self.is_database else user]
-        who = f"{user if self.is_database else HIDDEN}@" if user or password else ""
-        self._shown = str(path) or f"{found['start']}{who}{found['place']}{rest[:1]}{HIDDEN if rest else ''}"
+        self._shown = str(path) or show_address(name)
 
     def __str__(self) -> str:
         return self._shown
@@ -121,7 +111,7 @@ def find_address(name: str | os.PathLike[str]) -> Address | None:
     if isinstance(name, Address):
         return name
     text, kind = os.fspath(name), _ENDINGS.get(Path(name).suffix.lower())
-    if (found := _ADDRESS.match(text)) is not None:
+    if (found := ADDRESS.match(text)) is not None:
         return None if found["scheme"].lower() in ("file", "local") else Address(text)
     return Address(f"{kind}:///{text}", name) if kind and not Path(name).is_dir() else None
 
@@ -147,5 +137,5 @@ def hide_in_word(word: str) -> str:
     >>> hide_in_word("--gold=https://host/a.csv?sig=abc"), hide_in_word("answers.csv")
     ('--gold=https://host/a.csv?***', 'answers.csv')
     """
-    found = re.search(rf"{_SCHEME}://", word)
-    return word if found is None else word[: found.start()] + str(Address(word[found.start() :]))
+    found = re.search(r"[A-Za-z][A-Za-z0-9+.-]+://", word)
+    return hide_secrets(word if found is None else word[: found.start()] + show_address(word[found.start() :]))
