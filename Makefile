@@ -40,7 +40,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/beginning.py
 	$(BIN)/python benchmarks/methods.py
-	$(BIN)/python benchmarks/compat.py
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/default.py
 	$(BIN)/python benchmarks/trust_coverage.py

@@ -175,17 +175,6 @@ def test_rows_in_a_folder_of_hive(tmp_path: Path) -> None:
     assert len(table(tmp_path / "out" / "workers.csv")) == len(WHO)
 
 
-def test_code_for_crowd_kit_runs_with_another_import() -> None:
-    import pandas as pd
-
-    from allalike.compat.crowdkit import DawidSkene
-
-    answers = pd.DataFrame(crowd(40), columns=["worker", "task", "label"])
-    found = DawidSkene(n_iter=20).fit_predict(answers)
-    truths = {f"q{task}": "AB"[task % 2] for task in range(40)}
-    assert np.mean([truths[str(task)] == label for task, label in found.items()]) > 0.85
-
-
 def test_files_of_every_week(tmp_path: Path) -> None:
     for week in (1, 2):
         rows = [(who, f"week{week}-{task}", label, 3.5, "") for who, task, label in crowd(30 + week)]

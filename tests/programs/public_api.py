@@ -23,7 +23,6 @@ from allalike.readers import ReadOptions
 
 SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
 PACKAGES = (
-    "compat.crowdkit",
     "datasets",
     "errors",
     "experiments",

@@ -1,1 +1,1 @@
-"""Faces of other libraries, so that programs written for these run here."""
+"""Plug-ins for other programs."""
