@@ -216,7 +216,7 @@ def test_an_update_that_is_killed_leaves_a_whole_result(when: tuple[str, int, in
 
 def test_it_is_written_again_as_it_was_saved_and_refused_where_that_needs_the_first_files(tmp_path: Path) -> None:
     rows = crowd("categorical", seed=1, n=4, m=9)
-    to = ["label-studio(form=annotations)", "crowd-kit"]
+    to = ["label-studio(form=annotations)"]
     result = allalike.discover(rows, domain="categorical")
     written = result.save(tmp_path / "out", format="parquet", to=to, probabilities=True)
     allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])

@@ -27,38 +27,12 @@ def read(folder: Path, name: str) -> Any:
 
 def test_files_for_other_tools_belong_to_the_result(tmp_path: Path) -> None:
     result = allalike.discover(ROWS, method="DS-1")
-    paths = result.save(tmp_path / "out", to=("crowd-kit", "label-studio"))
-    further = ["label-studio/predictions.json", "crowd-kit/labels.csv", "crowd-kit/skills.csv", "crowd-kit/probas.csv"]
-    assert {path.relative_to(tmp_path / "out").as_posix() for path in paths} >= set(further)
-    assert set(read(tmp_path / "out", "summary.json")["files"]) >= set(further)
+    paths = result.save(tmp_path / "out", to="label-studio")
+    further = "label-studio/predictions.json"
+    assert further in {path.relative_to(tmp_path / "out").as_posix() for path in paths}
+    assert further in read(tmp_path / "out", "summary.json")["files"]
     result.save(tmp_path / "out")
-    assert not (tmp_path / "out" / "crowd-kit").exists()
     assert not (tmp_path / "out" / "label-studio").exists()
-
-
-def test_crowd_kit_reads_labels_skills_and_probabilities(tmp_path: Path) -> None:
-    result = allalike.discover(ROWS)
-    result.save(tmp_path, to="crowd-kit")
-    labels, skills, probas = (
-        pd.read_csv(tmp_path / "crowd-kit" / f"{name}.csv", index_col=0) for name in ("labels", "skills", "probas")
-    )
-    assert (labels.index.name, list(labels.columns), labels["agg_label"].to_dict()) == (
-        "task",
-        ["agg_label"],
-        {"t1": "x", "t2": "y"},
-    )
-    assert skills.index.name == "worker"
-    np.testing.assert_allclose(skills["skill"], 1 - result.workers["error_rate"])
-    assert probas.index.name == "task"
-    np.testing.assert_allclose(probas, result.probabilities.set_index("task"))
-
-
-def test_skills_are_weights_where_error_rates_are_not_known(tmp_path: Path) -> None:
-    result = allalike.discover([(w, t, float(len(w) + t)) for w in ("a", "bb", "c") for t in range(4)], method="P-TD")
-    result.save(tmp_path, to="crowd-kit")
-    skills = pd.read_csv(tmp_path / "crowd-kit" / "skills.csv")
-    np.testing.assert_allclose(skills["skill"], result.workers["weight"])
-    assert not (tmp_path / "crowd-kit" / "probas.csv").exists()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +105,7 @@ def test_run_lengths_are_those_of_pycocotools() -> None:
 
 def test_labels_without_a_form_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     result = allalike.discover([(w, 1, ["x", "y"]) for w in "abc"], domain="ranking", method="UA")
-    for name in ("coco", "crowd-kit", "label-studio"):
+    for name in ("coco", "label-studio"):
         with pytest.raises(UnsupportedError, match=f"Labels of the kind ranking cannot be written for {name}"):
             result.save(tmp_path / "out", to=name)
     with pytest.raises(UnknownNameError, match="Did you mean 'coco'"):
@@ -151,7 +125,7 @@ def test_the_program_refuses_labels_without_a_form_before_it_begins(
     assert "Labels of the kind real cannot be written for coco. It takes: boxes, bitmap." in capfd.readouterr().err
 
 
-def test_the_program_writes_for_several_tools(
+def test_the_program_writes_for_other_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -165,17 +139,15 @@ def test_the_program_writes_for_several_tools(
         "-o",
         "out",
         "--to",
-        "crowd-kit",
-        "--to",
         "label-studio",
     ]
     with pytest.raises(SystemExit) as stop:
         main(call)
     assert stop.value.code == 0
-    assert "out/crowd-kit/labels.csv" in capfd.readouterr().out
-    Path("other/crowd-kit").mkdir(parents=True)
-    Path("other/crowd-kit/labels.csv").write_text("mine")
+    assert "out/label-studio/predictions.json" in capfd.readouterr().out
+    Path("other/label-studio").mkdir(parents=True)
+    Path("other/label-studio/predictions.json").write_text("mine")
     with pytest.raises(SystemExit) as stop:
         main([*call, "-o", "other"])
     assert stop.value.code == 2
-    assert "labels.csv is there already, and allalike did not write it" in capfd.readouterr().err
+    assert "predictions.json is there already, and allalike did not write it" in capfd.readouterr().err

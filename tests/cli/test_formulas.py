@@ -35,14 +35,13 @@ def test_texts_are_written_as_they_came_unless_they_shall_be_safe(tmp_path: Path
     result = allalike.discover(ROWS, domain="categorical", engine=engine)
     result.save(tmp_path / "plain")
     assert {row[0] for row in cells(tmp_path / "plain" / "truth.csv")[1:]} == {"@t1", "'=t2", "-t3"}
-    result.save(tmp_path / "safe", safe_csv=True, to="crowd-kit")
+    result.save(tmp_path / "safe", safe_csv=True, probabilities=True)
     folder = tmp_path / "safe"
     truth = {row[0]: row[1] for row in cells(folder / "truth.csv")[1:]}
     assert truth == {"'@t1": "'=1+1", "''=t2": "-1", "'-t3": "'-x"}
     assert [row[0] for row in cells(folder / "workers.csv")] == ["worker", "'+eve", "'=ada", "bob"]
     assert {row[0] for row in cells(folder / "next.csv")[1:]} == SAFE_TASKS
-    assert {row[0] for row in cells(folder / "crowd-kit" / "labels.csv")[1:]} == SAFE_TASKS
-    assert cells(folder / "crowd-kit" / "probas.csv")[0] == ["task", "-1", "'-x", "'=1+1"]
+    assert cells(folder / "probabilities.csv")[0] == ["task", "-1", "'-x", "'=1+1"]
     for path in folder.rglob("*.csv"):
         assert not [cell for row in cells(path) for cell in row if guard_text(cell) != cell and cell[0] != "'"]
     assert json.loads((folder / "summary.json").read_text())["safe_csv"] is True

@@ -350,8 +350,8 @@ def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
     result = allalike.discover(ROWS)
     with pytest.raises(OutputError, match="report.html is a file"):
         result.save(tmp_path / "new.duckdb", report=True)
-    with pytest.raises(OutputError, match="crowd-kit/.* is a file"):
-        result.save(tmp_path / "new.duckdb", to="crowd-kit")
+    with pytest.raises(OutputError, match="label-studio/.* is a file"):
+        result.save(tmp_path / "new.duckdb", to="label-studio")
     (tmp_path / "answers.csv").write_text("worker,task,label\n")
     with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")

@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
@@ -134,8 +132,8 @@ class Saved(Rated[Frame], ABC):
         format
             The format of the tables: ``csv`` or ``parquet``.
         to
-            Other tools for which the result is written, too: ``label-studio``, ``cvat``, ``coco``, ``brat``,
-            ``doccano``, ``prodigy``, ``mturk`` or ``crowd-kit``, with options in brackets if need be.
+            Other tools for which the result is written, too: ``label-studio``, ``cvat``, ``coco``,
+            ``doccano`` or ``mturk``, with options in brackets if need be.
         overwrite
             Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
             were read from are never replaced.
@@ -295,16 +293,12 @@ class Saved(Rated[Frame], ABC):
     def _findings(self, flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
         """Return what writers for other tools may tell."""
         run, weighing = self.run, self.weighing
-        rates = flagged.get("error_rate")
         listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
         read = {name: known for name, known in self.summary.get("guessed", {}).items() if name in ("tool", "tag")}
         return Findings(
             domain=run.domain.name,
             truths=lambda: list_truths(self.found.pieces(), run.encoding, weighing),
-            workers=run.workers.tolist(),
             blocked={worker: reason.split(", ") for worker, flag, reason in listed if flag == "block"},
-            skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
-            probabilities=None if self.posteriors is None else lambda: self.tables_as("pandas").probabilities,
             inputs=self.inputs,
             files=replace(self.files or Files(), **read),
             model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",

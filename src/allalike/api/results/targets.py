@@ -183,7 +183,7 @@ def list_read(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
 def _is_own(path: PurePosixPath) -> bool:
     """Tell whether a result may have such a file.
 
-    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "brat/new/1.ann"]
+    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "doccano/import.jsonl"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [True, True, True, True]
     >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "truth.csv/a", "coco/notes.json", "labels"]

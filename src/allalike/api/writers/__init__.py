@@ -6,22 +6,19 @@ from allalike._core.registry import Registry
 from allalike.api.writers.base import Findings, Truth, Writer
 
 if TYPE_CHECKING:
-    from allalike.api.writers.documents import BratWriter, DoccanoWriter, ProdigyWriter
+    from allalike.api.writers.doccano import DoccanoWriter
     from allalike.api.writers.label_studio import LabelStudioWriter
+    from allalike.api.writers.mturk import MTurkWriter
     from allalike.api.writers.pictures import CocoWriter, CvatWriter
-    from allalike.api.writers.sheets import CrowdKitWriter, MTurkWriter
 
 __all__ = [
     "WRITERS",
-    "BratWriter",
     "CocoWriter",
-    "CrowdKitWriter",
     "CvatWriter",
     "DoccanoWriter",
     "Findings",
     "LabelStudioWriter",
     "MTurkWriter",
-    "ProdigyWriter",
     "Truth",
     "Writer",
 ]
@@ -34,11 +31,8 @@ WRITERS: Registry[Writer] = Registry(
         "label-studio": "label_studio:LabelStudioWriter",
         "cvat": "pictures:CvatWriter",
         "coco": "pictures:CocoWriter",
-        "brat": "documents:BratWriter",
-        "doccano": "documents:DoccanoWriter",
-        "prodigy": "documents:ProdigyWriter",
-        "mturk": "sheets:MTurkWriter",
-        "crowd-kit": "sheets:CrowdKitWriter",
+        "doccano": "doccano:DoccanoWriter",
+        "mturk": "mturk:MTurkWriter",
     },
 )
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-    import pandas as pd
 
 __all__ = ["Findings", "Truth", "Writer", "check_flat", "find_exports", "list_classes", "write_lines"]
 
@@ -57,14 +56,8 @@ class Findings:
         The name of the kind of labels.
     truths
         Yields what was found for the tasks, in their order.
-    workers
-        The ids of the workers.
-    skills
-        How good each of them is, the higher the better.
     blocked
         Whose answers are better left out, with the reasons.
-    probabilities
-        Returns how probable each class is for each task, where that is known.
     inputs
         The files that the answers were read from, if there are any.
     files
@@ -77,10 +70,7 @@ class Findings:
 
     domain: str
     truths: Callable[[], Iterator[Truth]]
-    workers: Sequence[Any] = ()
-    skills: Sequence[float] = ()
     blocked: Mapping[Any, Sequence[str]] = field(default_factory=dict)
-    probabilities: Callable[[], pd.DataFrame] | None = None
     inputs: tuple[Path, ...] = ()
     files: Files = field(default_factory=Files)
     model: str = "allalike"
@@ -161,7 +151,7 @@ class Writer(Options, ABC):
 
     >>> from allalike.api.writers import WRITERS
     >>> list(WRITERS)
-    ['label-studio', 'cvat', 'coco', 'brat', 'doccano', 'prodigy', 'mturk', 'crowd-kit']
+    ['label-studio', 'cvat', 'coco', 'doccano', 'mturk']
     """
 
     name: ClassVar[str]
@@ -190,8 +180,8 @@ class Writer(Options, ABC):
     def owns(self, name: str) -> bool:
         """Tell whether it may have written a file of this name into its folder.
 
-        >>> from allalike.api.writers import BratWriter
-        >>> BratWriter().owns("new/1.ann"), BratWriter().owns("notes.doc")
+        >>> from allalike.api.writers import CocoWriter
+        >>> CocoWriter().owns("annotations.json"), CocoWriter().owns("notes.doc")
         (True, False)
         """
         return any(fnmatchcase(name, pattern) for pattern in self.files)
