@@ -80,7 +80,6 @@ pictures: .venv/dev
 	$(BIN)/python docs/pictures/way_of_data.py
 	$(BIN)/python docs/pictures/trust.py
 	$(BIN)/python docs/pictures/choices.py
-	$(BIN)/python docs/pictures/plots.py
 	$(BIN)/python docs/pictures/report.py
 
 docs: .venv/dev

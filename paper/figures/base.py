@@ -112,7 +112,7 @@ def matplotlib() -> Any:
     try:
         import matplotlib.figure
     except ImportError:
-        raise UnsupportedError("Figures need matplotlib. Install it with: pip install 'allalike[plots]'.") from None
+        raise UnsupportedError("Figures need matplotlib. Install it with: pip install matplotlib") from None
     return matplotlib
 
 

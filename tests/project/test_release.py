@@ -12,7 +12,7 @@ from uv import find_uv_bin
 import allalike
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ["datasets", "plots"]
+EXTRAS = ["datasets"]
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(600)]
 

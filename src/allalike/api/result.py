@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from allalike.api.agreement.agreement import Agreement
     from allalike.api.inputs.opening import Basis
     from allalike.api.planning.plan import AnswerPlan
-    from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.readers.formats.files import Files
     from allalike.report.material import Material
+    from allalike.report.plot import Plots
 
 __all__ = ["Result"]
 
@@ -325,10 +325,10 @@ class Result(Explained, Saved[Frame]):
 
     @property
     def plot(self) -> Plots:
-        """Pictures of it: workers, map, confidence, agreement, faults. Needs the extra ``plots``."""
-        from allalike.api.results.plots import Plots
+        """Charts of the report as SVG pictures: `workers`, `map`, `confidence`, `errors` and `gold`."""
+        from allalike.report.plot import Plots
 
-        return Plots(self.run, self.weighing, self.found, self.summary, lambda: self.agreement)
+        return Plots(self.material())
 
     def material(self) -> Material:
         """Return what a report is made of."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from matplotlib.axes import Axes
-
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
@@ -139,26 +137,6 @@ class Comparison(Framed[Frame]):
         if self.run.n_gold:
             return "error"
         return "same" if self.run.domain.recurring else "distance"
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the methods, the best above: errors with limits of 95 %, or without gold how much they agree.
-
-        Needs the extra ``plots``.
-
-        Parameters
-        ----------
-        ax
-            Where to draw; without it, in a figure of its own that a notebook shows.
-
-        >>> from allalike.api.compare import compare
-        >>> axes = compare([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")], methods=["P-TD"]).plot()
-        >>> [label.get_text() for label in axes.get_yticklabels()]
-        ['UA', 'P-TD']
-        """
-        from allalike.api.results.plots import plot_comparison
-
-        distances = self.distances if self.run.n_gold else {}
-        return plot_comparison(self.rows, distances, self.ranked_by, ax)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV, whole or not at all, and return its path.

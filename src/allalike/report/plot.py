@@ -1,0 +1,106 @@
+"""Charts of the report as SVG pictures, for notebooks and papers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import OutputError, UnsupportedError
+from allalike.report.content import describe
+from allalike.report.templates import read_asset
+
+if TYPE_CHECKING:
+    import os
+
+    from allalike.report.material import Material
+
+__all__ = ["Picture", "Plots"]
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A chart as SVG, which notebooks display.
+
+    Parameters
+    ----------
+    svg
+        Text of the picture.
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the picture to a file whose name ends in ``.svg``, and return its path.
+
+        >>> Picture("<svg/>").save("map.png")
+        Traceback (most recent call last):
+        allalike.errors.OutputError: Cannot write map.png: pictures are SVG. Name a file such as map.svg.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise OutputError(f"Cannot write {target}: pictures are SVG. Name a file such as {target.stem}.svg.")
+        target.write_text(self.svg, encoding="utf-8")
+        return target
+
+
+@dataclass(frozen=True)
+class Plots:
+    """Charts of a result, the same as in its report.
+
+    Parameters
+    ----------
+    material
+        The result.
+
+    Examples
+    --------
+    >>> import allalike
+    >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=50, seed=1)
+    >>> "w1" in allalike.discover(crowd.answers).plot.workers().svg
+    True
+    """
+
+    material: Material
+
+    def workers(self) -> Picture:
+        """Draw the estimated error of the best and the worst workers, with 95 % confidence intervals."""
+        return self._draw("intervals", "no worker's error is known")
+
+    def map(self) -> Picture:
+        """Draw workers on a map by multidimensional scaling: workers with similar answers are close."""
+        return self._draw("map", "the distances between workers are not known, or say little")
+
+    def confidence(self) -> Picture:
+        """Draw a histogram of the labels' confidence, or of the width of intervals for numbers."""
+        return self._draw("sureness", "the confidence of the labels is not known")
+
+    def errors(self) -> Picture:
+        """Draw a histogram of the workers' estimated errors."""
+        return self._draw("faults", "the workers' errors are not known, or hardly differ")
+
+    def gold(self) -> Picture:
+        """Draw each worker's disparity (mean distance to the others) against the error on gold labels."""
+        return self._draw("gold", "fewer than three workers answered three tasks with gold labels")
+
+    @cached_property
+    def _page(self) -> dict[str, Any]:
+        return describe(self.material)
+
+    def _draw(self, name: str, reason: str) -> Picture:
+        """Return a chart with the workers' names and the colours of the light theme."""
+        chart = self._page["charts"].get(name)
+        if chart is None:
+            raise UnsupportedError(
+                f"There is nothing to draw: {reason}. The tables result.workers and result.truth remain."
+            )
+        names = self._page["data"]["people"]["names"]
+        colours = dict(re.findall(r"--([\w-]+): (#\w+)", read_asset("style.css").partition("}")[0]))
+        chart = re.sub(r"(?<=[>\"])W(\d+)(?=[<\"])", lambda alias: escape(names[int(alias[1]) - 1]), chart)
+        return Picture(re.sub(r"var\(--([\w-]+)\)", lambda colour: colours[colour[1]], chart))
