@@ -50,7 +50,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/trust_thinned.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/parts.py
-	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py
 	$(BIN)/python benchmarks/objects.py

@@ -111,7 +111,7 @@ Nothing was chosen for the other methods here.
 
 Somebody who had not seen one of the families would have chosen what is best on the others. Of {len(VARIANTS)}
 variants of the default, which change a constant or leave out a part of it, these are what the others choose, and what
-they are worth on the family that had no say (`benchmarks/unseen_trials.py`; crowds of up to 20 classes). These are the
+they are worth on the family that had no say (crowds of up to 20 classes). These are the
 figures that count, and even they are rather too good: only these choices were left out, one at a time, while the design
 was made with all families in view.
 

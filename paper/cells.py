@@ -12,9 +12,9 @@ from paper.reported_tables import Interpretation, Row, Table, interpret_row, rea
 from paper.reported_tables.reported import printed_row
 
 if TYPE_CHECKING:
-    from allalike.experiments.runner import Results
-    from allalike.experiments.scores import Score
-    from allalike.experiments.settings import Setting
+    from paper.experiments.runner import Results
+    from paper.experiments.scores import Score
+    from paper.experiments.settings import Setting
     from paper.reported_tables import Part, Printed
 
 __all__ = ["Cell", "Line", "Section", "fill", "is_here", "settings_of"]
@@ -155,7 +155,7 @@ def fill(table: Table, results: Results, *, as_labelled: bool = False) -> list[S
     """Put the results into the cells of a table.
 
     >>> from dataclasses import replace
-    >>> from allalike.experiments import run
+    >>> from paper.experiments import run
     >>> from paper.reported_tables import TABLES
     >>> table = TABLES["table-A"]
     >>> small = replace(table, parts=(replace(table.parts[0], rows=table.rows[:1], columns=("GTM",)),))

@@ -42,7 +42,7 @@ def to_markdown(sections: Iterable[Section]) -> str:
     Best numbers are underlined and bold, those that do not differ from the best are bold, and those worse than UA are
     in italics.
 
-    >>> from allalike.experiments import Results
+    >>> from paper.experiments import Results
     >>> from paper.cells import fill
     >>> from paper.reported_tables import TABLES
     >>> print("\n".join(to_markdown(fill(TABLES["table-3"], Results({}))).splitlines()[-4:]))
@@ -61,7 +61,7 @@ def to_markdown(sections: Iterable[Section]) -> str:
 def to_latex(table: Table, sections: Iterable[Section]) -> str:
     r"""Write a table for LaTeX, which needs the packages booktabs and xcolor.
 
-    >>> from allalike.experiments import Results
+    >>> from paper.experiments import Results
     >>> from paper.cells import fill
     >>> from paper.reported_tables import TABLES
     >>> table = TABLES["table-3"]
@@ -85,7 +85,7 @@ def to_latex(table: Table, sections: Iterable[Section]) -> str:
 def to_records(table: Table, sections: Iterable[Section]) -> list[dict[str, Any]]:
     """Return one record per cell, with everything that is known about it; shares and changes are in percent.
 
-    >>> from allalike.experiments import Results
+    >>> from paper.experiments import Results
     >>> from paper.cells import fill
     >>> from paper.reported_tables import TABLES
     >>> table = TABLES["table-3"]

@@ -168,7 +168,7 @@ def count_close(cells: Iterable[Cell]) -> dict[str, Any]:
 def counted(tables: Mapping[str, Sequence[Section]]) -> list[tuple[Line, Cell]]:
     """Return the cells that count, with their lines; another interpretation beside the first does not.
 
-    >>> from allalike.experiments import Results
+    >>> from paper.experiments import Results
     >>> from paper.cells import fill
     >>> sections = fill(TABLES["table-A"], Results({}))
     >>> sum(len(section.lines) for section in sections), len(counted({"table-A": sections})) // 10

@@ -11,8 +11,8 @@ from allalike._core.registry import find
 from allalike._core.system.files import list_files
 from allalike._core.system.output import Output
 from allalike._core.system.progress import report
-from allalike.experiments.runner import Results, run
 from paper.cells import fill, settings_of
+from paper.experiments.runner import Results, run
 from paper.figures import FIGURES, save
 from paper.figures.base import matplotlib
 from paper.markup import to_latex, to_markdown, to_records
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from allalike.experiments.settings import Setting
     from paper.cells import Section
+    from paper.experiments.settings import Setting
     from paper.figures import Figure
     from paper.reported_tables import Table
 

@@ -9,9 +9,9 @@ import pytest
 
 import allalike
 from allalike.errors import GoldError, UnsupportedError
-from allalike.experiments import Setting, run
-from allalike.experiments.settings import solve
 from paper.biased_copeland import BIASED
+from paper.experiments import Setting, run
+from paper.experiments.settings import solve
 
 
 def biased_scores(rankings: list[tuple[int, ...]], weights: tuple[float, ...]) -> list[int]:

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure as Canvas
 
 from allalike.datasets import DATASETS, load
 from allalike.errors import DataError, OutputError, UnsupportedError
-from allalike.experiments import Results, Sampler, Setting, run
-from allalike.experiments.settings import CHUNK
 from crowds.samples import RUNNING_EXAMPLE
+from paper.experiments import Results, Sampler, Setting, run
+from paper.experiments.settings import CHUNK
 from paper.figures import FIGURES, Figure, save
 from paper.figures.faults import disparities
 from paper.figures.lines import draw_lines
@@ -202,7 +202,7 @@ def test_equal_results_give_equal_files(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_figures_need_neither_matplotlib_nor_pyplot_before_they_are_drawn() -> None:
     code = (
-        "import sys; from allalike.experiments import Results; from paper.figures import FIGURES, save;"
+        "import sys; from paper.experiments import Results; from paper.figures import FIGURES, save;"
         "early = 'matplotlib' in sys.modules; import tempfile;"
         "save(FIGURES['figure-matrices'], Results({}), tempfile.mkdtemp());"
         "print(early, 'matplotlib.pyplot' in sys.modules)"
@@ -213,7 +213,7 @@ def test_figures_need_neither_matplotlib_nor_pyplot_before_they_are_drawn() -> N
 
 def test_without_matplotlib_one_is_told_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UnsupportedError, match=r"pip install 'allalike\[plots\]'"):
+    with pytest.raises(UnsupportedError, match=r"pip install matplotlib"):
         save(FIGURES["figure-matrices"], Results({}), tmp_path)
 
 

@@ -15,11 +15,11 @@ import pytest
 from allalike._core.registry import make
 from allalike.cli import run as run_program
 from allalike.errors import OutputError, UnknownNameError, UnsupportedError
-from allalike.experiments import Results, run
 from allalike.methods import METHODS
 from allalike.simulation import MODELS, as_model
 from paper.biased_copeland import BIASED
 from paper.cells import Cell, Line, fill, settings_of
+from paper.experiments import Results, run
 from paper.markup import to_latex, to_markdown, to_records
 from paper.page import count_close, example_table
 from paper.program import reproduce as program
@@ -305,7 +305,7 @@ def test_everything_is_written_and_an_old_folder_is_kept(tmp_path: Path) -> None
 def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = reproduce(["table-2"], folder=tmp_path, repetitions=100, jobs=1)
     before = {path: path.read_bytes() for path in first.files}
-    monkeypatch.setattr("allalike.experiments.runner.solve", None)
+    monkeypatch.setattr("paper.experiments.runner.solve", None)
     second = reproduce(["table-2"], folder=tmp_path, repetitions=100, jobs=1)
     assert {path: path.read_bytes() for path in second.files} == before
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGES", "public_names", "reference_pages"]
 
-PACKAGES = ("datasets", "errors", "experiments", "noise", "simulation", "testing", "theory")
+PACKAGES = ("datasets", "errors", "noise", "simulation", "testing", "theory")
 
 
 def public_names() -> dict[str, Any]:

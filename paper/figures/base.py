@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure as Canvas
 
-    from allalike.experiments.runner import Results
-    from allalike.experiments.settings import Setting
+    from paper.experiments.runner import Results
+    from paper.experiments.settings import Setting
 
 __all__ = ["Figure", "here", "matplotlib", "save"]
 
@@ -77,7 +77,7 @@ def save(figure: Figure, results: Results, folder: str | os.PathLike[str]) -> li
         Where the files go.
 
     >>> import tempfile
-    >>> from allalike.experiments import Results
+    >>> from paper.experiments import Results
     >>> from paper.figures import FIGURES
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save(FIGURES["figure-matrices"], Results({}), folder)]

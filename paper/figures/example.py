@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from allalike._core.blocks.block import Floats
-    from allalike.experiments.runner import Results
+    from paper.experiments.runner import Results
 
 __all__ = ["EXAMPLE"]
 

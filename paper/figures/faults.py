@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.answers import Answers
     from allalike.domains import Encoding
-    from allalike.experiments.runner import Results
+    from paper.experiments.runner import Results
 
 __all__ = ["DISPARITY", "DISPARITY_ALL", "disparities"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.experiments.runner import Results
-    from allalike.experiments.settings import Setting
+    from paper.experiments.runner import Results
+    from paper.experiments.settings import Setting
     from paper.figures.style import Look
 
 __all__ = ["LINE_FIGURES", "draw_lines"]
@@ -47,7 +47,7 @@ def draw_lines(axes: Axes, results: Results, settings: list[Setting], *, along: 
     relative
         Whether errors are divided by that of UA.
 
-    >>> from allalike.experiments import run
+    >>> from paper.experiments import run
     >>> from paper.figures.base import matplotlib
     >>> settings = Sweep(source="k=4 SYN", methods=("OA",), tasks=(2, 4), workers=(), pool=100).settings()
     >>> axes = matplotlib().figure.Figure().subplots()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.datasets import DATASETS
-from allalike.experiments.settings import Setting
 from allalike.simulation import as_model
+from paper.experiments.settings import Setting
 from paper.figures.base import Figure, here
 from paper.figures.panels import RANKED, RANKERS, RULES
 from paper.figures.style import FAINT, add_legend, look_of, ordered, tidy
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from allalike.experiments.runner import Results
+    from paper.experiments.runner import Results
 
 __all__ = ["RULES_ALL", "RULES_DOTS", "draw_rules"]
 
@@ -38,7 +38,7 @@ def _settings(sources: tuple[str, ...]) -> list[Setting]:
 def draw_rules(axes: Axes, results: Results, source: str) -> None:
     """Draw the mean error of each method under each rule, with its standard error, one group for each rule.
 
-    >>> from allalike.experiments import run
+    >>> from paper.experiments import run
     >>> from paper.figures.base import matplotlib
     >>> settings = _settings(("ranking SYN.N(items=4)",))
     >>> axes = matplotlib().figure.Figure().subplots()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.datasets import DATASETS, load, source_of
-from allalike.experiments.settings import Setting
+from paper.experiments.settings import Setting
 from paper.figures.base import here
 from paper.reported_tables.interpretations import POOL
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike.datasets import DATASETS
-from allalike.experiments.settings import Setting
+from paper.experiments.settings import Setting
 from paper.reported_tables.slips import SLIPS
 
 if TYPE_CHECKING:

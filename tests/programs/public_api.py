@@ -25,7 +25,6 @@ SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
 PACKAGES = (
     "datasets",
     "errors",
-    "experiments",
     "noise",
     "simulation",
     "theory",

@@ -17,8 +17,8 @@ from allalike._core.options import check_number
 from allalike._core.system.output import Output
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
-from allalike.experiments.scores import Score, score_all
-from allalike.experiments.settings import CHUNK, Setting, solve
+from paper.experiments.scores import Score, score_all
+from paper.experiments.settings import CHUNK, Setting, solve
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import combinations
@@ -16,9 +17,9 @@ from allalike import Domain, Real, Record
 from allalike._core.system.progress import watching
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError, OutputError, UnknownNameError
-from allalike.experiments import Sample, Sampler, Setting, improvements, run, score_all, settings
-from allalike.experiments.settings import CHUNK, solve
 from allalike.readers import read_gold
+from paper.experiments import Sample, Sampler, Setting, improvements, run, score_all, settings
+from paper.experiments.settings import CHUNK, solve
 
 pytestmark = pytest.mark.slow
 
@@ -143,11 +144,12 @@ def test_results_do_not_depend_on_the_number_of_processes() -> None:
 def test_a_script_without_a_guard_may_use_several_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from allalike.experiments import Setting, run\nprint('once')\n"
+        "from paper.experiments import Setting, run\nprint('once')\n"
         "setting = Setting(source='binary SYN.HS', workers=6, tasks=7, methods=('P-TD',), pool=60)\n"
         "print(len(run([setting], repetitions=200, jobs=2).table()))\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    paths = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=paths)
     assert done.stdout.split() == ["once", "400"]
 
 
