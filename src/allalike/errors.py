@@ -146,9 +146,9 @@ class GoldError(InputError):
 
     Where there are several ``ways`` to go on, each is told with the options that take it, and proposed, the best first.
 
-    >>> print(GoldError("The gold does not fit.", ways=[("If 1 is added", {"gold_map": "+1"})]))
+    >>> print(GoldError("The gold does not fit.", ways=[("If 0 is no", {"gold_map": "0=no"})]))
     The gold does not fit.
-    If 1 is added: gold_map='+1'.
+    If 0 is no: gold_map='0=no'.
     """
 
     def __init__(

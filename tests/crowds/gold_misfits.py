@@ -27,17 +27,8 @@ def _of_classes(labels: list[Any], written: list[Any], gold_map: str) -> Misfit:
     return Misfit(rows, {f"t{t}": written[truth[t]] for t in range(_TASKS)}, gold_map)
 
 
-def _of_grams() -> Misfit:
-    rng = np.random.default_rng(4)
-    truth = rng.uniform(500, 5000, _TASKS)
-    said = truth * rng.uniform(0.8, 1.2, (_WORKERS, _TASKS))
-    rows = [(f"w{w}", f"t{t}", round(said[w, t])) for w in range(_WORKERS) for t in range(_TASKS)]
-    return Misfit(rows, {f"t{t}": round(truth[t] / 1000, 3) for t in range(_TASKS)}, "*1000")
-
-
 MISFITS = {
-    "counted from 0": _of_classes([1, 2, 3], [0, 1, 2], "+1"),
+    "counted from 0": _of_classes([1, 2, 3], [0, 1, 2], "0=1,1=2,2=3"),
     "in other words": _of_classes(["no", "yes"], ["0", "1"], "0=no,1=yes"),
     "swapped": _of_classes(["no", "yes"], ["yes", "no"], "no=yes,yes=no"),
-    "in another unit": _of_grams(),
 }

@@ -113,7 +113,7 @@ def discover(
         Which columns of the gold are which, where their names do not tell: ``{"task": ..., "label": ...}``.
     gold_map
         What the labels of the gold mean, if they are written otherwise than those of the answers: a mapping, a file
-        with the columns from and to, or a text such as ``0=1,1=2``, ``+1``, ``*1000``, and ``same`` if they are right.
+        with the columns from and to, or a text such as ``0=1,1=2``, and ``same`` if they are right.
     use_gold
         Whether known truths count as evidence; otherwise they only measure the error.
     **how

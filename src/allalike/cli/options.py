@@ -96,7 +96,7 @@ _SOLVE_OPTIONS = (
     click.option("--gold-columns", help="Which columns of the gold are which: task=...,label=... ."),
     click.option(
         "--gold-map",
-        help="What labels of the gold mean: 0=no,1=yes, a file with from and to, +1, *1000, or same.",
+        help="Mapping of gold labels to answers: 0=no,1=yes, a file with from and to, or same.",
     ),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(

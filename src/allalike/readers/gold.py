@@ -98,7 +98,7 @@ def _make(task: Column, label: Column, blank: npt.NDArray[np.bool_], gold_map: A
         return Gold.of(task, label, blank)
     from allalike.readers.gold_maps import map_gold
 
-    return Gold.of(task, map_gold(label, gold_map, blank), blank, stated=True)
+    return Gold.of(task, map_gold(label, gold_map), blank, stated=True)
 
 
 def _mapped(label: Column, label_map: Any) -> Column:

@@ -86,7 +86,7 @@ def list_class_readings(known: KnownClasses) -> list[Reading]:
     >>> votes, truths = np.array([0, 1, 2, 2, 1, 0]), np.array([0, 1, 2, 2, 1, 0])
     >>> known = KnownClasses([0, 1, 2], np.array([3, 0, 1]), [1, 2, 3], truths, votes)
     >>> list_class_readings(known)
-    [Reading(what='1 is added to each label', gold_map='+1', agree=6)]
+    [Reading(what='1 is added to each label', gold_map='0=1,1=2,2=3', agree=6)]
     """
     rated = [(_weigh(known, meant, ways), what, gold_map, meant) for what, gold_map, meant, ways in _propose(known)]
     rated.sort(key=lambda each: -each[0])
@@ -164,10 +164,11 @@ def _sums(known: KnownClasses) -> Iterator[tuple[str, str, Codes, float]]:
     for step in dict.fromkeys((1, -1, low - min(values), high - max(values))):
         if step:
             what = f"{abs(step)} is {'added to' if step > 0 else 'taken from'} each label"
-            yield what, f"{step:+d}", _places([value + step for value in values], place), log(4)
+            meant = _places([value + step for value in values], place)
+            yield what, _write(known, meant), meant, log(4)
     total = low + high
     turned = _places([total - value for value in values], place)
-    yield f"each label is taken from {total}", f"*-1{total:+d}", turned, log(4)
+    yield f"each label is taken from {total}", _write(known, turned), turned, log(4)
 
 
 def _maps(known: KnownClasses) -> Iterator[tuple[str, str, Codes, float]]:

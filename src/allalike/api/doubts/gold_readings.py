@@ -19,9 +19,8 @@ from allalike._core.columns.objects import shorten
 from allalike._core.columns.values import Values
 from allalike._core.words import count
 from allalike.api.doubts.class_readings import KnownClasses, Reading, is_contradicted, list_class_readings
-from allalike.api.doubts.number_readings import KnownNumbers, list_number_readings
 from allalike.api.doubts.warning import Doubt
-from allalike.errors import GoldError, LabelError
+from allalike.errors import GoldError
 from allalike.readers.gold_maps import SAME
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block
     from allalike.answers.gold import Gold
-    from allalike.domains import Encoding, Kernels
+    from allalike.domains import Encoding
     from allalike.engines import Run
 
 __all__ = ["GoldMisfit", "doubt_misfit", "find_misfit", "refuse_misfit"]
@@ -50,7 +49,6 @@ class GoldMisfit:
     agree: int
     unheard: tuple[Any, ...] = ()
     readings: tuple[Reading, ...] = ()
-    among: str = "a plain vote agrees with it on"
 
     @property
     def what(self) -> str:
@@ -60,7 +58,8 @@ class GoldMisfit:
         more = f" and {len(self.unheard) - _MAX_SHOWN:,} more" if len(self.unheard) > _MAX_SHOWN else ""
         unheard = f" No answer has its {'label' if len(self.unheard) == 1 else 'labels'} {labels}{more}."
         read = f" It agrees on {self.readings[0].agree:,} if {self.readings[0].what}." if self.readings else ""
-        return f"The gold does not fit the answers: {self.among} {of}.{unheard if self.unheard else ''}{read}"
+        unheard = unheard if self.unheard else ""
+        return f"The gold does not fit the answers: the majority vote agrees with it on {of}.{unheard}{read}"
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
@@ -71,12 +70,10 @@ def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
     >>> gold = allalike.readers.open_gold({task: task % 3 for task in range(9)})
     >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical").with_gold(gold))
     >>> find_misfit(run, gold).readings
-    (Reading(what='1 is added to each label', gold_map='+1', agree=9),)
+    (Reading(what='1 is added to each label', gold_map='0=1,1=2,2=3', agree=9),)
     """
     if gold.stated:
         return None
-    if run.encoding.numeric and run.domain.spelling.numbers:
-        return _look_at_numbers(run, gold)
     return _look_at_classes(run, gold) if run.encoding.n_labels else None
 
 
@@ -108,14 +105,12 @@ def refuse_misfit(misfit: GoldMisfit, *, usable: bool = True, columns: Mapping[s
 def _look_at_classes(run: Run, gold: Gold) -> GoldMisfit | None:
     labels = run.encoding.decode(np.arange(run.encoding.n_labels))
     truth, values = _list_truths(gold)
-    voted, found = _find_votes(run, gold, _vote)
+    voted, vote = _find_votes(run, gold)
     if not len(voted):
         return None
     used, truth = np.unique(truth[voted], return_inverse=True)
     values = [values[number] for number in used]
-    known = KnownClasses(
-        values, _number(values, labels, run.encoding), labels.tolist(), truth, found["label"].astype(np.int64)
-    )
+    known = KnownClasses(values, _number(values, labels, run.encoding), labels.tolist(), truth, vote)
     readings = list_class_readings(known)
     few = len(labels) <= _MAX_CLASSES or len(voted) >= _MIN_TASKS
     unheard = [value for value, is_unheard in zip(values, known.unheard, strict=True) if is_unheard]
@@ -123,23 +118,6 @@ def _look_at_classes(run: Run, gold: Gold) -> GoldMisfit | None:
     if not strange or (len(unheard) < len(values) and _is_borne_out(run)):
         return None
     return GoldMisfit(len(voted), known.agree(known.given), tuple(unheard), tuple(readings))
-
-
-def _look_at_numbers(run: Run, gold: Gold) -> GoldMisfit | None:
-    truth, values = _list_truths(gold)
-    voted, found = _find_votes(run, gold, _range)
-    if not len(voted):
-        return None
-    try:
-        known = run.encoding.encode(Column.of_objects("label", [values[number] for number in truth[voted]]))
-    except LabelError:  # which whoever takes the gold will say
-        return None
-    numbers = KnownNumbers(known.astype(np.float64), found["label"], found["low"], found["high"])
-    readings = list_number_readings(numbers)
-    if not readings:
-        return None
-    inside = numbers.agree(numbers.known)
-    return GoldMisfit(len(voted), inside, readings=tuple(readings), among="it lies between the answers of")
 
 
 def _list_truths(gold: Gold) -> tuple[Array, list[Any]]:
@@ -156,31 +134,23 @@ def _number(values: list[Any], labels: Values, encoding: Encoding) -> Array:
     return np.where(place < 0, len(labels), place)
 
 
-def _find_votes(run: Run, gold: Gold, look: Callable[..., dict[str, Array]]) -> tuple[Array, dict[str, Array]]:
-    """Return which of the tasks with gold were answered without a draw, and what all workers together say of them."""
+def _find_votes(run: Run, gold: Gold) -> tuple[Array, Array]:
+    """Return the gold tasks whose majority vote is not tied, and these votes."""
     kernels = run.choose_quorum(np.ones(run.problems.n_workers))[0]
-    kernel = partial(look, kernels=kernels, aggregate=partial(kernels.aggregate, ties=run.ties), gold=run.n_gold > 0)
-    parts = []
-    for piece in run.find(kernel).pieces():
+    aggregate = partial(kernels.aggregate, ties=run.ties)
+    ids, votes = [], []
+    for piece in run.find(partial(_vote, aggregate=aggregate, gold=run.n_gold > 0)).pieces():
         kept = np.flatnonzero(piece.found["kept"])
-        parts.append((piece.tasks.take(kept), {name: column[kept] for name, column in piece.found.items()}))
-    tasks = Values.join([ids for ids, _ in parts])
-    place = find_places(gold.task.factors[1], tasks)
+        ids.append(piece.tasks.take(kept))
+        votes.append(piece.found["label"][kept])
+    place = find_places(gold.task.factors[1], Values.join(ids))
     voted = np.flatnonzero(place >= 0)
-    joined = {name: np.concatenate([found[name] for _, found in parts]) for name in parts[0][1]}
-    return voted, {name: column[place[voted]] for name, column in joined.items()}
+    return voted, np.concatenate(votes)[place[voted]].astype(np.int64)
 
 
-def _vote(block: Block, *, aggregate: Callable[..., Any], gold: bool, **_: Any) -> dict[str, Array]:
+def _vote(block: Block, *, aggregate: Callable[..., Any], gold: bool) -> dict[str, Array]:
     found = aggregate(block, np.ones(block.n_workers), np.zeros(block.n_workers))
     return {"label": found["label"], "kept": _mark(block, gold=gold) & ~found["tied"].astype(np.bool_)}
-
-
-def _range(block: Block, *, aggregate: Callable[..., Any], kernels: Kernels, gold: bool) -> dict[str, Array]:
-    label = kernels.restore_answers(block, np.arange(len(block.label)))
-    truth = aggregate(block, np.ones(block.n_workers), np.zeros(block.n_workers))["label"]
-    low, high = (edge.reduceat(label, block.starts) for edge in (np.minimum, np.maximum))
-    return {"label": truth, "low": low, "high": high, "kept": _mark(block, gold=gold)}
 
 
 def _mark(block: Block, *, gold: bool) -> Array:
