@@ -33,7 +33,7 @@ import allalike
 from allalike import METHODS, AllalikeError, ConvergenceWarning, Disk, Memory, Spark
 from allalike._core.registry import make
 from allalike.errors import DataWarning
-from allalike.testing.crowds import same_results
+from allalike.testing import same_results
 from crowds.samples import KINDS, Row, crowd, kind, sparse_crowd
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ PICKLING = {  # what was packed by the same run, in its processes or its work fo
     "engines/spark/on_executors.py",
     "engines/spark/shuffle.py",
     "_core/system/serialization.py",
-    "testing/domains.py",
-    "testing/methods.py",
+    "testing.py",
 }
 CELLS = [["worker", "task", "label"], ["ada", 1, "x"], ["bob", 1, "x"], ["eve", 1, "=1+1"]]
 

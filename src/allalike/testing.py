@@ -1,8 +1,12 @@
-"""Laws of domains: what any kind of label promises to methods and engines."""
+"""Testing: the laws that every domain and every method keeps, for those who write their own.
+
+`check_domain` and `check_method` raise an AssertionError that names the law which is broken.
+"""
 
 from __future__ import annotations
 
 import pickle
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +15,168 @@ import numpy as np
 from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
+from allalike.api.discover import discover
+from allalike.domains import Categorical, Domain, Real
 from allalike.engines import Disk, Engine, Memory
-from allalike.testing.crowds import Row, as_rows, same_results, shuffled, solve, sparse
+from allalike.errors import ConvergenceWarning, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from allalike._core.blocks.block import Block, Floats
-    from allalike.domains import Domain
+    from allalike.api.result import Result
+    from allalike.methods import Method
 
-__all__ = ["check_domain"]
+__all__ = ["Row", "as_rows", "check_domain", "check_method", "same_results", "shuffled", "solve", "sparse"]
+
+
+# Crowds for laws: whole, sparse, of one worker, of equals.
+
+Row = tuple[Any, Any, Any]
+
+
+def as_rows(answers: Sequence[Row]) -> list[Row]:
+    """Return answers as a list of rows, of which laws need some: three workers who answered three common tasks.
+
+    >>> as_rows([("ada", 1, "x")])
+    Traceback (most recent call last):
+    ValueError: Laws need answers of three workers to three tasks or more. Give more answers.
+    """
+    rows = [(worker, task, label) for worker, task, label in answers]
+    if min(len({worker for worker, _, _ in rows}), len({task for _, task, _ in rows})) < 3:
+        raise ValueError("Laws need answers of three workers to three tasks or more. Give more answers.")
+    return rows
+
+
+def sparse(rows: list[Row], seed: int) -> list[Row]:
+    """Keep one to three answers to each task: crowds in which little is known of anybody.
+
+    >>> [task for _, task, _ in sparse([(w, t, 0) for t in range(4) for w in range(9)], seed=0)]
+    [0, 0, 1, 1, 2, 3, 3]
+    """
+    rng = np.random.default_rng(seed)
+    kept: list[Row] = []
+    for task in dict.fromkeys(task for _, task, _ in rows):
+        own = [row for row in rows if row[1] == task]
+        kept += [own[place] for place in rng.permutation(len(own))[: rng.integers(1, 4)]]
+    return kept
+
+
+def shuffled(rows: list[Row], seed: int) -> list[Row]:
+    """Return the rows in another order."""
+    return [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
+
+
+def solve(rows: list[Row], domain: Domain, method: str | Method, engine: Engine | None = None) -> Result:
+    """Discover, with the first answer to each task as known truth, so that an oracle can work too."""
+    gold = {task: label for _, task, label in sorted(rows, key=lambda row: str(row[:2]), reverse=True)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return discover(rows, domain=domain, method=method, engine=engine, gold=list(gold.items()))
+
+
+def same_results(law: str, left: Result, right: Result) -> None:
+    """Refuse results that differ by more than rounding."""
+    for column in ("disparity", "fault", "weight"):
+        one, other = left.workers[column].to_numpy(), right.workers[column].to_numpy()
+        if not np.allclose(one, other, rtol=1e-7, atol=1e-10, equal_nan=True):
+            raise AssertionError(f"{law}, but {column} is {one.tolist()} and {other.tolist()}.")
+    kernels, scatter = left.run.kernels, np.zeros(len(left.truth))
+    codes = [result.found.joined().found["label"] for result in (left, right)]
+    vocabulary = [result.run.encoding for result in (left, right)]
+    other = vocabulary[0].remap(codes[1], vocabulary[1])
+    differs = kernels.differs(codes[0], other, scatter)
+    close = np.nan_to_num(kernels.distance_between(codes[0], other)) <= 1e-12
+    if (differs & ~close).any():
+        task = int(np.argmax(differs & ~close))
+        raise AssertionError(
+            f"{law}, but the truth of task {left.truth['task'][task]!r} is {left.truth['label'][task]!r} and"
+            f" {right.truth['label'][task]!r}."
+        )
+
+
+# Laws of methods: what any method promises, on any kind of label that it serves.
+
+_ANSWERS_PER_BLOCK = 7  # so that even small crowds have several blocks
+
+
+def check_method(
+    method: Method,
+    crowds: Iterable[tuple[Domain, Sequence[Row]]] | None = None,
+    *,
+    engines: Sequence[Engine] | None = None,
+) -> None:
+    """Check that a method keeps the laws of methods, on crowds of every kind of label that it serves.
+
+    Parameters
+    ----------
+    method
+        The method.
+    crowds
+        Pairs of a domain and answers with such labels; by default crowds of two classes, of three, and of numbers.
+    engines
+        Engines that must find the same as the memory engine; by default the disk engine in three parts.
+
+    >>> from allalike import PTD
+    >>> check_method(PTD())
+    """
+    served = [(domain, as_rows(rows)) for domain, rows in crowds or _crowds() if method.serves(domain)]
+    if not served:
+        raise UnsupportedError(f"{method.name} serves none of these labels: it needs {method.needs}.")
+    if pickle.loads(pickle.dumps(method)) != method:  # nosec B301 # pickled right here
+        raise AssertionError("A method can be pickled and is equal to itself: this does not hold.")
+    for domain, rows in served:
+        for crowd in (rows, sparse(rows, seed=3)):
+            _check_crowd(method, domain, crowd, engines or [Disk(partitions=3)])
+        _check_equals(method, domain, rows)
+
+
+def _crowds() -> list[tuple[Domain, list[Row]]]:
+    """Draw crowds of workers from good to bad."""
+    rng = np.random.default_rng(5)
+    crowds: list[tuple[Domain, list[Row]]] = []
+    for k in (2, 3):
+        wrong = rng.random((6, 20)) < np.linspace(0.1, 0.6, 6)[:, None]
+        label = (rng.integers(k, size=20) + wrong * rng.integers(1, k, (6, 20))) % k
+        crowds.append((Categorical(classes=k), _rows(label)))
+    crowds.append((Real(), _rows(rng.normal(size=20) + rng.normal(size=(6, 20)) * np.linspace(0.2, 2, 6)[:, None])))
+    return crowds
+
+
+def _rows(table: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[Row]:
+    return [(f"w{i}", j, table[i, j].item()) for i, j in np.ndindex(*table.shape)]
+
+
+def _check_crowd(method: Method, domain: Domain, rows: list[Row], engines: Sequence[Engine]) -> None:
+    """Weights are shares, and neither the order of rows nor the engine matters."""
+    first = solve(rows, domain, method)
+    _check_weights(first)
+    same_results("The order of rows does not matter", first, solve(shuffled(rows, seed=4), domain, method))
+    for engine in (Memory(block_answers=_ANSWERS_PER_BLOCK), *engines):
+        law = f"The {engine.name} engine finds what is found in memory"
+        same_results(law, first, solve(rows, domain, method, engine))
+
+
+def _check_weights(result: Result) -> None:
+    weight = result.workers["weight"].to_numpy()
+    if not np.isfinite(weight).all() or (weight < 0).any() or abs(weight.sum() - 1) > 1e-9:
+        raise AssertionError(f"Weights are never negative and sum to 1, but they are {weight.tolist()}.")
+
+
+def _check_equals(method: Method, domain: Domain, rows: list[Row]) -> None:
+    """Workers who say the same everywhere count the same, and are believed."""
+    first = {task: label for _, task, label in reversed(rows)}
+    result = solve([(worker, task, label) for worker in range(4) for task, label in first.items()], domain, method)
+    weight = result.workers["weight"].to_numpy()
+    if not np.allclose(weight, 0.25):
+        raise AssertionError(f"Workers who say the same count the same, but they weigh {weight.tolist()}.")
+    if result.truth["changed"].any():
+        raise AssertionError("Where all say the same, that is the truth: this does not hold.")
+
+
+# Laws of domains: what any kind of label promises to methods and engines.
 
 _MAX_COMPARED_LABELS = 50
-_ANSWERS_PER_BLOCK = 7  # so that even small crowds have several blocks
 
 
 def check_domain(domain: Domain, answers: Sequence[Row], *, engines: Sequence[Engine] | None = None) -> None:

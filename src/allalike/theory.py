@@ -1,0 +1,641 @@
+"""Theory: what disparities say about faults, when they tell good workers from bad, and how many answers that takes."""
+
+from __future__ import annotations
+
+from math import floor, inf, pi, sqrt
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.options import check_number
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
+
+__all__ = [
+    "N",
+    "aitken_error_bound",
+    "as_bias",
+    "as_floats",
+    "as_number",
+    "as_numbers",
+    "as_row",
+    "bias_size",
+    "cloned_disparity",
+    "cosine_to_squared",
+    "deviation_chance",
+    "disparity_bounds",
+    "distance_to_mean",
+    "expected_agreement",
+    "expected_disparity",
+    "expected_disparity_one_coin",
+    "gaussian_moments",
+    "hammer_spammer_conditions",
+    "hammer_spammer_gap",
+    "inner",
+    "inverse_bounds",
+    "mallows_swaps",
+    "metric_disparity_bounds",
+    "metric_fault_bounds",
+    "plain",
+    "sample_size",
+    "separates",
+    "weight_shift",
+]
+
+
+# Arguments of formulas: numbers, or arrays of them, that lie in a range.
+
+N = TypeVar("N", float, npt.NDArray[np.float64])
+
+
+def as_floats(values: Any, name: str) -> Floats:
+    """Return finite numbers as an array.
+
+    >>> as_floats("one", "fault")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: fault is 'one'. It must be a finite number, or an array of them.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0)
+    if array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
+        raise OptionError(f"{name} is {values!r}. It must be a finite number, or an array of them.")
+    return array.astype(np.float64)
+
+
+def as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
+    """Return a number as a float and a list as an array, if all of it is in the range.
+
+    >>> as_numbers([0.5, 1.5], "fault", most=1)
+    Traceback (most recent call last):
+    allalike.errors.OptionError: fault is 1.5. It must be a number from 0 to 1.
+    """
+    array = as_floats(values, name)
+    for value in (array.min().item(), array.max().item()):
+        if not least <= value <= most:
+            span = f"{least} or more" if most == inf else f"from {least} to {most}"
+            raise OptionError(f"{name} is {value!r}. It must be a number {span}.")
+    checked: N = plain(array)
+    return checked
+
+
+def as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
+    """Return one number, if it is in the range.
+
+    >>> as_number([0.5, 1.5], "mean_fault")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: mean_fault is [0.5, 1.5]. It must be one number.
+    """
+    if as_floats(value, name).ndim:
+        raise OptionError(f"{name} is {value!r}. It must be one number.")
+    return as_numbers(value, name, least=least, most=most)
+
+
+def as_row(values: npt.ArrayLike, name: str) -> Floats:
+    """Return some numbers that are not negative as an array with one dimension.
+
+    >>> as_row([1, 2], "disparity")
+    array([1., 2.])
+    """
+    row: Floats = np.atleast_1d(as_numbers(as_floats(values, name), name))
+    if row.ndim > 1:
+        raise OptionError(f"{name} has {row.ndim} dimensions. Give a plain list of numbers.")
+    return row
+
+
+def plain(values: Any) -> Any:
+    """Return an array without dimensions as a number.
+
+    >>> import numpy as np
+    >>> plain(np.float64(2))
+    2.0
+    """
+    return float(values) if np.ndim(values) == 0 else values
+
+
+# Identities: what disparities are in other words.
+
+
+def cosine_to_squared(cosine: N) -> N:
+    """Return 2 (1 - cos), the squared distance of two vectors of length one.
+
+    So workers ordered by their average cosine with the others are ordered by disparity, the other way round.
+
+    >>> cosine_to_squared(0.5)
+    1.0
+    """
+    return 2 * (1 - as_numbers(cosine, "cosine", least=-1, most=1))
+
+
+def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
+    """Return (n-1)/n (pi_i - mubar), each worker's squared distance to the mean answer, with mubar half the mean of pi.
+
+    It is exact for squared distances where every worker answered every task, and is the estimate of P-TD-AK with
+    ridge 4.
+
+    Parameters
+    ----------
+    disparity
+        The disparities of all workers.
+
+    >>> distance_to_mean([20, 10, 26])  # of the answers 0, 2, 6, whose mean is 8/3
+    array([ 7.11111111,  0.44444444, 11.11111111])
+    """
+    row = as_row(disparity, "disparity")
+    distance: Floats = (len(row) - 1) / len(row) * (row - row.mean() / 2)
+    return distance
+
+
+def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
+    """Return (n-1) pi_i / (n-1+r), a worker's disparity when r copies of her join the crowd.
+
+    Copies are at distance 0 from each other. So whoever is copied looks better, for any distance: disparities protect
+    from bad workers who err in their own ways, not from those who agree to err.
+
+    Parameters
+    ----------
+    disparity
+        The disparity before.
+    workers
+        How many workers there were, n, with her.
+    copies
+        How many copies join, r.
+
+    >>> cloned_disparity(3.0, workers=5, copies=8)
+    1.0
+    """
+    check_number(workers, "workers", least=2, whole=True)
+    check_number(copies, "copies", least=0, whole=True)
+    return as_numbers(disparity, "disparity") * ((workers - 1) / (workers - 1 + copies))
+
+
+# Expected disparity: how far a worker with a given fault is from the others, on average.
+#
+# Squared distances add up: worker i with bias b_i (her expected answer less the truth, on each task) and independent
+# errors is f_i + f_j - 2 <b_i, b_j> from worker j, where <x, y> is the mean over tasks of x y. Averaged over the others
+# this is the Anna Karenina theorem (Meir et al. 2023). Answers 0 and 1 have squared distances too, so it also
+# describes yes-or-no tasks, and rankings pair by pair.
+
+
+def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0, mean_bias: npt.ArrayLike = 0.0) -> N:
+    """Return f_i + mu - 2 <b_i, b_T>, the expected disparity for squared distances.
+
+    With the fault and the bias of one other worker in place of the means it is the expected distance of the two.
+    It holds for any errors that are independent between workers, Gaussian or not. Without bias only f_i + mu remains,
+    so disparities order workers as faults do.
+
+    Parameters
+    ----------
+    fault
+        A worker's fault, the mean square of her bias plus her variance; or an array of faults.
+    mean_fault
+        The mean fault of the others.
+    bias
+        The worker's bias: one number, or one for each task. For an array of faults, a row for each.
+    mean_bias
+        The mean bias of the others, in the same form.
+
+    >>> expected_disparity(2.0, 3.0)
+    5.0
+    >>> expected_disparity(2.0, 3.0, bias=[1, -1], mean_bias=[1, 0])
+    4.0
+    """
+    fault, mean_fault = as_numbers(fault, "fault"), as_number(mean_fault, "mean_fault")
+    own, theirs = as_bias(bias, fault, "bias"), as_bias(mean_bias, mean_fault, "mean_bias")
+    expected: N = plain(fault + mean_fault - 2 * inner(own, theirs))
+    return expected
+
+
+def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2) -> N:
+    """Return mu + (1 - c mu) f_i with c = k / (k-1), the expected disparity under one-coin noise.
+
+    It grows with the fault if and only if mu < (k-1) / k, that is, if the others on average do better than guess;
+    otherwise the best workers are the farthest from the others.
+
+    >>> expected_disparity_one_coin(0.25, 0.5)
+    0.5
+    >>> expected_disparity_one_coin(0.1, 0.4, classes=4)
+    0.4466...
+    """
+    check_number(classes, "classes", least=2, whole=True)
+    fault, mean_fault = as_numbers(fault, "fault", most=1), as_number(mean_fault, "mean_fault", most=1)
+    return mean_fault + (1 - classes / (classes - 1) * mean_fault) * fault
+
+
+def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -> N:
+    """Return p_i p + (1 - p_i)(1 - p) / (k-1), how often a worker says what another one says.
+
+    With two classes this is the identity of Kurvers et al. (2019). It is one less the expected disparity.
+
+    >>> expected_agreement(0.75, 0.5)
+    0.5
+    >>> 1 - expected_disparity_one_coin(0.25, 0.5)
+    0.5
+    """
+    check_number(classes, "classes", least=2, whole=True)
+    p, q = as_numbers(accuracy, "accuracy", most=1), as_number(mean_accuracy, "mean_accuracy", most=1)
+    return p * q + (1 - p) * (1 - q) / (classes - 1)
+
+
+def mallows_swaps(phi: float, items: int) -> Floats:
+    """Return how likely Mallows noise swaps each pair of items, pairs (1, 2), (1, 3), ..., (2, 3), ...
+
+    Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
+    h(x) = x / (1 - phi^x) (Mallows 1957); here it is written without a difference, and holds for phi = 1 as well.
+    A ranking is an answer of 0 or 1 for each pair, and the chance to swap it is the bias; so these numbers are the
+    ``bias`` of `expected_disparity` with Kendall's tau, and their mean is the fault.
+
+    Parameters
+    ----------
+    phi
+        The dispersion: 0 always gives the true ranking, 1 any ranking.
+    items
+        How many items are ranked.
+
+    >>> mallows_swaps(0.5, 3).round(4)
+    array([0.3333, 0.2381, 0.3333])
+    """
+    phi = as_number(phi, "phi", most=1)
+    check_number(items, "items", least=2, whole=True)
+    powers = phi ** np.arange(items)
+    sums = powers.cumsum()
+    swap = 1 - (powers * np.arange(1, items + 1)).cumsum()[:-1] / (sums[:-1] * sums[1:])
+    first, second = np.triu_indices(items, 1)
+    swaps: Floats = swap[second - first - 1]
+    return swaps
+
+
+# Bounds: where a disparity can lie, given the faults, when little is known about how workers err.
+
+
+def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> tuple[N, N]:
+    """Return f_i + mu -+ 2 sqrt(f_i) |b_T|, between which the expected disparity lies for squared distances.
+
+    The size of the mean bias |b_T| is at most sqrt(mu), which is used where it is not given; then a worker with
+    f_i = g mu lies between (1 - sqrt(g))^2 mu and (1 + sqrt(g))^2 mu. Both bounds are reached, by workers who always
+    give the same wrong answer.
+
+    Parameters
+    ----------
+    fault, mean_fault
+        A worker's fault, or an array of faults; and the mean fault of the others.
+    mean_bias
+        The mean bias of the others, or its size; by default nothing is known about it.
+
+    >>> disparity_bounds(4.0, 1.0)
+    (1.0, 9.0)
+    >>> disparity_bounds(4.0, 1.0, mean_bias=0)
+    (5.0, 5.0)
+    """
+    fault, mean_fault = as_numbers(fault, "fault"), as_number(mean_fault, "mean_fault")
+    around: N = fault + mean_fault
+    margin: N = plain(2 * np.sqrt(fault) * bias_size(mean_bias, mean_fault))
+    return around - margin, around + margin
+
+
+def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
+    """Return E_t max(f_i, f_t) and f_i + mu, between which the expected disparity lies for metrics.
+
+    The upper bound is the triangle inequality and always holds. The lower one needs a distance that is a norm and
+    errors that are as likely as their opposites; it fails, for one, on labels that are usually wrong.
+
+    Parameters
+    ----------
+    fault
+        A worker's fault, or an array of faults.
+    faults
+        The faults of the others.
+
+    >>> metric_disparity_bounds(2.0, [1.0, 3.0])
+    (2.5, 4.0)
+    """
+    others, fault = as_row(faults, "faults"), as_numbers(fault, "fault")
+    low: N = plain(np.maximum(np.expand_dims(fault, -1), others).mean(axis=-1))
+    high: N = fault + float(others.mean())
+    return low, high
+
+
+def metric_fault_bounds(disparity: N) -> tuple[N, N]:
+    """Return pi_i / 2 and pi_i, between which the fault of a worker lies who is no better than the mean.
+
+    It holds where both bounds of `metric_disparity_bounds` do. Workers better than the mean are at most pi_i from the
+    truth as well, but may be closer than half of that.
+
+    >>> metric_fault_bounds(3.0)
+    (1.5, 3.0)
+    """
+    disparity = as_numbers(disparity, "disparity")
+    return disparity / 2, disparity
+
+
+# Separation: when the disparity of a bad worker is sure to be greater than that of a good one (squared distances).
+
+
+def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> bool:
+    """Tell whether workers with these faults are ordered rightly in every crowd: sqrt(bad) > sqrt(good) + 2 |b_T|.
+
+    The size of the mean bias |b_T| is at most sqrt(mu), which is used where it is not given. So a fault above 9 mu is
+    told from one below mu. If the condition fails, there is a crowd with this mean fault, and this mean bias, that
+    does not put the bad worker behind the good one. Without mean bias any two faults are told apart.
+
+    Parameters
+    ----------
+    good, bad
+        The faults of two workers.
+    mean_fault
+        The mean fault of the others.
+    mean_bias
+        The mean bias of the others, or its size; by default nothing is known about it.
+
+    >>> separates(0.99, 9.01, 1.0), separates(1.0, 9.0, 1.0)
+    (True, False)
+    >>> separates(1.0, 2.0, 1.0, mean_bias=0)
+    True
+    """
+    good, bad = as_number(good, "good"), as_number(bad, "bad")
+    shared = bias_size(mean_bias, as_number(mean_fault, "mean_fault"))
+    return bool(np.sqrt(bad) > np.sqrt(good) + 2 * shared)
+
+
+def hammer_spammer_gap(
+    share: float,
+    *,
+    hammer_fault: float,
+    spammer_fault: float,
+    hammer_bias: npt.ArrayLike = 0.0,
+    spammer_bias: npt.ArrayLike = 0.0,
+) -> float:
+    """Return by how much the expected disparity of spammers exceeds that of hammers.
+
+    With alpha the share of spammers, and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2:
+    spammers stand out if they are noisier, and, while they are fewer than half, if they lean another way. It is exact
+    where everyone's others are spammers with probability alpha, and `hammer_spammer_conditions` follow from it.
+
+    Parameters
+    ----------
+    share
+        The share of spammers.
+    hammer_fault, spammer_fault
+        The fault of the good workers, and that of the bad ones, which is not smaller.
+    hammer_bias, spammer_bias
+        The bias of each: one number, or one for each task.
+
+    >>> round(hammer_spammer_gap(0.7, hammer_fault=1, spammer_fault=1.1, hammer_bias=-1, spammer_bias=1), 9)
+    -1.5
+    """
+    share, hammer, spammer = _crowd(share, hammer_fault, spammer_fault)
+    b_h, b_p = as_bias(hammer_bias, hammer, "hammer_bias"), as_bias(spammer_bias, spammer, "spammer_bias")
+    size_h, size_p, product = float(inner(b_h, b_h)), float(inner(b_p, b_p)), float(inner(b_h, b_p))
+    noise = (spammer - size_p) - (hammer - size_h)
+    return noise + (1 - 2 * share) * (size_p + size_h - 2 * product)
+
+
+def hammer_spammer_conditions(
+    share: float,
+    *,
+    hammer_fault: float,
+    spammer_fault: float,
+    hammer_bias: npt.ArrayLike = 0.0,
+    spammer_bias: npt.ArrayLike = 0.0,
+) -> tuple[str, ...]:
+    """Name the conditions that hold, each of which makes spammers stand out whatever the directions of the biases.
+
+    (a) b_H = 0 and 2 alpha |b_P|^2 < f_P - f_H, which is also necessary where b_H = 0; (b) f_H = 0 < f_P and
+    alpha < 1/2; (c) alpha <= 1/2 and f_P - f_H > |b_P|^2 - |b_H|^2; (d) alpha <= 1/2, |b_P| <= |b_H| and f_P > f_H.
+    In print (c) and (d) lack alpha <= 1/2, and are false without it, also for biases at right angles. If none holds,
+    `hammer_spammer_gap` can tell, which needs the directions.
+
+    Parameters
+    ----------
+    share
+        The share of spammers, alpha.
+    hammer_fault, spammer_fault
+        The fault of the good workers, and that of the bad ones, which is not smaller.
+    hammer_bias, spammer_bias
+        The bias of each, or its size.
+
+    >>> hammer_spammer_conditions(0.3, hammer_fault=0, spammer_fault=1, spammer_bias=1)
+    ('a', 'b')
+    >>> hammer_spammer_conditions(0.7, hammer_fault=1, spammer_fault=1.1, hammer_bias=-1, spammer_bias=1)
+    ()
+    """
+    share, hammer, spammer = _crowd(share, hammer_fault, spammer_fault)
+    b_h, b_p = as_bias(hammer_bias, hammer, "hammer_bias"), as_bias(spammer_bias, spammer, "spammer_bias")
+    size_h, size_p = float(inner(b_h, b_h)), float(inner(b_p, b_p))
+    holds = {
+        "a": size_h == 0 and 2 * share * size_p < spammer - hammer,
+        "b": hammer == 0 < spammer and share < 0.5,
+        "c": share <= 0.5 and spammer - hammer > size_p - size_h,
+        "d": share <= 0.5 and size_p <= size_h and spammer > hammer,
+    }
+    return tuple(name for name, held in holds.items() if held)
+
+
+def _crowd(share: float, hammer: float, spammer: float) -> tuple[float, float, float]:
+    share, hammer = as_number(share, "share", most=1), as_number(hammer, "hammer_fault")
+    return share, hammer, as_number(spammer, "spammer_fault", least=hammer)
+
+
+# Concentration: how many workers and tasks it takes until disparities are close to what is expected of them.
+#
+# M_t stands for the largest t-th absolute moment of an error (answer less truth, bias included) of any worker on any
+# task. Workers, and the errors of one worker on different tasks, are independent.
+
+_ROUNDING_SHARE = 1e-12  # relative: a bound that is a whole number is not to lose one to rounding
+
+
+def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
+    """Return the first four absolute moments of a Gaussian error without bias and with this variance.
+
+    >>> [round(moment, 4) for moment in gaussian_moments(1.0)]
+    [0.7979, 1.0, 1.5958, 3.0]
+    """
+    fault = as_number(fault, "fault")
+    first = sqrt(2 * fault / pi)
+    return first, fault, 2 * fault * first, 3 * fault * fault
+
+
+def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, int]:
+    """Return how many workers and tasks keep a disparity within eps of its mean, but for a chance of delta.
+
+    These are the least whole numbers with (Meir et al. 2023)
+
+        n > 24 (4 M2^2 + 4 M2 + 2 M4) / (delta eps^2) + 1,
+        m > max(12 (M4 + 4 M1 M3 + 4 M1^2 M2) / (delta eps^2), 3 M4 / delta).
+
+    They are safe, and at least six times larger than `deviation_chance` asks for. They change with the unit of
+    measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
+
+    Parameters
+    ----------
+    eps
+        How far a disparity may be from its expected value.
+    delta
+        How likely it may be farther.
+    moments
+        The first four absolute moments of errors, M1, M2, M3, M4.
+
+    >>> sample_size(1.0, 0.2, gaussian_moments(1.0))
+    (1682, 639)
+    """
+    check_number(eps, "eps", least=np.nextafter(0, 1).item())
+    delta = as_number(delta, "delta", least=np.nextafter(0, 1).item(), most=1)
+    m1, m2, m3, m4 = _moments(moments)
+    scale = delta * eps * eps
+    workers = 24 * (4 * m2 * m2 + 4 * m2 + 2 * m4) / scale + 1
+    tasks = max(12 * (m4 + 4 * m1 * m3 + 4 * m1 * m1 * m2) / scale, 3 * m4 / delta)
+    return _above(workers), _above(tasks)
+
+
+def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLike) -> float:
+    """Bound the chance that a disparity is farther than eps from its mean.
+
+    The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is for the other workers
+    and W = M4 + 4 M1 M3 + 4 M1^2 M2 for the worker's own errors; Chebyshev's inequality does the rest. It is ours, and
+    does not depend on the unit of measurement.
+
+    Parameters
+    ----------
+    eps
+        How far a disparity may be from its expected value.
+    workers, tasks
+        How many there are, n and m.
+    moments
+        The first four absolute moments of errors, M1, M2, M3, M4.
+
+    >>> round(deviation_chance(1.0, 200, 200, gaussian_moments(1.0)), 4)
+    0.114
+    """
+    check_number(eps, "eps", least=np.nextafter(0, 1).item())
+    check_number(workers, "workers", least=2, whole=True)
+    check_number(tasks, "tasks", least=1, whole=True)
+    m1, m2, m3, m4 = _moments(moments)
+    variance = (m4 + 4 * m1 * m3 + 4 * m2 * m2) / (workers - 1) + (m4 + 4 * m1 * m3 + 4 * m1 * m1 * m2) / tasks
+    return min(1.0, variance / eps / eps)
+
+
+def _moments(moments: npt.ArrayLike) -> tuple[float, float, float, float]:
+    row = as_row(moments, "moments")
+    if len(row) != 4:
+        raise OptionError(f"moments has {len(row)} numbers. Give four: the first to fourth absolute moment.")
+    roots = row ** (1 / np.arange(1, 5))
+    if (roots[:-1] > roots[1:] * (1 + 1e-9)).any():
+        raise OptionError(f"moments is {moments!r}. No errors have such moments: the t-th root of M_t grows with t.")
+    m1, m2, m3, m4 = row.tolist()
+    return m1, m2, m3, m4
+
+
+def _above(bound: float) -> int:
+    return floor(bound * (1 + _ROUNDING_SHARE)) + 1
+
+
+# Biases: what workers get wrong on average, on each task, in the direction in which they do.
+
+_BIASES_ROUNDING_SHARE = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
+
+
+def as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
+    """Return biases with the tasks along the last axis, if the faults leave room for them.
+
+    One number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it cannot
+    be less than the first.
+
+    >>> as_bias([1, -1], 1.0, "bias")
+    array([ 1., -1.])
+    >>> as_bias(2, 1.0, "bias")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: bias has the mean square 4, but the fault is 1. A fault is no less than that.
+    """
+    bias = as_floats(values, name)
+    if bias.ndim and bias.shape[:-1] != np.shape(fault):
+        raise OptionError(
+            f"{name} has the shape {bias.shape}. Give one number, or one for each task, in a row for each fault."
+        )
+    bias = np.atleast_1d(bias)
+    square, limit = (np.ravel(a) for a in np.broadcast_arrays(inner(bias, bias), fault))
+    over = square > limit * (1 + _BIASES_ROUNDING_SHARE)
+    if over.any():
+        found, allowed = square[over][0], limit[over][0]
+        raise OptionError(
+            f"{name} has the mean square {found:g}, but the fault is {allowed:g}. A fault is no less than that."
+        )
+    return bias
+
+
+def bias_size(mean_bias: npt.ArrayLike | None, mean_fault: float) -> float:
+    """Return the root mean square of a bias, or the largest that the fault allows.
+
+    >>> bias_size(None, 9.0), bias_size([1, -1], 9.0)
+    (3.0, 1.0)
+    """
+    square = mean_fault if mean_bias is None else np.square(as_bias(mean_bias, mean_fault, "mean_bias")).mean()
+    return float(np.sqrt(square))
+
+
+def inner(own: Floats, theirs: Floats) -> Floats:
+    """Return <x, y>, the mean product over tasks.
+
+    >>> import numpy as np
+    >>> inner(np.array([1.0, 2.0]), np.array([3.0])).item()
+    4.5
+    """
+    tasks = {own.shape[-1], theirs.shape[-1]} - {1}
+    if len(tasks) > 1:
+        raise OptionError(f"The biases are on {own.shape[-1]} and on {theirs.shape[-1]} tasks. Give as many for both.")
+    product: Floats = (own * theirs).mean(axis=-1)
+    return product
+
+
+# Aitken's weights 1 / f with faults that are only nearly right: each within a share delta of the true one.
+
+
+def inverse_bounds(delta: float) -> tuple[float, float]:
+    """Return 1 - delta and 1 + 2 delta, between which f / f-hat lies if f-hat is within (1 -+ delta) f.
+
+    It needs delta <= 1/2 (in print 1): for more, 1 / (1 - delta) is greater than 1 + 2 delta.
+
+    >>> inverse_bounds(0.25)
+    (0.75, 1.5)
+    """
+    delta = as_number(delta, "delta", most=0.5)
+    return 1 - delta, 1 + 2 * delta
+
+
+def aitken_error_bound(error: float, delta: float, largest: float) -> float:
+    """Return error + 50 delta s^2, which bounds the mean squared error of the weighted mean with estimated faults.
+
+    It needs delta <= 1/2, and a truth that is no larger in size than the largest answer. It is very loose:
+    `weight_shift` gives a bound that needs neither.
+
+    Parameters
+    ----------
+    error
+        The mean squared error of the weighted mean with the true faults.
+    delta
+        By which share the estimated faults may be off.
+    largest
+        The largest size of an answer, s.
+
+    >>> aitken_error_bound(1.0, 0.01, 2.0)
+    3.0
+    """
+    error, largest = as_number(error, "error"), as_number(largest, "largest")
+    return error + 50 * as_number(delta, "delta", most=0.5) * largest * largest
+
+
+def weight_shift(delta: float) -> float:
+    """Return the largest share of the weight that can be with other workers if faults are off by a share delta.
+
+    It is (1 - sqrt(1 - delta^2)) / delta, about delta / 2, and is reached. The weighted mean moves by no more than
+    this share of the range of the answers: if the range is at most R on every task, the root mean squared error
+    grows by no more than R times this share. It is ours.
+
+    >>> weight_shift(0.6)
+    0.333...
+    """
+    delta = as_number(delta, "delta", most=1)
+    return delta / (1 + sqrt(1 - delta * delta))
