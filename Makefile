@@ -25,6 +25,7 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/programs/sizes.py
 
 release: .venv/dev
 	$(BIN)/pytest -m release tests/project
