@@ -37,6 +37,8 @@ class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules", "elsewhere/")
 
     def _split_scope(self, nodeid: str) -> str:
+        if "test_golden_record" in nodeid:
+            return nodeid  # hundreds of cases of one function
         return next((part for part in self._TOGETHER if part in nodeid), nodeid.partition("[")[0])
 
 
