@@ -1,7 +1,7 @@
 """Check the size rules: lines per file, per function and per package.
 
-`python tests/programs/sizes.py` compares the tree with `tests/sizes.csv`, which holds the lines of each package today and
-its budget; `--write` lowers the numbers in that table, and never raises one.
+`python tests/programs/sizes.py` compares the tree with `tests/sizes.csv`, which holds the lines of each package today
+and its budget; `--write` lowers the numbers in that table, and never raises one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def list_files() -> list[Path]:
 
 
 def name_package(path: Path) -> str:
-    """Return the package of a file, as in the budget: a folder below `src/allalike`, its root, or a folder beside it."""
+    """Return the package of a file: a folder below `src/allalike`, its root, or a folder beside it."""
     folder, *inside = path.relative_to(ROOT).parts
     if folder != "src":
         return folder
@@ -51,7 +51,8 @@ def list_long_functions(path: Path) -> Iterator[str]:
 def measure() -> tuple[Counter[str], list[str], list[str]]:
     """Return lines per package, files that are too long, and functions that are too long."""
     sizes: Counter[str] = Counter()
-    long_files, long_functions = [], []
+    long_files: list[str] = []
+    long_functions: list[str] = []
     for path in list_files():
         lines = len(path.read_text(encoding="utf-8").splitlines())
         sizes[name_package(path)] += lines
