@@ -32,7 +32,7 @@ from scipy.special import stdtrit
 import allalike
 from allalike.api.planning.assigning import Offers, assign, find_offers
 from allalike.api.planning.stakes import find_standing
-from allalike.datasets import load
+from crowd_data import load
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import allalike
-from allalike.datasets import load
+from crowd_data import load
 from league import choose
 from public_data import use_data_beside_the_clone
 

@@ -21,7 +21,7 @@ import allalike
 from allalike.api.judges.coverage import SureLevels, Sureness
 from allalike.api.judges.shared_errors import SharedErrors, find_shared_errors
 from allalike.api.judges.verdicts import Verdicts
-from allalike.datasets import load
+from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
 from public_data import use_data_beside_the_clone

@@ -21,8 +21,8 @@ import allalike
 from allalike.api.judges.ballots import JudgeBallots
 from allalike.api.judges.orders import find_orders, weigh_readings
 from allalike.api.judges.samples import find_steadiness
-from allalike.datasets import load
 from allalike.errors import DataWarning
+from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jury import percent, table

@@ -24,7 +24,7 @@ from allalike._core.columns.hashes import mix
 from allalike.api.judges.off_together import compare_pairs
 from allalike.api.judges.pair_squares import add_coordinates
 from allalike.api.judges.scale_use import find_scale_use
-from allalike.datasets import load
+from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jury import table

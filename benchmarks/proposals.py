@@ -25,10 +25,10 @@ from allalike import __version__
 from allalike._core.blocks.ties import Ties
 from allalike.api.discover import open_run
 from allalike.api.doubts.doubts import find_doubts
-from allalike.datasets import load
 from allalike.errors import AllalikeError, DataWarning
 from allalike.readers import scan
 from allalike.readers.proposals import find_other_readings
+from crowd_data import load
 from disguises import DISGUISES, rename_columns
 from proposals_page import OUTCOMES, PAGE, write_figures, write_page
 from public_data import use_data_beside_the_clone

@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 import allalike
-from allalike.datasets import DATASETS, load, source_of
+from allalike.datasets import DATASETS, source_of
 from allalike.datasets.folders import find_folder
 from allalike.readers import read_gold
+from crowd_data import load
 from league import AGAIN
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allalike.datasets import DATASETS, load, source_of
+from allalike.datasets import DATASETS, source_of
+from crowd_data import load
 from paper.cells import is_here
 from paper.markup import markdown_rows, to_markdown
 from paper.reported_tables import KINDS, SLIPS, TABLES, TOP_OF_THREE, solve_example

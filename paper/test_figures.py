@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from allalike.datasets import DATASETS, load
+from allalike.datasets import DATASETS
 from allalike.errors import DataError, OutputError, UnsupportedError
+from crowd_data import load
 from crowds.samples import RUNNING_EXAMPLE
 from paper.experiments import Results, Sampler, Setting, run
 from paper.experiments.settings import CHUNK

@@ -21,7 +21,7 @@ from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
 from allalike.answers import Answers
 from allalike.api.results.deciding import find_truths
-from allalike.datasets import DATASETS, load
+from allalike.datasets import DATASETS
 from allalike.domains.contract import with_rule
 from allalike.engines import Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnknownNameError
@@ -30,6 +30,7 @@ from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import weigh
 from allalike.readers import read_gold
 from allalike.simulation import as_model, simulate
+from crowd_data import load
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.datasets import DATASETS, load
+from allalike.datasets import DATASETS
 from allalike.engines import Memory
 from allalike.methods import METHODS
 from allalike.readers import read_gold
 from allalike.simulation import as_model, simulate
 from allalike.theory import expected_disparity, expected_disparity_one_coin
+from crowd_data import load
 from paper.figures.base import Figure, here
 from paper.figures.style import BLUE, GREY, tidy
 

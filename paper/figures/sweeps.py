@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.datasets import DATASETS, load, source_of
+from allalike.datasets import DATASETS, source_of
+from crowd_data import load
 from paper.experiments.settings import Setting
 from paper.figures.base import here
 from paper.reported_tables.interpretations import POOL

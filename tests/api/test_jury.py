@@ -261,7 +261,7 @@ def test_the_program_prints_one_screen_and_writes_whole_files(
 def test_models_wrong_together_are_of_one_family_or_saw_the_answers_in_the_same_order(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allalike.datasets import load
+    from crowd_data import load
 
     monkeypatch.setenv("ALLALIKE_DATA", str(data))
     panel = allalike.jury(load("llmbar_llm_judges").answers)

@@ -379,7 +379,7 @@ def test_pairs_that_a_tool_exports_order_by_order_are_read_as_classes(exports: P
 
 @pytest.mark.long
 def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from allalike.datasets import load
+    from crowd_data import load
 
     monkeypatch.setenv("ALLALIKE_DATA", str(data))
     answers = load("llmbar_llm_judges").answers

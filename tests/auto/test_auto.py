@@ -20,7 +20,6 @@ from allalike import Auto, Disk, Memory
 from allalike._core.blocks.block import Block
 from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
-from allalike.datasets import load
 from allalike.engines.sample import sample_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
@@ -29,6 +28,7 @@ from allalike.methods.auto.classes.ladder import BorneOut
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
+from crowd_data import load
 from crowds.one_coin import drawn, error
 
 # The accuracy that trials found on each set, in percent; ties are averaged.

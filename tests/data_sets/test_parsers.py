@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from allalike.datasets.parsers import PARSERS
-from allalike.datasets.parsers.segments import located
 from allalike.domains import DOMAINS
+from crowd_data import PARSERS
+from crowd_data.segments import located
 from files.parsed_data_sets import EMOTIONS, LEVELS, WAITING, facts, level, parsed, with_gold
 from running.turns import in_turn
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
+from crowd_data import PARSERS
 from files.parsed_data_sets import errors, facts, parsed, ties, vote_accuracy, with_gold
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.datasets.parsers.boxes import Boxes
 from allalike.domains.contract import with_rule
+from crowd_data.boxes import Boxes
 from files.parsed_data_sets import EMOTIONS, LEVELS, errors, facts, level, parsed, with_gold
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ import pytest
 
 from allalike._core.masks.files import write_masks
 from allalike._core.masks.packed import Mask
-from allalike.datasets.parsers import PARSERS
 from allalike.errors import InputError
 from allalike.readers import read_gold
+from crowd_data import PARSERS
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from allalike._core.blocks.block import Floats
 from allalike.answers import Answers
-from allalike.datasets.base import Parsed
-from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
+from crowd_data import PARSERS
+from crowd_data.base import Parsed
 
 WAITING: set[str] = set()  # sources that join the catalogue with the kinds of label that they are of
 EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")

@@ -20,12 +20,12 @@ from allalike._core.blocks.groups import group_labels
 from allalike._core.blocks.ties import Ties
 from allalike.answers import Answers
 from allalike.api.results.deciding import find_posteriors
-from allalike.datasets import load
 from allalike.engines import Run
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods.base import Weighing
 from allalike.methods.glad import Abilities
 from allalike.methods.mace import Strategies
+from crowd_data import load
 from crowds.samples import crowd, rows
 
 pytestmark = [

@@ -17,10 +17,10 @@ from allalike._core.blocks.ties import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
 from allalike.api.results.deciding import find_posteriors, find_truths
-from allalike.datasets import load
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods import label_aggregation
 from allalike.methods.steps.draws import draw_subtypes
+from crowd_data import load
 from crowds.samples import Row, crowd, problems, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")

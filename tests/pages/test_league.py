@@ -22,7 +22,8 @@ import pytest
 import allalike
 from allalike import METHODS
 from allalike.answers import Answers
-from allalike.datasets import DATASETS, SOURCES, load, source_of
+from allalike.datasets import DATASETS, SOURCES, source_of
+from crowd_data import load
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import league

@@ -89,9 +89,8 @@ def path(name: str) -> None:
 
 def _dataset(name: str, source: Source) -> dict[str, Any]:
     """Say what the catalogue knows of a data set."""
-    from allalike.datasets import DATASETS
-
-    return {"name": name, "summary": DATASETS[name], **source.datasets.get(name, {"domain": source.domain})}
+    facts = source.datasets[name]
+    return {"name": name, "summary": facts["summary"], **facts}
 
 
 def _facts(source: Source) -> dict[str, Any]:

@@ -1,48 +1,22 @@
-"""Data sets: public answers with known truths, where they lie, and how they are read."""
+"""Public data sets with gold labels: a catalogue, and their download.
+
+The parsers that read their files are in `benchmarks/crowd_data` of the repository.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import find
-from allalike.datasets.base import Dataset, Parsed, Parser
 from allalike.datasets.catalog import SOURCES, File, Source
-from allalike.datasets.parsers import PARSERS
-from allalike.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DATASETS", "SOURCES", "Dataset", "File", "Parsed", "Parser", "Source", "fetch", "load", "path", "source_of"]
+__all__ = ["DATASETS", "SOURCES", "File", "Source", "fetch", "path", "source_of"]
 
-DATASETS: dict[str, str] = {name: parser.summary for name, parser in PARSERS.items()}
-
-
-def load(name: str) -> Dataset:
-    """Read a data set, with its gold; its files must be here.
-
-    Parameters
-    ----------
-    name
-        A name of `DATASETS`, in any case; or that of a source which has only one data set.
-
-    >>> data = load("Chinese")  # doctest: +SKIP
-    >>> data.answers.n_answers, len(data.gold)  # doctest: +SKIP
-    (1200, 24)
-    >>> load("Chinees")
-    Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No data set is called 'Chinees'. Did you mean 'Chinese'? Known data sets: ...
-    """
-    from allalike.datasets.folders import require_folder
-    from allalike.readers import read_gold
-
-    parser = _parser(name)
-    source = SOURCES[parser.source]
-    parsed = parser.parse(require_folder(source))
-    held = replace(parsed.answers, frame="pandas")  # however they are stored, nobody brought a frame
-    answers = read_gold(parsed.gold, held) if parsed.gold else held
-    return Dataset(name=parser.name, answers=answers, gold=parsed.gold, source=source, note=parsed.note)
+_SOURCE_OF = {name: source for source in SOURCES for name in SOURCES[source].datasets}
+DATASETS: dict[str, str] = {name: SOURCES[source].datasets[name]["summary"] for name, source in _SOURCE_OF.items()}
 
 
 def fetch(name: str) -> Path:
@@ -83,16 +57,5 @@ def source_of(name: str) -> Source:
     >>> source_of("chinese").name, source_of("quiz_chinese").name
     ('quiz_chinese', 'quiz_chinese')
     """
-    known = {**{name: parser.source for name, parser in PARSERS.items()}, **{name: name for name in SOURCES}}
+    known = {**_SOURCE_OF, **{name: name for name in SOURCES}}
     return SOURCES[find(name, known, "data set")]
-
-
-def _parser(name: str) -> Parser:
-    if name in PARSERS or name.casefold() not in map(str.casefold, SOURCES):
-        return find(name, PARSERS, "data set")
-    source = find(name, SOURCES, "source")
-    inside = [parser for parser in PARSERS.values() if parser.source == source.name]
-    if len(inside) == 1:
-        return inside[0]
-    listed = ", ".join(parser.name for parser in inside)
-    raise UnknownNameError(f"{source.name!r} is a source of several data sets. Choose one of: {listed}.")

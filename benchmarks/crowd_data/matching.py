@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import bare_rows
 from allalike.domains import Set
 from allalike.errors import InputError
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import bare_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

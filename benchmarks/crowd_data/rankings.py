@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import bare_rows, count_repeats, read_columns
 from allalike.domains import Categorical, Ranking
 from allalike.readers import read
 from allalike.rules.bradley_terry import fit_strengths
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import bare_rows, count_repeats, read_columns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
-from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Spans
 from allalike.domains.things.span_forms import read_tags
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.masks.files import MaskFile, picture_size
-from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Bitmap
 from allalike.errors import InputError
 from allalike.readers import read
 from allalike.readers.formats.masks import open_masks
+from crowd_data.base import Parsed, Parser
 
 if TYPE_CHECKING:
     from pathlib import Path

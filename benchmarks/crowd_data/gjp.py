@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import read_columns
 from allalike.domains import Probability
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import read_columns
 
 if TYPE_CHECKING:
     from pathlib import Path

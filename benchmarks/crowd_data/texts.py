@@ -6,10 +6,10 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import count_repeats, read_columns, read_truths
 from allalike.domains import Text
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import count_repeats, read_columns, read_truths
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.masks.files import MaskFile
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Bitmap, Categorical, Domain, Real
 from allalike.readers import read
 from allalike.readers.formats.masks import ENDINGS
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import read_columns, read_truths
 
 if TYPE_CHECKING:
     from pathlib import Path

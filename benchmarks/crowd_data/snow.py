@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Categorical, Real
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import read_columns, read_truths
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import load_json
 from allalike.domains import Categorical
 from allalike.errors import InputError
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import load_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

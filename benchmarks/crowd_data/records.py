@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import read_columns
 from allalike.domains import Record
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

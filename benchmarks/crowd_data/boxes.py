@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import load_json, read_columns
 from allalike.domains import Boxes as Drawn
 from allalike.domains import Custom
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import load_json, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Categorical
 from allalike.readers import read
 from allalike.readers.sources import open_table
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import read_columns, read_truths
 
 if TYPE_CHECKING:
     from pathlib import Path

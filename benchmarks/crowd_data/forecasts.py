@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import typed_table
 from allalike.domains import Categorical, Real
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import typed_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Points
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

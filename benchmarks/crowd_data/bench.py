@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allalike.datasets.base import Parsed, Parser
-from allalike.datasets.parsers.originals import count_repeats, read_truths, typed_table
 from allalike.domains import Categorical
 from allalike.readers import read
+from crowd_data.base import Parsed, Parser
+from crowd_data.originals import count_repeats, read_truths, typed_table
 
 if TYPE_CHECKING:
     from pathlib import Path

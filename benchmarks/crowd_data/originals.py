@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.answers import Answers
-    from allalike.datasets.base import Parsed, Parser
+    from crowd_data.base import Parsed, Parser
 
 __all__ = ["bare_rows", "careful", "count_repeats", "load_json", "read_columns", "read_truths", "typed_table"]
 
@@ -119,7 +119,7 @@ def count_repeats(answers: Answers, kept: str = "first") -> str:
 def careful(parser: Parser) -> Parser:
     """Return a parser that says in a line when files have the right names but not the right content.
 
-    >>> from allalike.datasets.base import Parser
+    >>> from crowd_data.base import Parser
     >>> parser = Parser("quiz", "quizzes", "which answer is right", lambda folder: {}["answers"])
     >>> careful(parser).parse("data")
     Traceback (most recent call last):
