@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import allalike
+from allalike.methods.citations import CITATIONS
 from docstrings import Docstring, read
 
 __all__ = ["domain_pages", "engine_pages", "link_rows", "method_pages", "page_of", "rule_pages", "rules_by_function"]
@@ -70,7 +71,8 @@ def method_pages() -> dict[str, str]:
 
 
 def _method(method: type[allalike.Method]) -> str:
-    return _page(method.name, method, {"Needs": method.needs} | _command("method", method.name), {})
+    facts = {"Needs": method.needs} | _command("method", method.name)
+    return _page(method.name, method, facts | {"Sources": " ".join(each.full for each in CITATIONS[method.name])}, {})
 
 
 def engine_pages() -> dict[str, str]:

@@ -1,8 +1,7 @@
 """BWA: Bayesian weighted averages of votes, in which a worker's weight is her precision.
 
-Li, Rubinstein, Cohn: Truth Inference at Scale: A Bayesian Model for Adjudicating Highly Redundant Crowd Annotations.
-WWW 2019. Whether worker i said c about task j is a number y_ijc, 0 or 1, as if drawn around the truth z_jc with a
-precision of her own; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
+Li et al. (2019). Whether worker i said c about task j is a number y_ijc, 0 or 1, as if drawn around the truth z_jc with
+a precision of her own; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
 class, from the shares of the votes as first z, with N_i answers of i, N in all and k classes,
 
     b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)

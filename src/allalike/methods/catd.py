@@ -1,8 +1,7 @@
 """CATD: weigh by the inverse of an upper confidence limit of the variance.
 
-Li, Li, Gao, Su, Zhao, Demirbas, Fan, Han: A Confidence-Aware Approach for Truth Discovery on Long-Tail Data. VLDB 2015.
-A worker with few answers may be close to them by luck. If her N_i errors against the answers are Gaussian, her variance
-is below
+Li et al. (2014). A worker with few answers may be close to them by luck. If her N_i errors against the answers are
+Gaussian, her variance is below
 
     f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i)
 

@@ -1,8 +1,7 @@
 """CRH: weigh by the logarithm of the loss against the answers that the weights lead to.
 
-Li, Li, Gao, Zhao, Fan, Han: Resolving Conflicts in Heterogeneous Data by Truth Discovery and Source Reliability
-Estimation. SIGMOD 2014. The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1; so, with the
-mean loss L_i against the weighted mean or vote,
+Li et al. (2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1; so, with the mean
+loss L_i against the weighted mean or vote,
 
     w_i = -log(L_i / sum_i L_i),
 

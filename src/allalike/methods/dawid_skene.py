@@ -1,7 +1,7 @@
 """DS: confusion matrices by expectation and maximisation.
 
-Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied Statistics 28, 1979.
-If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of the votes as first posteriors T,
+Dawid and Skene (1979). If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of the
+votes as first posteriors T,
 
     p_c = (sum_j T_jc + a) / (m + k a),    pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b),
     T_jc ~ p_c prod_i pi^i_(c, x_ij),

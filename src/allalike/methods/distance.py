@@ -1,7 +1,7 @@
 """D-TD: who is close to the unweighted answer is close to the truth.
 
 With squared distances and means it is no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so with inverse
-weights D-TD is P-TD-AK with ridge 4, and with max weights it is P-TD (Meir et al. 2023). With other labels the
+weights D-TD is P-TD-AK with ridge 4, and with max weights it is P-TD (Meir et al., 2023). With other labels the
 unweighted answer is a rounded one, and what rounding loses the disparity still knows.
 
     f_i = mean over her answers of d(x_ij, z_j),   z_j = the unweighted answer to task j

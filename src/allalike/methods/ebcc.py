@@ -1,9 +1,9 @@
 """EBCC: confusion matrices of subtypes of classes, so that workers may err together.
 
-Li, Rubinstein, Cohn: Exploiting Worker Correlation for Label Aggregation in Crowdsourcing. ICML 2019. A class is a
-mixture of M subtypes (cats that look like dogs, and those that do not), and a worker has a row of her confusion matrix
-for each of them. Given the class alone, answers then are correlated, as they are where tasks are hard for everybody. By
-variational Bayes (mean field), with q_jcm the probability that task j is of class c and subtype m,
+Li et al. (2019). A class is a mixture of M subtypes (cats that look like dogs, and those that do not), and a worker has
+a row of her confusion matrix for each of them. Given the class alone, answers then are correlated, as they are where
+tasks are hard for everybody. By variational Bayes (mean field), with q_jcm the probability that task j is of class c
+and subtype m,
 
     nu_c = alpha_c + sum_jm q_jcm,    eta_cm = a_pi / M + sum_j q_jcm,
     mu^i_cml = (a_v if c = l else b_v) + sum_j q_jcm [x_ij = l],

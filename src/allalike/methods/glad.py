@@ -1,8 +1,7 @@
 """GLAD: an ability for every worker and a difficulty for every task, by expectation and maximisation.
 
-Whitehill, Ruvolo, Wu, Bergsma, Movellan: Whose Vote Should Count More: Optimal Integration of Labels from Labelers of
-Unknown Expertise. NIPS 2009. Worker i is right about task j with a probability that grows with her ability a_i and
-falls with the task's difficulty 1 / b_j, where b_j > 0; a wrong answer is any other of k classes, each as probable:
+Whitehill et al. (2009). Worker i is right about task j with a probability that grows with her ability a_i and falls
+with the task's difficulty 1 / b_j, where b_j > 0; a wrong answer is any other of k classes, each as probable:
 
     P[x_ij is the truth of j] = s(a_i b_j),    s(x) = 1 / (1 + exp(-x)).
 

@@ -1,8 +1,7 @@
 """GTM: a Gaussian model with a prior on the truths and on the workers' variances.
 
-Zhao, Han: A Probabilistic Model for Estimating Real-Valued Truth from Conflicting Sources. QDB 2012. Each task's
-answers are standardised, x = (s - median) / deviation. A truth is Gaussian around mu0 with variance s0, a worker's
-variance sigma_i^2 is inverse gamma with alpha and beta, and both are found in turn:
+Zhao and Han (2012). Each task's answers are standardised, x = (s - median) / deviation. A truth is Gaussian around mu0
+with variance s0, a worker's variance sigma_i^2 is inverse gamma with alpha and beta, and both are found in turn:
 
     sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
     mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).

@@ -1,10 +1,9 @@
 """IBCC: confusion matrices with priors, by variational Bayes.
 
-Kim, Ghahramani: Bayesian Classifier Combination. AISTATS 2012. The model is that of Dawid and Skene, but class shares
-and the rows of confusion matrices are drawn from Dirichlet distributions, and all values of them count, each as much as
-it is probable. That is approximated by a product of independent posteriors (mean field, as in Simpson et al.: Dynamic
-Bayesian Combination of Multiple Imperfect Classifiers, 2013; the paper itself draws samples). From the shares of the
-votes as first posteriors T,
+Kim and Ghahramani (2012). The model is that of Dawid and Skene, but class shares and the rows of confusion matrices are
+drawn from Dirichlet distributions, and all values of them count, each as much as it is probable. That is approximated
+by a product of independent posteriors (mean field, as in Simpson et al., 2013; the paper itself draws samples). From
+the shares of the votes as first posteriors T,
 
     nu_c = alpha + sum_j T_jc,    mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l],
     E log p_c = psi(nu_c) - psi(sum_c nu_c),    E log pi^i_cl = psi(mu^i_cl) - psi(sum_l mu^i_cl),

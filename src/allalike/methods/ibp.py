@@ -1,7 +1,7 @@
 """IBP: messages between workers and tasks, for two classes.
 
-Karger, Oh, Shah: Iterative Learning for Reliable Crowdsourcing Systems. NIPS 2011. With answers A_ij of +1 or -1, a
-task tells each of its workers what the others say, and a worker tells each of her tasks how she fares on the others:
+Karger et al. (2011). With answers A_ij of +1 or -1, a task tells each of its workers what the others say, and a worker
+tells each of her tasks how she fares on the others:
 
     alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij',
 

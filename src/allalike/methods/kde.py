@@ -1,9 +1,8 @@
 """KDE: who is close to the density of all opinions is reliable, and the truth is where the density is highest.
 
-KDEm of Wan, Chen, Kaplan, Han, Gao and Zhao: From Truth Discovery to Trustworthy Opinion Discovery. KDD 2016. Each
-answer is a bump K((y - x_a) / h_j) around it (`allalike.rules.modes`), an element of the space of functions that the
-kernel spans. The opinions on a task are the weighted sum of its bumps, and the loss of an answer is the squared
-distance of its bump from them:
+KDEm of Wan et al. (2016). Each answer is a bump K((y - x_a) / h_j) around it (`allalike.rules.modes`), an element of
+the space of functions that the kernel spans. The opinions on a task are the weighted sum of its bumps, and the loss of
+an answer is the squared distance of its bump from them:
 
     N_ja = G_aa - 2 (G w)_a + w' G w,   G_ab = K((x_a - x_b) / h_j).
 

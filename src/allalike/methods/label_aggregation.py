@@ -1,7 +1,6 @@
 """LA: label aggregation in one pass or two, task after task, as in a stream.
 
-Yang et al.: A Light-weight, Effective and Efficient Model for Label Aggregation in Crowdsourcing. 2022 (arXiv
-2212.00007). A worker's accuracy has a Beta distribution, whose mode a_i each task moves. Task after task,
+Yang et al. (2022). A worker's accuracy has a Beta distribution, whose mode a_i each task moves. Task after task,
 
     truth_j = the label with the largest sum of a_i over those who said it,
     a_i = (alpha - 1 + right answers so far) / (alpha + beta - 2 + answers so far)

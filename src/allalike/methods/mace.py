@@ -1,8 +1,8 @@
 """MACE: how often a worker knows the answer, and what she says where she does not.
 
-Hovy, Berg-Kirkpatrick, Vaswani, Hovy: Learning Whom to Trust with MACE. NAACL 2013. All classes are as frequent. Worker
-i knows the truth of a task with probability theta_i, and says it; else she gives label l with probability xi_il,
-whatever is true (she *spams*). So P[x_ij = l | truth c] = theta_i [l = c] + (1 - theta_i) xi_il, and of an answer l
+Hovy et al. (2013). All classes are as frequent. Worker i knows the truth of a task with probability theta_i, and says
+it; else she gives label l with probability xi_il, whatever is true (she *spams*). So
+P[x_ij = l | truth c] = theta_i [l = c] + (1 - theta_i) xi_il, and of an answer l
 
     T_jc ~ prod_i P[x_ij | c],    k_ij = T_jl theta_i / (theta_i + (1 - theta_i) xi_il)
 

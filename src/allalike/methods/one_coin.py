@@ -1,7 +1,7 @@
 """DS-1: Dawid-Skene with one number per worker, the probability that she is right.
 
-A wrong answer is any other class, each as probable, and all classes are as frequent (the model that Gao and Zhou
-studied: Minimax Optimal Convergence Rates for Estimating Ground Truth from Crowdsourced Labels, 2013). From w_i = 1,
+A wrong answer is any other class, each as probable, and all classes are as frequent (the model of Dawid and Skene,
+1979, in the form that Gao and Zhou, 2013, studied). From w_i = 1,
 
     T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over her answers,
     w_i = log((k-1) p_i / (1 - p_i)),

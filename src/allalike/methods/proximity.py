@@ -1,8 +1,8 @@
 """P-TD, P-TD-AK and iP-TD: who is close to the others is close to the truth.
 
-Meir et al.: Frustratingly Easy Truth Discovery. AAAI 2023. Three steps: every worker's disparity pi_i, her average
-distance to the others (`allalike.methods.steps.peers`); from it her fault f_i; from the fault her weight. The methods
-differ in the last two steps.
+Meir et al. (2023). Three steps: every worker's disparity pi_i, her average distance to the others
+(`allalike.methods.steps.peers`); from it her fault f_i; from the fault her weight. The methods differ in the last two
+steps.
 
     P-TD:     f_i = pi_i,   w_i = max(f) - f_i, or 1 / f_i for numbers
     P-TD-AK:  f_i = pi_i - mu (numbers),  (pi_i - mu) / (1 - k / (k - 1) mu) (k classes),   w_i as in `OA`

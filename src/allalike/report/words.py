@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.words import count
 from allalike.report.brevity import brief, cut, show_number
 from allalike.telling.coefficients import COEFFICIENTS, name_alpha
-from allalike.telling.truths import TOLD_BY, say_counts, say_voices
+from allalike.telling.truths import TOLD_BY, name_unweighted, say_voices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from allalike.methods.citations import Citation
     from allalike.report.material import Agreed, Material
-    from allalike.telling.summary import ErrorOnGold, HowSure
+    from allalike.telling.summary import ErrorOnGold, HowSure, Summary
 
 __all__ = ["cite", "describe_agreement", "list_figures", "list_settings", "say_left_out"]
 
@@ -28,6 +29,7 @@ _ELSEWHERE = (
     "panel",
 )  # what the page says in another place
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
+_EQUAL = "equal weights"  # of a field, for which auto found nothing better
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
 _MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about
 
@@ -133,25 +135,62 @@ def _shown(value: Any) -> str:
 
 
 def cite(material: Material) -> list[str]:
-    """Return a paragraph for a paper, and what it cites."""
+    """Return a paragraph for a paper about the method and model that were used, and the references that it cites.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
+    >>> text, *references = cite(allalike.discover(rows, method="UA").material())
+    >>> "(Condorcet, 1785)" in text, "Meir" in text, len(references)
+    (True, False, 1)
+    """
     summary, agreement = material.summary, material.agreement
     agreed = ""
     if agreement is not None and math.isfinite(agreement.alpha):
-        limits = f", 95 % interval {agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else ""
-        agreed = f" Krippendorff's alpha was {agreement.alpha:.2f}{limits}."
+        known = math.isfinite(agreement.low)
+        interval = f" (95 % confidence interval {agreement.low:.2f} to {agreement.high:.2f})" if known else ""
+        agreed = f" Krippendorff's alpha was {agreement.alpha:.2f}{interval}."
+    model, papers = _describe_model(summary)
+    cited = f" ({'; '.join(paper.short for paper in papers)})" if papers else ""
     text = (
-        f"We collected {say_counts(*summary.counts)}.{agreed} They were aggregated with allalike"
-        f" {summary.versions['allalike']} (method {summary.method.name}; {summary.domain.name} labels, distance"
-        f" {summary.domain.distance}, rule {summary.domain.rule}),"
-        " which weighs workers by how close they are to the others (Meir et al., 2023);"
-        f" {count(summary.changed, 'truth')} differed from the unweighted answer."
+        f"We collected {count(summary.answers, 'answer')} by {count(summary.workers, 'worker')} on"
+        f" {count(summary.tasks, 'task')}.{agreed} We estimated one label per task with allalike"
+        f" {summary.versions['allalike']} ({summary.domain.name} labels, distance {summary.domain.distance}, rule"
+        f" {summary.domain.rule}), {model}{cited}.{_say_differences(summary)}"
     )
-    source = (
-        "Meir, R., Amir, O., Ben-Porat, O., Ben-Shabat, T., Cohensius, G., and Xia, L. (2023). Frustratingly Easy Truth"
-        " Discovery. Proceedings of the AAAI Conference on Artificial Intelligence, 37(5)."
-        " doi:10.1609/aaai.v37i5.25750"
-    )
-    return [text, source]
+    return [text, *(paper.full for paper in papers)]
+
+
+def _describe_model(summary: Summary) -> tuple[str, tuple[Citation, ...]]:
+    """Return the model that gave the labels, in words, and its papers."""
+    from allalike.methods import METHODS
+    from allalike.methods.citations import CITATIONS, MODELS
+
+    name, reading, unweighted = summary.method.name, summary.reading, name_unweighted(summary.domain)
+    if name == "UA" or (reading and reading.taken == "everyone the same"):
+        papers = CITATIONS["UA"] if unweighted == "majority vote" else ()
+        return f"method {name}: {unweighted}", papers
+    if name in METHODS and name != "auto":
+        return f"method {name}: {METHODS[name].summary}", CITATIONS[name]
+    if reading and reading.fields:
+        return _describe_fields(reading.fields)
+    model, papers = MODELS.get((reading and (reading.taken or reading.start)) or "", ("", CITATIONS.get(name, ())))
+    return f"method {name}{model and f', which chose {model}'}", papers
+
+
+def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ...]]:
+    """Return the models that auto chose for the fields of records, and their papers."""
+    from allalike.methods.citations import MODELS
+
+    chosen = dict.fromkeys(each.get("taken") or each.get("start") or "" for each in fields.values())
+    models = [MODELS.get(each, (_EQUAL, ())) for each in chosen]
+    papers = tuple(dict.fromkeys(paper for _, cited in models for paper in cited))
+    return f"method auto, which chose for each field {' or '.join(model for model, _ in models)}", papers
+
+
+def _say_differences(summary: Summary) -> str:
+    if summary.method.name == "UA":
+        return ""
+    return f" {count(summary.changed, 'label')} differed from the {name_unweighted(summary.domain)}."
 
 
 def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:

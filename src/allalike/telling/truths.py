@@ -10,11 +10,12 @@ from allalike.telling.remark import Remark, percent, share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike.telling.summary import Correlation, HowRead, HowSure, OtherReading, Summary
+    from allalike.telling.summary import Correlation, HowRead, HowSure, LabelKind, OtherReading, Summary
 
 __all__ = [
     "TOLD_BY",
     "list_facts",
+    "name_unweighted",
     "remark_gold",
     "remark_reading",
     "remark_sureness",
@@ -31,6 +32,8 @@ TOLD_BY = {
     "pairs": "estimated from pairs of answers",
     "answers": "estimated from answers that were held out",
 }
+
+_VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric median", "medoid")
 
 
 def list_facts(summary: Summary) -> list[str]:
@@ -64,6 +67,18 @@ def say_voices(summary: Summary) -> str:
     """Say how many independent answers those to a task are worth, if that is known."""
     voices = summary.confidence.voices_per_task if summary.confidence else None
     return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
+
+
+def name_unweighted(domain: LabelKind) -> str:
+    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers.
+
+    >>> from allalike.telling.summary import LabelKind
+    >>> [name_unweighted(LabelKind(name="", rule=rule)) for rule in ("plurality", "median", "borda")]
+    ['majority vote', 'unweighted median', 'unweighted answer']
+    """
+    if domain.rule in _VOTES:
+        return "majority vote"
+    return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
 
 
 def say_changes(summary: Summary, *, recurring: bool) -> list[str]:

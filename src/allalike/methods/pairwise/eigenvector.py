@@ -1,8 +1,8 @@
 """EVD: who varies with the others knows the truth; the leading eigenvector of the covariances says by how much.
 
-Parisi, Strino, Nadler, Kluger: Ranking and combining multiple predictors without labeled data. PNAS 2014 (the
-spectral meta-learner, in its form for workers who err alike on both classes). Let x = -1 or +1, and let worker i be
-right with probability p_i, independently of the others. With a_i = 2 p_i - 1 and b the mean of the true labels,
+Parisi et al. (2014; the spectral meta-learner, in its form for workers who err alike on both classes). Let
+x = -1 or +1, and let worker i be right with probability p_i, independently of the others. With a_i = 2 p_i - 1 and b
+the mean of the true labels,
 
     Cov(x_i, x_j) = (1 - b^2) a_i a_j   for i != j,
 

@@ -1,10 +1,9 @@
 """EXP and TOP2: those who agree with each other more than chance are the experts.
 
-Kawase, Kuroki, Miyauchi: Graph Mining Meets Crowdsourcing: Extracting Experts for Answer Aggregation. IJCAI 2019.
-Workers are the nodes of a graph, weighted by how surprising their agreement is. The expert core is the set X with the
-largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker with the smallest weighted
-degree, again and again, and return the set whose smallest degree was the largest. Only the core has weight, the same
-for each of its members.
+Kawase et al. (2019). Workers are the nodes of a graph, weighted by how surprising their agreement is. The expert core
+is the set X with the largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker with
+the smallest weighted degree, again and again, and return the set whose smallest degree was the largest. Only the core
+has weight, the same for each of its members.
 
 For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
 guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without

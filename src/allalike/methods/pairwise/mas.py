@@ -1,7 +1,7 @@
 """MAS: multidimensional scaling of the workers around the truth.
 
-Braylan, Lease: Modeling and Aggregation of Complex Annotations via Annotation Distances. WWW 2020. Every worker u has
-an error vector e_u around the truth, which is the origin, and an error scale:
+Braylan and Lease (2020). Every worker u has an error vector e_u around the truth, which is the origin, and an error
+scale:
 
     e_u ~ N(0, (diff uerr_u)^2) in each of dim coordinates,      d_uv ~ N(|e_u - e_v|, sigma^2),
     uerr_u ~ N(1, 0.251),   diff ~ N(1, 0.0251),   sigma ~ Exp(1),

@@ -59,7 +59,7 @@ function setTheme() {
 }
 
 async function copyParagraph() {
-  const text = `${byId("paragraph").textContent}\n\n${document.querySelector(".source").textContent}`;
+  const text = [byId("paragraph"), ...document.querySelectorAll(".source")].map((each) => each.textContent).join("\n\n");
   try {
     await navigator.clipboard.writeText(text);
     byId("copied").textContent = "Copied.";
