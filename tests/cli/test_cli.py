@@ -53,7 +53,7 @@ def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> No
         "domain": "categorical",
     }
     assert summary["method"]["name"] == "auto"
-    assert "auto: a plain vote was taken" in done.stdout
+    assert "auto: majority vote, because" in done.stdout
     assert summary["versions"]["allalike"] == allalike.__version__
 
 
@@ -150,7 +150,7 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert sum(task >= "392" for task in re.findall(r"task-(\d+)", asked)) >= 3
     before, after = map(float, re.findall(r"vote errs in ([\d.]+) %.*allalike in ([\d.]+) %", done.stdout)[0])
     assert after < before / 2
-    assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
+    assert re.search(r"\d+ of 400 labels differ from the majority vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
     tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
     assert written == [*tables, "report.html", "state", "summary.json", "truth.csv", "workers.csv"]

@@ -19,6 +19,7 @@ from allalike.cli import console, main, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.errors import DataWarning
+from allalike.report.words import list_figures
 from allalike.telling.remark import Remark
 from allalike.telling.summary import Summary
 from allalike.telling.truths import remark_reading
@@ -74,7 +75,7 @@ def test_what_is_expected_of_weights_stands_beside_what_is_expected_without(crow
     table = crowd.probabilities
     believed = [table[label][row] for row, label in enumerate(crowd.truth["unweighted"])]
     sure, plain = (f"{100 * np.mean(each):.0f} %" for each in (crowd.truth["confidence"], believed))
-    expected = f"About {sure} of the truths should be right, and {plain} of a plain vote"
+    expected = f"About {sure} of the truths should be right, and {plain} of the majority vote"
     assert expected in " ".join(texts(crowd)).replace("  ", " ").replace("  ", " ")
 
 
@@ -268,7 +269,7 @@ def test_a_ratio_of_which_nobody_knows_what_to_do_is_not_said(ratio: float) -> N
     counts = {"answers": 9, "workers": 3, "tasks": 3, "domain": {"name": "real"}}
     known = {"tasks": 50, "crowd": 0.55}
     found = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio, "known_truths": known}, "effective_workers": 3.0}
-    said = "auto: workers are weighed, and together count like 3.0 equal ones; 50 known truths set how much the crowd"
+    said = "auto: workers are weighted, and together count like 3.0 equal ones; 50 known truths set how much the crowd"
     assert remark_reading(Summary.from_dict({**counts, **found})) == [Remark(f"{said} and each worker count.")]
 
 
@@ -278,7 +279,7 @@ def test_it_is_not_said_that_weights_change_numbers_a_bit() -> None:
     result = allalike.discover(answers, domain="real", method="P-TD")
 
     assert result.summary["changed"] > 10
-    assert "differ from the unweighted answer" not in " ".join([*texts(result), repr(result)])
+    assert "differ from the unweighted mean" not in " ".join([*texts(result), repr(result)])
 
 
 def test_a_column_of_known_truths_in_the_file_itself_is_proposed(
@@ -297,17 +298,34 @@ def test_a_column_of_known_truths_in_the_file_itself_is_proposed(
 
 
 @pytest.mark.parametrize("seed", [0, 2, 7])
-def test_where_workers_are_alike_only_ties_differ_from_the_unweighted_answer_and_it_is_said(seed: int) -> None:
+def test_where_workers_are_alike_no_label_is_changed_but_ties_are_broken_and_it_is_said(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, 60)
     said = np.where(rng.random((4, 60)) < 0.7, truth, 1 - truth)
     answers = [(f"w{worker}", task, "ab"[said[worker, task]]) for worker in range(4) for task in range(60)]
     result = allalike.discover(answers)
     [told, *_] = [remark.sentence for remark in remark_reading(Summary.from_dict(result.summary))]
-    changed = result.truth.set_index("task")["changed"]
-    assert changed.sum() > 0
-    assert (said.sum(axis=0)[changed] == 2).all()
-    assert told.endswith("everyone counts the same, and a tie goes to those who are closer to the others.")
+    found = result.truth.set_index("task")
+    assert (found["tied"] == (said.sum(axis=0) == 2)).all()
+    assert (found["label"] != found["unweighted"]).any()
+    assert not found["changed"].any()
+    assert told == "auto: majority vote, because workers are alike; a tie goes to those who are closer to the others."
+    ties = f"a tie was broken in {found['tied'].sum()} tasks"
+    assert (result.summary["changed"], result.summary["tied"]) == (0, found["tied"].sum())
+    figure = next(each for each in list_figures(result.material()) if "weights" in each["name"])
+    for shown in (" ".join(texts(result)), repr(result), figure["note"]):
+        assert ties in " ".join(shown.split())
+    assert figure["value"] == "0"
+
+
+def test_weights_that_overturn_a_tie_of_others_change_the_label() -> None:
+    """Five workers vote a, a, b, b, c on the last task, and the one who votes c is the only good one."""
+    said = {"ada": "abababab" * 3 + "c", "bob": "abbaabba" * 3 + "a", "cyd": "bababbab" * 3 + "a"}
+    said |= {"dan": "aabbabab" * 3 + "b", "eve": "babaabba" * 3 + "b"}
+    gold = {f"t{place}": label for place, label in enumerate("abababab" * 3)}
+    truth = allalike.discover(rows(said), method="OA", gold=gold).truth.set_index("task")
+    assert truth["label"]["t24"] == "c"
+    assert truth.index[truth["changed"] & truth["tied"]].tolist() == ["t24"]
 
 
 def test_nothing_is_estimated_from_pairs_of_answers_where_there_are_none() -> None:

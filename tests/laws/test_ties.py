@@ -58,8 +58,9 @@ def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> N
     weight = noise.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]
     assert (abs(weight[0] - weight[1]) < 1e-9 * weight[0]) == tied
     faults = {0: 0.2, 1: 0.2 + difference, 2: 0.4}
-    truth = allalike.discover(rows, domain="categorical", method=allalike.OA(faults=faults)).truth
-    assert truth["tied"].tolist() == [tied, False]
+    result = allalike.discover(rows, domain="categorical", method=allalike.OA(faults=faults))
+    assert result.found.joined().found["drawn"].tolist() == [tied, False]
+    assert result.truth["tied"].tolist() == [True, False]
 
 
 def test_without_ties_the_seed_changes_nothing() -> None:

@@ -225,7 +225,7 @@ def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) ->
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
     skipped = doubt_skipped(summary.get("reading", {}), settings.get("engine", ""))
-    doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks), *skipped]
+    doubts = [*doubts, *doubt_draws(int(found.total("drawn")), run.n_tasks), *skipped]
     summary["warnings"] = [doubt.what for doubt in doubts]
     inputs, again = origin.inputs, partial(_find_again, method)
     return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)

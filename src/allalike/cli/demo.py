@@ -107,8 +107,8 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     before, after = ((truths[name] != right).mean() for name in ("unweighted", "label"))
     unsure = ", ".join(result.next(_RARE)["task"])
     echo(
-        f"\n{summary.changed} of {_TASKS} answers differ from those of a vote.\nA vote errs in {100 * before:.1f} %"
-        f" of the photos, allalike in {100 * after:.1f} %."
+        f"\n{summary.changed} of {_TASKS} labels differ from the majority vote.\nThe majority vote errs in"
+        f" {100 * before:.1f} % of the photos, allalike in {100 * after:.1f} %."
     )
     echo("\n".join(fold(f"One more answer would help most on {unsure}.")))
     written = fold(f"Written: {', '.join(map(keep_whole, paths))}", "  ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.words import count
 from allalike.report.brevity import brief, cut, show_number
 from allalike.telling.coefficients import COEFFICIENTS, name_alpha
-from allalike.telling.truths import TOLD_BY, name_unweighted, say_voices
+from allalike.telling.truths import TOLD_BY, name_unweighted, say_ties, say_voices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,8 +43,8 @@ def list_figures(material: Material) -> list[dict[str, str]]:
         _figure_of_gold(summary.gold),
         {
             "value": f"{summary.changed:,}",
-            "name": "truths changed by weights",
-            "note": f"of {count(summary.tasks, 'task')}, against the unweighted answer",
+            "name": "labels changed by weights",
+            "note": f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{say_ties(summary)}",
         },
         {
             "value": show_number(summary.answers / max(summary.tasks, 1)),
@@ -190,7 +190,7 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
 def _say_differences(summary: Summary) -> str:
     if summary.method.name == "UA":
         return ""
-    return f" {count(summary.changed, 'label')} differed from the {name_unweighted(summary.domain)}."
+    return f" {count(summary.changed, 'label')} differed from the {name_unweighted(summary.domain)}{say_ties(summary)}."
 
 
 def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:

@@ -23,6 +23,7 @@ __all__ = [
     "say_correlation",
     "say_counts",
     "say_second_reading",
+    "say_ties",
     "say_voices",
 ]
 
@@ -82,18 +83,25 @@ def name_unweighted(domain: LabelKind) -> str:
 
 
 def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Say how many truths weights changed, and how many were drawn; not of numbers, nearly all of which change."""
+    """Say how many labels weights changed, and how many ties were broken; not of numbers, most of which change."""
     if summary.changed and not recurring:
         return []
-    drawn = f"; {summary.tied:,} {_were(summary.tied)} drawn among equals" if summary.tied else ""
     part = share(summary.changed, summary.tasks)
     return [
-        f"{summary.changed:,} of {count(summary.tasks, 'truth')} ({part}) differ from the unweighted answer{drawn}."
+        f"{summary.changed:,} of {count(summary.tasks, 'label')} ({part}) differ from the"
+        f" {name_unweighted(summary.domain)}{say_ties(summary)}."
     ]
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
+def say_ties(summary: Summary) -> str:
+    """Say in how many tasks a tie was broken; nothing if there were none.
+
+    >>> from allalike.telling.summary import Summary
+    >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical"}}
+    >>> say_ties(Summary.from_dict({**found, "tied": 1})), say_ties(Summary.from_dict(found))
+    ('; a tie was broken in 1 task', '')
+    """
+    return f"; a tie was broken in {count(summary.tied, 'task')}" if summary.tied else ""
 
 
 def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
@@ -114,7 +122,7 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
 
     >>> from allalike.telling.summary import HowSure
     >>> _say_sureness(HowSure(mean=0.999, told_by="halves", answers_per_task=3.0), 0.9, known=True)
-    'Over 99 % of the truths should be right, and 90 % of a plain vote (estimated from two halves of the workers).'
+    'Over 99 % of the truths should be right, and 90 % of the majority vote (estimated from two halves of the workers).'
     >>> _say_sureness(HowSure(mean=0.75, told_by="pairs", answers_per_task=1.0), None, known=False)
     'Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can.'
     """
@@ -122,7 +130,7 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
         return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
     right = percent(sure.mean)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
-    plain = "" if unweighted is None else f", and {percent(unweighted)} of a plain vote"
+    plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
     unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
     return f"{about} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
 
@@ -153,7 +161,7 @@ def remark_reading(summary: Summary) -> list[Remark]:
     reading, name = summary.reading, summary.method.name
     if reading is None:
         return []
-    told = _say_reading(reading, summary.effective_workers, summary.changed), _say_known(reading)
+    told = _say_reading(summary, reading), _say_known(reading)
     said = "; ".join(each for each in told if each)
     return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
 
@@ -167,28 +175,25 @@ def _say_known(reading: HowRead) -> str:
     return f"{number} {sets} how much the crowd and each worker count"
 
 
-def _say_reading(reading: HowRead, effective_workers: float, changed: int) -> str:
+def _say_reading(summary: Summary, reading: HowRead) -> str:
+    unweighted = name_unweighted(summary.domain)
     if reading.workers == "alike":
         drawn = reading.taken == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
-        broken = changed > 0 and not drawn
-        ties = ", and a tie goes to those who are closer to the others" if broken else ""
-        return f"workers are alike: everyone counts the same{ties}"
+        ties = "; a tie goes to those who are closer to the others" if summary.tied and not drawn else ""
+        return f"{unweighted}, because workers are alike{ties}"
     if reading.fields is not None:
         return "workers are weighed in each field alone; their weight is the mean over the fields"
     if reading.taken == "everyone the same":
-        return f"everyone counts the same, because {reading.why}"
+        return f"{unweighted}, because {reading.why}"
     if reading.taken == "vote":
-        return (
-            f"a plain vote was taken, because {reading.why or 'two halves of the workers do not bear out any weights'}"
-        )
+        return f"{unweighted}, because {reading.why or 'a split-half test does not support weights'}"
     if reading.f_ratio is None:
         return ""
-    reason = "two halves of the workers bear that out"
     if reading.taken == "weighted vote":
-        return f"votes were weighed, for {reason}"
+        return "weighted majority vote, because a split-half test supports the weights"
     if not reading.start:
-        return f"workers are weighed, and together count like {effective_workers:,.1f} equal ones"
-    return f"weights were used, for {reason}"
+        return f"workers are weighted, and together count like {summary.effective_workers:,.1f} equal ones"
+    return "workers are weighted, because a split-half test supports the weights"
 
 
 def say_second_reading(second: OtherReading) -> str:

@@ -46,7 +46,7 @@ class TaskExplanation:
     low, high, error
         The limits of a number or a date, of 95 %, and its standard error.
     changed, tied, known, abstained
-        Whether weights changed the truth, whether it was drawn among equals, whether it was known beforehand, and
+        Whether weights changed the truth, whether a tie was broken, whether it was known beforehand, and
         whether it was not sure enough to be told.
     measure
         What labels are ranked by: probability or weight.
@@ -107,9 +107,10 @@ class TaskExplanation:
             sure = f", between {low} and {high} (95 %)"
         how = [
             *(["known beforehand"] if self.known else []),
-            *(["drawn among equals"] if self.tied else []),
+            *(["a tie was broken"] if self.tied else []),
             *(["not sure enough to be told"] if self.abstained else []),
-            f"unweighted {_shown(self.unweighted)}" if self.changed else "unweighted the same",
+            *([f"unweighted {_shown(self.unweighted)}"] if self.changed else []),
+            *(["unweighted the same"] if not (self.changed or self.tied) else []),
         ]
         return f"Task {self.task}: {_shown(self.truth)}{sure}; {', '.join(how)}."
 

@@ -1,4 +1,4 @@
-"""Deciding: the truths of all tasks, by the weights of a method, and beside them those of a plain vote."""
+"""Deciding: the truths of all tasks, by the weights of a method, and beside them those without weights."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import sum_by
 from allalike.methods.auto.distances.numbers import find_truth_limits
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "
 
 _MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
 _MIN_WORKERS = 5
+_EQUAL = 1e-9  # relative, below which two distances are the same
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
@@ -49,6 +51,8 @@ def find_truths(
     """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
 
     If gold is kept, the truths that are known stand in the place of those found.
+    ``changed`` marks labels that differ because of the weights, ``tied`` those where a tie was broken, with weights or
+    without, and ``drawn`` those where weights did not break it.
     Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
     limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
     ``abstained`` tells which have less, and these count neither as changed nor as errors. ``conclude`` may add to what
@@ -97,17 +101,37 @@ def _decide(
     found = found if keep is None else keep_known(block, found, keep)
     labels = {"gold": found["label"]}
     if by_rule is not None:
-        plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
-        found = {
-            **found,
-            "unweighted": plain,
-            "changed": kernels.differs(found["label"], plain, kernels.scatter(block)),
-        }
-        labels["unweighted_gold"] = plain
+        equal = by_rule(block, np.ones(block.n_workers), faults)
+        found |= _compare(block, found, equal, kernels)
+        labels["unweighted_gold"] = equal["label"]
     if gold:
         found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
     found = found if least is None else withhold(found, found["confidence"] < least)
     return found if conclude is None else conclude(block, found)
+
+
+def _compare(block: Block, found: dict[str, Array], equal: dict[str, Array], kernels: Kernels) -> dict[str, Array]:
+    """Tell which labels differ from the unweighted ones because of weights, and which because a tie was broken."""
+    label, plain = found["label"], equal["label"]
+    changed = np.array(kernels.differs(label, plain, kernels.scatter(block)))
+    tasks = np.flatnonzero(changed & equal["tied"])
+    if len(tasks):
+        changed[tasks] = ~_as_close(block, tasks, label[tasks], plain[tasks], kernels)
+    tied = (found["tied"] | equal["tied"]) & ~found.get("known", np.zeros(block.n_tasks, bool))
+    return {"unweighted": plain, "changed": changed, "tied": tied, "drawn": found["tied"]}
+
+
+def _as_close(block: Block, tasks: Array, label: Array, plain: Array, kernels: Kernels) -> Array:
+    """Tell for which tasks a label is as close to the answers, each counted the same, as the unweighted one is."""
+    place = np.full(block.n_tasks, -1)
+    place[tasks] = np.arange(len(tasks))
+    rows = np.flatnonzero(place[block.task] >= 0)
+    answers, where = kernels.restore_answers(block, rows), place[block.task][rows]
+    far, least = (
+        sum_by(where, np.nan_to_num(kernels.distance_between(answers, each[where])), len(tasks))
+        for each in (label, plain)
+    )
+    return np.asarray(far <= least * (1 + _EQUAL) + _EQUAL)
 
 
 def withhold(found: dict[str, Array], unsure: Array) -> dict[str, Array]:

@@ -44,7 +44,7 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
     Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
       task 1: 'x'
       task 2: 'y'
-    0 of 2 truths (0.0 %) differ from the unweighted answer.
+    0 of 2 labels (0.0 %) differ from the majority vote.
     1 note: see .notes.
     See .truth, .workers, .summary, .next(), .save("folder").
     """

@@ -67,7 +67,7 @@ function openTask(row) {
       data.kind === "mask" ? null : ["truth", element("span", { class: "label" }, labelText(truth))],
       sure,
       ["answers", number(t.answers[row])],
-      data.kind === "mask" ? null : ["without weights", t.changed.includes(row) ? element("span", { class: "label" }, labelText(t.unweighted[row])) : "the same"],
+      data.kind === "mask" ? null : ["without weights", t.changed.includes(row) ? element("span", { class: "label" }, labelText(t.unweighted[row])) : t.tied.includes(row) ? "a tie" : "the same"],
     ]),
     ...(found ? answersView(row, found) : [element("p", { class: "note" }, "The answers to this task are not kept on this page; they are in the data.")]));
 }

@@ -107,7 +107,7 @@ function workersTable() {
 
 function tasksTable() {
   const t = data.tasks, size = t.id.length, changed = new Set(t.changed), tied = new Set(t.tied), known = new Set(t.known || []), abstained = new Set(t.abstained || []);
-  const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "drawn among equals", known.has(row) && "truth known", abstained.has(row) && "not sure enough"].filter(Boolean);
+  const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "tie broken", known.has(row) && "truth known", abstained.has(row) && "not sure enough"].filter(Boolean);
   const sure = t.limits
     ? [{ title: "95 % limits", key: (row) => t.high[row] - t.low[row], csv: (row) => t.limits[row], cell: (row) => t.limits[row] }]
     : t.low
@@ -119,7 +119,7 @@ function tasksTable() {
     { title: "Truth", key: (row) => (data.kind === "number" ? labelOf(t.label[row]) : text(row)), csv: (row) => (data.kind === "number" && !abstained.has(row) ? labelOf(t.label[row]) : text(row)), number: data.kind === "number", cell: (row) => (abstained.has(row) ? "–" : labelCell(t.label[row])) },
     ...sure,
     numeric("Answers", t.answers, "how many there are"),
-    { title: "Unweighted", key: (row) => labelText(t.unweighted[row]), cell: (row) => (changed.has(row) ? labelCell(t.unweighted[row]) : element("span", { class: "muted" }, "the same")) },
+    { title: "Unweighted", key: (row) => labelText(t.unweighted[row]), cell: (row) => (changed.has(row) ? labelCell(t.unweighted[row]) : element("span", { class: "muted" }, tied.has(row) ? "a tie" : "the same")) },
     { title: "Remarks", key: (row) => remarks(row).join(", "), cell: (row) => element("span", {}, remarks(row).map((each) => element("span", { class: "remark" }, each))) },
   ];
   return new Table(byId("tasks-table"), { name: "tasks", caption: "Tasks", columns, size });

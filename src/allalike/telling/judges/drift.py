@@ -109,6 +109,6 @@ def _remark_rate(rate: Mapping[str, Any] | None) -> Iterator[Remark]:
         )
     if "effect" in rate:
         yield Remark(
-            f"Judges who changed move the share that a plain vote calls good by {100 * rate['effect']:+.1f} points, on"
-            " tasks in both."
+            f"Judges who changed move the share that the majority vote calls good by {100 * rate['effect']:+.1f}"
+            " points, on tasks in both."
         )

@@ -45,7 +45,7 @@ def _remark_rightness(summary: Summary, panel: Mapping[str, Any]) -> Remark:
     if gold is None or gold.error is None or gold.unweighted_error is None:
         return Remark(f"It should be right {percent(sure.mean)} of the time.")
     mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
-    others = f"a plain vote on {percent(1 - gold.unweighted_error)}"
+    others = f"the majority vote on {percent(1 - gold.unweighted_error)}"
     right = percent(1 - gold.error)
     if panel["accuracy_from"] == "gold":
         right, others = percent(panel["accuracy"]), f"without any on {right}, {others}"
