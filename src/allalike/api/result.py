@@ -65,6 +65,8 @@ class Result(Explained, Saved[Frame]):
         What finds the truths of another run in the same way.
     files, sources
         How the files of the answers were read, and their names, with those of gold and history.
+    command
+        The words that were typed behind ``allalike`` to find it; none in Python.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -84,6 +86,7 @@ class Result(Explained, Saved[Frame]):
     again: Callable[[Run], TaskTable] | None = None
     files: Files | None = None
     sources: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def _facts(self) -> Summary:
@@ -333,5 +336,5 @@ class Result(Explained, Saved[Frame]):
     def material(self) -> Material:
         """Return what a report is made of."""
         agreement = self.agreement if len(self.run.problems.sizes) == 1 else None
-        material = gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.inputs)
+        material = gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.command)
         return replace(material, quality=self.rated.get("quality", {}))

@@ -14,7 +14,7 @@ import click
 
 from allalike import __version__
 from allalike.cli.agreement import agreement
-from allalike.cli.commands import complete_command, find_flags, write_flags
+from allalike.cli.commands import write_flags
 from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
@@ -30,6 +30,7 @@ from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
 from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError, Proposal
+from allalike.telling.commands import complete_command, find_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
+    find_typed,
     name_answers,
     name_engine,
     open_answers,
@@ -89,6 +91,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
         found: Found = {}
         failed: dict[str, str] = {}
         if len(sources) == 1:
+            options["typed"] = find_typed()
             found[None] = _run(sources[0], options["output"], options)
         else:
             found, failed = _run_each(sources, options)
@@ -140,6 +143,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     answers, gold = open_answers(source, options)
     known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
     result = run(answers, **gold, **known, use_gold=not options["gold_only_measure"])
+    result = replace(result, command=options.get("typed", ()))
     report("saving")
     how = {
         "format": options["file_format"],
@@ -225,11 +229,10 @@ def _print_screens(found: Found) -> None:
 
     context = click.get_current_context().find_root()
     known = context.command.commands if isinstance(context.command, click.Group) else ()
-    typed = context.obj if len(found) == 1 and context.obj else ()
     lines: list[Line] = []
     for name, (result, paths) in found.items():
         lines += [Line("")] if lines else []
         if name is not None:
             lines += [Line(visible(name), bold=True), Line("-" * len(visible(name)))]
-        lines += draw_screen(result, paths, typed=typed, known=known)
+        lines += draw_screen(result, paths, typed=result.command, known=known)
     show(lines)

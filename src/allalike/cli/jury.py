@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from allalike.cli.console import (
 from allalike.cli.gates import check_gates, find_failures, leave_if, take_gate_options
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import (
+    find_typed,
     name_answers,
     name_engine,
     open_answers,
@@ -125,6 +127,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         known = {name: options[name] for name in _KNOWN}
         good = options["good"] or None
         panel = run(answers, **gold, **known, good=good, prices=prices, engine=name_engine(options))
+        panel = replace(panel, result=replace(panel.result, command=find_typed()))
         report("saving")
         how = {"format": options["file_format"], "report": options["report"]}
         how |= {name: options[name] for name in ("overwrite", "safe_csv")}

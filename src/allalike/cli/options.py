@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
 
 __all__ = [
+    "find_typed",
     "limit_options",
     "name_answers",
     "name_engine",
@@ -263,6 +264,11 @@ def name_engine(options: Mapping[str, Any]) -> Engine | None:
         if _ENGINE_OF_OPTION[option] != engine.name:
             raise OptionError(f"--{option} is for --engine {_ENGINE_OF_OPTION[option]}, not for {engine.name}.")
     return replace(engine, **chosen)  # type: ignore[type-var]
+
+
+def find_typed() -> tuple[str, ...]:
+    """Return the words that were typed behind the name of the program."""
+    return tuple(click.get_current_context().find_root().obj or ())
 
 
 def read_roles(columns: str | None, flag: str, form: str) -> dict[str, str]:

@@ -15,10 +15,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.cli.commands import complete_command, dress
+from allalike.cli.commands import dress
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
 from allalike.cli.workers import order_workers, worker_lines
 from allalike.report.brevity import show_number
+from allalike.telling.commands import complete_command
 from allalike.telling.crowd import remark_crowd, say_few
 from allalike.telling.remark import Remark, percent
 from allalike.telling.summary import LabelKind, Summary

@@ -6,17 +6,19 @@ piece of advice is made of what the summary and the tables say, and nothing is r
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.words import count
 from allalike.report.brevity import brief
+from allalike.telling.commands import complete_command
 from allalike.telling.crowd import say_evidence, say_few
 from allalike.telling.truths import say_second_reading
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allalike.report.material import Material
 
 __all__ = ["UNSURE", "advise"]
@@ -62,15 +64,24 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
     return [each for each in found if each]
 
 
-def _command(material: Material, options: str) -> str:
-    """Return a command for all answers; nothing where some came later, of which only the folder knows."""
-    files = " ".join(map(shlex.quote, material.inputs)) or "FILE"
-    return "" if material.summary.changes else f"allalike discover {files} {options}".strip()
+def _command(material: Material, settles: Mapping[str, Any]) -> str:
+    """Return the command that found this with further options, or the call, if it was found in Python.
+
+    It is nothing where answers were added, of which only the folder knows, and for options that a panel has not.
+    """
+    judges = bool(material.panel)
+    if material.summary.changes or (judges and "plain" in settles):
+        return ""
+    if material.command:
+        return complete_command(material.command, settles)
+    options = "".join(f", {name}={value!r}" for name, value in settles.items())
+    return f"allalike.{'jury' if judges else 'discover'}(...{options})" if options else ""
 
 
-def _gold(material: Material) -> str:
+def _gold(material: Material) -> dict[str, str]:
+    """Return the option that names gold labels, unless there are some already."""
     column = material.run.notes.get("gold_column")
-    return f"--gold {shlex.quote('gold.csv' if column is None else f'column:{column}')}"
+    return {} if material.run.n_gold else {"gold": "gold.csv" if column is None else f"column:{column}"}
 
 
 def _about_readings(material: Material) -> Advice | None:
@@ -128,7 +139,7 @@ def _about_copies(material: Material) -> Advice | None:
         ),
         "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],
         "tasks": [],
-        "command": _command(material, "--plain"),
+        "command": _command(material, {"plain": True}),
     }
 
 

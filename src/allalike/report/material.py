@@ -63,8 +63,8 @@ class Material:
         The columns of the table of workers, and of that of the first tasks to be asked next.
     agreement, effects
         How much the workers agree, and how much each adds to it; nothing where every task is a problem of its own.
-    inputs
-        The names of the files that the answers came from.
+    command
+        The words of the command that found it, behind the name of the program; none if it was found in Python.
     panel
         The tables of a panel of judges, by name, if the workers are one.
     scales
@@ -86,7 +86,7 @@ class Material:
     next_tasks: Columns
     agreement: Agreed | None
     effects: Floats | None
-    inputs: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
     panel: Mapping[str, Columns] = field(default_factory=dict)
     scales: Mapping[str, Agreed] = field(default_factory=dict)
     quality: Columns = field(default_factory=dict)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from allalike.errors import OptionError
 from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.gold_maps import is_written
+from allalike.telling.commands import complete_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 __all__ = ["Choices"]
@@ -90,6 +92,19 @@ class Choices:
     def name_gold(self, path: str | None) -> str | None:
         """Name the known truths: a file, a column of the answers, or none."""
         return f"column:{self.gold}" if self.gold else path
+
+    def write_command(self, paths: Sequence[str], gold: str | None) -> tuple[str, ...]:
+        """Return the words of the command that does the same; of files a page knows the names alone, and no folders.
+
+        >>> Choices.of({"wide": "tasks", "method": "UA"}).write_command(["/tmp/1/a.csv"], None)
+        ('discover', 'a.csv', '--wide', 'tasks', '--method', 'UA')
+        """
+        own = {"rule": self.rule, "method": "" if self.method == "auto" else self.method, "force": self.force}
+        known: dict[str, Any] = {"gold": self.name_gold(gold and Path(gold).name)}
+        known |= {"gold_columns": self.gold_columns, "gold_map": self.gold_map}
+        settles = {name: value for name, value in {**self.read, **own, **known}.items() if value}
+        settles |= {} if self.use_gold else {"use_gold": False}
+        return tuple(complete_words(["discover", *(Path(path).name for path in paths)], settles))
 
 
 def _check(name: str, value: Any) -> Any:

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic
@@ -89,6 +90,7 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         source, gold = choices.name(order["files"]), choices.name_gold(order["gold"])
         columns, meant, use = choices.gold_columns or None, choices.gold_map or None, choices.use_gold
         result = discover(source, method=choices.method, gold=gold, gold_columns=columns, gold_map=meant, use_gold=use)
+        result = replace(result, command=choices.write_command(order["files"], order["gold"]))
         report("saving")
         result.save(order["folder"], report=True)
     doubts = remark_doubts(Summary.from_dict(result.summary))

@@ -321,7 +321,7 @@ def gather_material(
     found: TaskTable,
     summary: Mapping[str, Any],
     agreement: Agreement | None,
-    inputs: tuple[Path, ...],
+    command: tuple[str, ...],
 ) -> Material:
     """Return what a report is made of."""
     from allalike.api.agreement.by_scale import measure_scales
@@ -335,7 +335,7 @@ def gather_material(
         next_tasks=next_columns(rank_tasks(found.pieces(), _MAX_NEXT_ON_PAGE), weighing),
         agreement=agreement,
         effects=None if agreement is None else agreement.alpha - agreement.found.without,
-        inputs=tuple(path.name for path in inputs),
+        command=command,
         scales={} if agreement is None else measure_scales(run),
     )
 

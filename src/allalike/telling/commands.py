@@ -1,0 +1,99 @@
+"""Commands that a message, a report or a page proposes, ready to be copied."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.system.addresses import hide_in_word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["complete_command", "complete_words", "find_flags", "write_flag"]
+
+_FLAG_OF_OPTION = {"tool": "--from"}
+_FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
+
+
+def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> str:
+    """Return a command with further options, each in the place of one of the same name.
+
+    Screen, report and page propose no other commands than these. No secret of an address is in them.
+
+    >>> typed = ["discover", "my answers.csv", "--domain", "real"]
+    >>> complete_command(typed, {"domain": "text", "columns": {"task": "q"}})
+    "allalike discover 'my answers.csv' --domain text --task q"
+    >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
+    'allalike explain out task --quiet -- -7'
+    """
+    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, settles)]))
+
+
+def complete_words(arguments: Sequence[str], settles: Mapping[str, Any]) -> list[str]:
+    """Return the words of a command with further options, as they are typed behind the name of the program.
+
+    >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
+    ['discover', 'a.csv', '--seed', '2']
+    """
+    flags = find_flags(settles)
+    kept: list[str] = []
+    words = iter(_without_roles(arguments, settles.get("columns", {})))
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in flags:
+            kept.append(word)
+        elif not equals and flags[name]:
+            next(words, None)  # its value
+    listed = [part for flag, values in flags.items() for value in values or [""] for part in _written(flag, value)]
+    end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
+    return [*kept[:end], *listed, *kept[end:]]
+
+
+def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:
+    """Take roles out of ``--columns``, for they are named by flags of their own.
+
+    >>> _without_roles(["a.csv", "--columns", "worker=x,task=y", "-q"], {"task": "z"})
+    ['a.csv', '--columns', 'worker=x', '-q']
+    """
+    kept = list(arguments)
+    for place in [place for place, word in enumerate(kept[:-1]) if roles and word == "--columns"][::-1]:
+        parts = [part for part in kept[place + 1].split(",") if part.partition("=")[0].strip() not in roles]
+        kept[place : place + 2] = ["--columns", ",".join(parts)] if parts else []
+    return kept
+
+
+def write_flag(option: str, value: Any) -> str:
+    """Write an option of Python as a flag, ready to be copied.
+
+    >>> write_flag("tool", "toloka"), write_flag("abstain", -1)
+    ('--from toloka', '--abstain=-1')
+    """
+    return shlex.join(
+        part for flag, values in find_flags({option: value}).items() for part in _written(flag, values[0])
+    )
+
+
+def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the values of each flag; one that stands alone has none.
+
+    >>> find_flags({"missing": "drop", "force": True})
+    {'--missing': ['drop'], '--force': []}
+    """
+    flags: dict[str, list[str]] = {}
+    for name, value in settles.items():
+        if name == "columns":
+            flags.update({f"--{role}": [str(column)] for role, column in value.items()})
+            continue
+        if isinstance(value, bool) and (name, value) in _FLAG_OF_CHOICE:
+            flags[_FLAG_OF_CHOICE[name, value]] = []
+            continue
+        if isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
+        flag = _FLAG_OF_OPTION.get(name, "--" + name.replace("_", "-"))
+        flags[flag] = [] if value is True else [*map(str, value)] if isinstance(value, list | tuple) else [str(value)]
+    return flags
+
+
+def _written(flag: str, value: str) -> list[str]:
+    return [flag] if not value else [f"{flag}={value}"] if value.startswith("-") else [flag, value]
