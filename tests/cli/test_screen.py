@@ -159,6 +159,19 @@ def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> Non
     assert any(line.startswith("  allalike explain out worker ") for line in texts(crowd, known={"explain": None}))
 
 
+@pytest.mark.parametrize("bad", [True, False])
+def test_the_worker_to_explain_is_the_one_to_look_at_and_not_one_with_few_answers(bad: bool) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 120)
+    errors = [0.1] * 6 + [0.5] * bad
+    said = [np.where(rng.random(120) < error, (truth + 1) % 3, truth) for error in errors]
+    answers = [(f"w{i}", task, "abc"[label]) for i, labels in enumerate(said) for task, label in enumerate(labels)]
+    shown = texts(allalike.discover([*answers, ("once", 0, "abc"[truth[0] - 1])]), known={"explain": None})
+    assert [line for line in shown if "Look at: w6 " in line] or not bad
+    explained = [shlex.split(line, comments=True) for line in shown if line.startswith("  allalike explain")]
+    assert explained == ([["allalike", "explain", "out", "worker", "w6"]] if bad else [])
+
+
 def test_what_needs_another_look_at_many_answers_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     result = allalike.discover(rows({"ada": "xyxyyxyxy", "bob": "xyxyyxyxx", "eve": "xxxxxxxxx"}))
     monkeypatch.setattr(screen, "_MAX_ANSWERS", 3)

@@ -189,10 +189,10 @@ def _next_commands(
     opener = _OPENERS.get(sys.platform, "xdg-open")
     pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
     found = [(shlex.join([opener, str(page)]), "look at it") for page in pages]
-    flagged = [number for number in reversed(order_workers(result)) if flags[number]]
-    if "explain" in known and flagged and not is_passing(paths[0]):
-        words = [str(paths[0].parent), "worker", str(result.run.workers[flagged[0]])]
-        found.append((shlex.join(["allalike", "explain", *words]), "why she has a flag"))
+    flagged = _find_flagged(result, flags) if "explain" in known and not is_passing(paths[0]) else None
+    if flagged is not None:
+        words = [str(paths[0].parent), "worker", flagged]
+        found.append((shlex.join(["allalike", "explain", *words]), "why this worker is flagged"))
     if not typed:
         return found
     if can_update := not is_passing(paths[0]) and find_digest(paths[0].parent) and result.run.worker_task is None:
@@ -213,6 +213,19 @@ def _next_commands(
         gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
         found.append((complete_command(typed, {"gold": gold}), f"with {purpose}"))
     return found
+
+
+def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
+    """Return the worker to look at first: one who is clearly worse than the crowd, before one to exclude."""
+    from allalike.api.results.flags import flag_workers
+
+    trust = Summary.from_dict(result.summary).trust
+    if trust and trust.look_at:
+        return str(trust.look_at.named[0].worker)
+    kinds = flag_workers(result.run, result.weighing, flags)
+    order = order_workers(result)[::-1]
+    flagged = [number for kind in ("look", "block") for number in order if kinds[number] == kind]
+    return str(result.run.workers[flagged[0]]) if flagged else None
 
 
 def _count_worth(result: Result) -> int:
