@@ -19,15 +19,16 @@ ROOT = Path(__file__).parents[2]
 BASH = shutil.which("bash")
 
 
-def run_step(folder: Path, arguments: str) -> tuple[int, str]:
-    """Run the last step of the action as a workflow would; return the exit code, and the summary of the step."""
+def run_step(folder: Path, arguments: str) -> tuple[int, str, str]:
+    """Run the last step of the action as a workflow would; return the exit code, its summary, and what it prints."""
     step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"][-1]
     summary = folder / "summary.md"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    told = {**os.environ, "ARGUMENTS": arguments, "GITHUB_STEP_SUMMARY": str(summary), "PATH": path}
+    own = {name: value for name, value in step["env"].items() if "$" not in value}
+    told = {**os.environ, **own, "ARGUMENTS": arguments, "GITHUB_STEP_SUMMARY": str(summary), "PATH": path}
     call = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    code = subprocess.run(call, cwd=folder, env=told, capture_output=True, check=False).returncode
-    return code, summary.read_text(encoding="utf-8")
+    done = subprocess.run(call, cwd=folder, env=told, capture_output=True, check=False, encoding="utf-8")
+    return done.returncode, summary.read_text(encoding="utf-8"), done.stdout
 
 
 @pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="no bash here")
@@ -41,7 +42,7 @@ def test_the_action_ends_with_the_code_of_the_gate_and_shows_what_was_found(tmp_
     assert run_step(tmp_path, "agreement none.csv; touch made")[0] == 2
     assert not (tmp_path / "made").exists()  # for no shell reads it
     (tmp_path / "summary.md").unlink()
-    code, shown = run_step(tmp_path, "agreement 'my answers.csv' --fail-under 0.9 --force")
+    code, shown, _ = run_step(tmp_path, "agreement 'my answers.csv' --fail-under 0.9 --force")
     assert code == 3
     assert "below 0.9" in shown
     assert shown.startswith("```\n")
@@ -73,6 +74,21 @@ def test_no_extra_is_named_that_there_is_not() -> None:
         for extra in extras.split(",")
     }
     assert {"spark", "sql"} <= named <= {"places", *project["optional-dependencies"]}  # places: an example
+
+
+@pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="no bash here")
+def test_ids_and_labels_are_no_commands_of_a_workflow(tmp_path: Path) -> None:
+    tasks = ["::error::a", "##[error]b", "```c", " ::set-env::d", "::stop-commands::é"]
+    said = {"ada": "xyxyx", "bob": "xyyxy", "::add-mask::eve": "yxxyx", "##[warning]kim": "xyxxy"}
+    rows = [f"{who},{task},{label}" for who, labels in said.items() for task, label in zip(tasks, labels, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["worker,task,label", *rows]) + "\n", encoding="utf-8")
+    code, shown, printed = run_step(tmp_path, "discover a.csv --no-report")
+    assert code == 0
+    assert re.search(r"error::a|stop-commands::é|set-env::d", printed), "some ids are printed"
+    assert "add-mask::eve" in printed
+    assert not [line for line in printed.splitlines() if line.lstrip().startswith("::") or "##[" in line]
+    assert shown.count("```") == 2
+    assert run_step(tmp_path, "discover '::error::none.csv'")[0] == 2
 
 
 def test_the_image_runs_the_program_as_somebody_who_is_not_root() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from allalike._core.system.addresses import hide_in_word
 from allalike._core.words import write_options
 from allalike.cli.console import keep_whole, visible
 from allalike.telling.answers import remark_answers, remark_doubts
