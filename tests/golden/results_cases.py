@@ -204,12 +204,12 @@ agreement a.csv --fail-under 0.99
 compare a.csv --methods UA,P-TD,iP-TD --json
 jury a.csv --json -o panel
 jury a.csv --gold gold.csv --fail-under 0.99 -o panel2
-explain task t1 allalike-out --json
-explain worker 1 allalike-out --json
-explain task nobody allalike-out
+explain allalike-out task t1 --json
+explain allalike-out worker 1 --json
+explain allalike-out task nobody
 next allalike-out --budget 4 --json
 next none
-update more.csv allalike-out --json
+update allalike-out more.csv --json
 simulate one-coin -o drawn.csv --workers 5 --tasks 9 --json
 simulate nobody -o drawn.csv
 domains
