@@ -106,3 +106,55 @@ SURVEYS = {
     "limesurvey": lime_survey,
 }
 TIMED = ("qualtrics", "limesurvey")
+
+
+COURSE = [
+    "The course was well organised",
+    "The lecturer explained things clearly",
+    "The pace was right for me",
+    "I would recommend the course",
+    "The feedback on my work helped me",
+    "I felt able to ask questions",
+]
+_MARKS = ("34434543343x", "4443554x4444", "2323x3232233", "455x45444545", "010100101x01", "1223x2122321")  # places in AGREE
+_RATED = ("567x45676567", "89876xx98789")  # of seven, and of ten
+_COMMENTS = (
+    "none",
+    "",
+    "The room was too cold in winter.",
+    "None",
+    "",
+    "More exercises, please!",
+    "no",
+    "",
+    "None",
+    "",
+)
+_EVALUATION = [*COURSE, "How would you rate the course?", "How likely would you take another?", "Any other comments?"]
+
+
+def course(tool: str) -> list[list[str]]:
+    """Return a survey in which each of six questions was answered with other levels of one scale of agreement."""
+    levels = {**{str(place): level for place, level in enumerate(AGREE, start=1)}, "0": AGREE[0], "x": ""}
+    said = [[levels[mark] for mark in marks] for marks in _MARKS]
+    said += [[mark.replace("x", "") for mark in marks] for marks in _RATED]
+    rows = [[*cells, (*_COMMENTS, *_COMMENTS)[number]] for number, cells in enumerate(zip(*said, strict=True))]
+    codes = [f"Q{number}" for number in range(1, len(_EVALUATION) + 1)]
+    about, heads = {
+        "google-forms": (["Timestamp"], [_EVALUATION]),
+        "surveymonkey": (
+            ["Respondent ID", "Collector ID", "Start Date"],
+            [_EVALUATION, ["Response"] * 8 + ["Open-Ended Response"]],
+        ),
+        "qualtrics": (["ResponseId", "StartDate", "EndDate"], [codes, _EVALUATION]),
+        "limesurvey": (["id", "submitdate", "lastpage"], [_EVALUATION]),
+    }[tool]
+    below = ["", "", ""] if tool == "surveymonkey" else about
+    table = [[*(below if place else about), *names] for place, names in enumerate(heads)]
+    known = [
+        f"3/{number + 1}/2024 10:15:00" if tool == "google-forms" else f"R_{number}" for number in range(len(rows))
+    ]
+    return [
+        *table,
+        *([who, *["2024-01-01"] * (len(about) - 1), *cells] for who, cells in zip(known, rows, strict=True)),
+    ]

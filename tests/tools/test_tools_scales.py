@@ -10,9 +10,9 @@ import pytest
 
 import allalike
 from allalike.readers.tools.careless import find_straight
-from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed
+from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, is_written
 from files.csv_exports import Sheets
-from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED
+from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED, course
 from running.program import run
 
 
@@ -37,6 +37,47 @@ def test_ten_questions_have_four_scales_and_no_classes_are_pooled(survey: Path) 
 
     assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (300, 30, 10)
     assert sorted(each.n_labels for each in scales_of(answers).values()) == [2, 5, 5, 5]
+
+
+def test_questions_that_use_other_levels_of_one_scale_share_it(tool: str, tmp_path: Path) -> None:
+    answers = allalike.read(Sheets(tmp_path)(*course(tool), name="course.csv"))
+    scales = scales_of(answers)
+
+    assert (len(answers.workers), len(answers.tasks)) == (12, 8)
+    assert {each.domain.name for each in scales.values()} == {"ordinal"}
+    assert [each.levels.tolist() for each in scales.values()] == [AGREE, [4, 5, 6, 7], [6, 7, 8, 9]]
+    remarks = [remark for remark in answers.notes["remarks"] if "not taken as questions" in remark]
+    assert len(remarks) == 1
+    assert "(free text or dates)" in remarks[0]
+
+
+def test_the_screen_shows_alpha_by_scale(tool: str, tmp_path: Path) -> None:
+    path = Sheets(tmp_path)(*course(tool), name="course.csv")
+    said = " ".join(run("discover", path, "-o", tmp_path / "out")[0].split())
+    groups = json.loads(run("agreement", path, "--json", "-q")[0])["groups"]
+
+    alphas = [group["alpha"] for group in groups if group["alpha"] is not None]
+    assert f"alpha by scale: strongly disagree to strongly agree {alphas[0]:.2f} (6 questions)" in said
+    assert len(alphas) == 1
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_answers_without_an_opinion_are_not_levels(tool: str, tmp_path: Path) -> None:
+    rows = [
+        ["Don't know" if cell == "" and place > 3 else cell for place, cell in enumerate(row)] for row in course(tool)
+    ]
+    answers = allalike.read(Sheets(tmp_path)(*rows, name="course.csv"))
+
+    assert AGREE in [each.levels.tolist() for each in scales_of(answers).values()]
+    assert any('excluded: "Don\'t know"' in remark for remark in answers.notes["remarks"])
+
+
+def test_two_files_of_one_survey_have_the_same_scales(tool: str, tmp_path: Path) -> None:
+    rows, sheets = course(tool), Sheets(tmp_path)
+    heads = rows[:-12]
+    halves = [sheets(*heads, *rows[-12:-8], name="some.csv"), sheets(*heads, *rows[-8:], name="others.csv")]
+
+    assert list(scales_of(allalike.read(halves))) == list(scales_of(allalike.read(sheets(*rows, name="all.csv"))))
 
 
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
@@ -131,6 +172,42 @@ def test_the_quiz_of_a_real_survey_pools_no_classes(exports: Path) -> None:
 )
 def test_a_check_of_attention_says_what_to_answer(text: str, answers: list[str], told: str | None) -> None:
     assert find_instructed(text, answers) == told
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "written"),
+    [
+        ("Any other comments?", ["None", "None", "none", "Too fast at the end."], True),
+        ("Any other comments?", ["Good", "Good", "no"], True),
+        ("Do you have any comments?", ["Yes", "No", "No", "No"], False),
+        ("The feedback helped me", ["Agree", "Neutral", "Agree"], False),
+        ("Why?", ["It was raining all day", "I had no time that week"], True),
+        ("Capital of France?", ["Paris", "Paris", "paris", "Lyon"], False),
+        ("How many hours?", ["3", "12", "7", "4"], False),
+    ],
+)
+def test_comments_are_known_by_the_question_and_by_the_answers(
+    question: str, answers: list[str], written: bool
+) -> None:
+    assert is_written([question], answers) is written
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "levels"),
+    [
+        (["Not at all likely - 0", "7", "8", "Extremely likely - 10"], "ordinal", 11),
+        (["Very helpful", "Not so helpful", "Extremely helpful", "Somewhat helpful"], "ordinal", 4),
+        (["Definitely yes", "Probably not", "Might or might not", "Definitely not"], "ordinal", 4),
+        (["1. tea", "2. milk", "3. ale", "1. tea"], "categorical", 3),
+        (["0", "1", "1", "0"], "categorical", 2),
+    ],
+)
+def test_levels_are_known_by_words_and_numbers(cells: list[str], kind: str, levels: int, tmp_path: Path) -> None:
+    rows = [[f"3/{n % 9 + 1}/2024 10:00:00", cells[n % 4], "Yes" if n % 3 else "No"] for n in range(16)]
+    answers = allalike.read(Sheets(tmp_path)(["Timestamp", "What is it like?", "Again or not?"], *rows))
+    found = scales_of(answers)["What is it like?"]
+
+    assert (found.domain.name, found.n_labels) == (kind, levels)
 
 
 @pytest.mark.parametrize("text", ["I consent", "Informed consent", "Do you agree to participate?", "Einwilligung"])

@@ -103,7 +103,8 @@ def _sentences(result: Result, summary: Summary, *, look: bool) -> list[str]:
         *remark_crowd(summary),
     ]
     counts = f"{say_counts(*summary.counts)} ({_describe_labels(summary.domain)})."
-    return [counts, _crowd_text(result, summary, look=look), *map(dress, remarks), *few_text(result)]
+    crowd = [_crowd_text(result, summary, look=look), *(_scale_texts(result) if look else [])]
+    return [counts, *crowd, *map(dress, remarks), *few_text(result)]
 
 
 def _describe_labels(domain: LabelKind) -> str:
@@ -135,6 +136,17 @@ def _alpha_text(result: Result) -> str:
     found = result.agreement
     limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
     return f"alpha {found.alpha:.2f}{limits}; "
+
+
+def _scale_texts(result: Result) -> list[str]:
+    """Say Krippendorff's alpha of each scale of a survey that has several."""
+    from allalike.api.agreement.by_scale import measure_scales
+
+    scales = measure_scales(result.run)
+    known = {name: found for name, found in scales.items() if found.run.n_tasks > 1 and not math.isnan(found.alpha)}
+    listed = [f"{name} {found.alpha:.2f} ({count(found.run.n_tasks, 'question')})" for name, found in known.items()]
+    alone = "; a scale with one question has none" if len(known) < len(scales) else ""
+    return [f"Krippendorff's alpha by scale: {'; '.join(listed)}{alone}."] if listed else []
 
 
 def _expect_unweighted(result: Result) -> float | None:

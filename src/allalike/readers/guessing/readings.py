@@ -37,8 +37,8 @@ from allalike.domains.moments import is_moment
 from allalike.domains.spelling import match_key
 from allalike.errors import LabelError, Proposal
 from allalike.readers.guessing.number_kinds import guess_numbers
-from allalike.readers.guessing.scales import NO_OPINION, find_scale
 from allalike.readers.guessing.units import find_number_form
+from allalike.readers.rating_scales import NO_OPINION, find_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,8 +17,12 @@ from allalike._core.columns.record_column import RecordColumn
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELDS
+from allalike._core.words import count
+from allalike.domains import DOMAINS
+from allalike.domains.contract import spell_domain
 from allalike.errors import InputError
 from allalike.readers.guessing.kinds import guess_domain
+from allalike.readers.rating_scales import read_ratings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["part_scales"]
 
 _SHOWN = 12
+_MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
 
 
 def part_scales(table: Table, picked: Mapping[str, str], domain: Domain | None = None) -> Table:
@@ -55,24 +60,26 @@ def part_scales(table: Table, picked: Mapping[str, str], domain: Domain | None =
         return table
     label = table.column("label", loaded[picked["label"]])
     task = table.column("task", loaded[picked["task"]]).factors[0]
-    if len(names) == 1:
-        return replace(table, domain=_guess(label, task))
-    fields, kinds, listed = {}, {}, []
+    fields, kinds, listed, excluded = {}, {}, [], []
     for place in np.argsort(np.unique(codes, return_index=True)[1]):  # in the order in which they come
-        rows = codes == place
-        kind = _guess(label.keep(rows), task[rows])
-        name = names[place]
-        fields[name] = table.column("label", _keep(label.data, rows))
+        name, rows = names[place], codes == place
+        kind, beside = _guess(label.keep(rows), task[rows])
+        missing = rows & pc.is_in(label.data, value_set=pa.array(beside, label.data.type)).to_numpy(
+            zero_copy_only=False
+        )
+        excluded += [f"{_listed(beside)} in {name} ({count(int(missing.sum()), 'answer')})"] if missing.any() else []
+        fields[name] = table.column("label", _keep(label.data, rows & ~missing))
         kinds[name] = kind
         listed.append((kind.name, name, len(np.unique(task[rows]))))
-    column = RecordColumn("label", fields)
+    one = len(names) == 1
+    column = fields[names[0]].data if one else RecordColumn("label", fields)
     return replace(
         table,
         load=lambda asked: {
             name: column if name == picked["label"] else data for name, data in table.load(list(asked)).items()
         },
-        domain=_record(kinds),
-        remarks=(*table.remarks, _tell(listed)),
+        domain=kinds[names[0]] if one else _record(kinds),
+        remarks=(*table.remarks, *([] if one else [_tell(listed)]), *_tell_excluded(excluded), *_tell_ratings(kinds)),
     )
 
 
@@ -80,22 +87,74 @@ def _keep(labels: Any, rows: npt.NDArray[np.bool_]) -> Any:
     return pc.if_else(arrow_of(rows), labels, pa.scalar(None, labels.type))
 
 
-def _guess(column: Column, task: npt.NDArray[np.int32]) -> Domain:
-    """Return the kind of the labels of a scale; classes where it is unclear."""
-    from allalike.domains import Categorical
+def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:
+    """Return the kind of the labels of a scale, and those that mean no answer; classes where it is unclear.
 
+    Ratings from 0 to 10 are levels, and other numbers that hardly recur are numbers.
+    """
     there = ~column.missing()
-    column, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)
+    given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)
+    values = [str(value) for value in given.data.to_pylist()]
+    different = list(dict.fromkeys(values))
+    if ratings := read_ratings(different):
+        return _make_ratings(ratings), []
     try:
-        return guess_domain(column, [(column, place)], len(place), lambda: (column, place))
-    except InputError:
-        return Categorical()
+        kind = guess_domain(given, [(given, place)], len(place), lambda: (given, place))
+    except InputError as error:
+        codes = error.settles.get("abstain", ())
+        beside = [str(code) for code in (codes if isinstance(codes, tuple) else (codes,))]
+        there[there] = [value not in beside for value in values]
+        if beside and there.any():
+            return _guess(column.keep(there), task[there])[0], beside
+        return DOMAINS["categorical"](), []
+    rare = kind.name == "categorical" and given.looks_numeric() and len(different) > len(place) / 2
+    return DOMAINS["real"]() if rare and len(different) >= _MIN_NUMBERS else kind, []
+
+
+def _make_ratings(ratings: Mapping[str, int]) -> Domain:
+    """Return levels of whole numbers; where words stand beside some of them, all levels between are named.
+
+    >>> _make_ratings({"3": 3, "5 (best)": 5}).levels
+    ('3', '4', '5 (best)')
+    """
+    if all(map(str.isdecimal, ratings)):
+        return DOMAINS["ordinal"]()
+    written = {number: label for label, number in ratings.items()}
+    make: Any = DOMAINS["ordinal"]
+    domain: Domain = make(levels=tuple(written.get(n, str(n)) for n in range(min(written), max(written) + 1)))
+    return domain
 
 
 def _record(kinds: Mapping[str, Domain]) -> Domain:
     from allalike.domains import Record
 
     return Record(fields=tuple(kinds.items()), one=True)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return " and ".join(map(repr, labels))
+
+
+def _tell_excluded(labels: Sequence[str]) -> list[str]:
+    """Say which answers are not levels of their scale.
+
+    >>> _tell_excluded(["'Unsure' in Q2 (3 answers)"])[0].partition(". ")[0]
+    "These mean no answer and are excluded: 'Unsure' in Q2 (3 answers)"
+    """
+    counts = "To count them: --only NAME --domain categorical."
+    return [f"These mean no answer and are excluded: {', '.join(labels)}. {counts}"] if labels else []
+
+
+def _tell_ratings(kinds: Mapping[str, Domain]) -> list[str]:
+    """Say that whole numbers are ratings, and what to do if they are codes.
+
+    >>> _tell_ratings({"1 to 7": DOMAINS["ordinal"](), "Which?": DOMAINS["categorical"]()})
+    ['Whole numbers are ratings (ordinal) in 1 to 7. If they are codes of choices: --only NAME --domain categorical.']
+    """
+    names = [name for name, kind in kinds.items() if spell_domain(kind) == "ordinal"]
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    codes = "If they are codes of choices: --only NAME --domain categorical."
+    return [f"Whole numbers are ratings (ordinal) in {shown}. {codes}"] if names else []
 
 
 def _tell(scales: Sequence[tuple[str, str, int]]) -> str:

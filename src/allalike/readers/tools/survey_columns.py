@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from allalike.readers.rating_scales import order_levels
 
-__all__ = ["asks_consent", "asks_who", "find_instructed", "plain_name"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["asks_consent", "asks_who", "find_instructed", "is_written", "plain_name"]
 
 _PERSON = re.compile(
     r"(your|the|please|enter|write|select|indicate|specify|state|what|whats|which|is|are|of|do|you|in|current|highest"
@@ -32,6 +34,35 @@ _CONSENT = re.compile(
     r"|consentimiento|consenso informato|consentimento",
     re.IGNORECASE,
 )
+_COMMENTS = re.compile(
+    r"\b(comments?|remarks?|suggestions?|feedback|(anything|something) else|anmerkung(en)?|kommentare?|bemerkung(en)?"
+    r"|commentaires?|remarques?|comentarios?|sugerencias?|commenti|osservazioni|comentários?|sugestões|opmerking(en)?"
+    r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
+    re.IGNORECASE,
+)
+_NOTHING = frozenset(
+    (
+        *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
+        *(
+            "keine",
+            "nein",
+            "nichts",
+            "non",
+            "aucun",
+            "rien",
+            "nada",
+            "ninguno",
+            "nessuno",
+            "geen",
+            "nie",
+            "brak",
+            "нет",
+        ),
+    )
+)  # which people write into a field for comments
+_YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
+_TEXT_WORDS, _LONG_WORDS = 3, 8  # on average, of texts that are written, few or recurring
+_MIN_ANSWERS = 4  # fewer short answers do not show whether they recur
 _VERB = re.compile(
     r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
 )
@@ -69,6 +100,36 @@ def asks_consent(text: str) -> bool:
     (True, True, False)
     """
     return _CONSENT.search(text) is not None
+
+
+def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
+    """Return whether answers were written freely, such as comments: they hardly recur, or the question asks for them.
+
+    >>> is_written(["Why?"], ["It rained all day", "no", "I was ill that week", "no", "no", "no"])
+    True
+    >>> is_written(["Any other comments?"], ["none", "none", "Good"]), is_written(["The feedback helped"], ["Agree"])
+    (True, False)
+    >>> is_written(["Where?"], ["at home", "at work", "at home", "at home"]), is_written(["Rate it"], [*"1234"])
+    (False, False)
+    """
+    spelled = [answer.strip().casefold() for answer in answers]
+    said = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
+    different = set(said)
+    if all(map(_is_number, spelled)) or (said and (order_levels(set(spelled)) or different <= _YES)):
+        return False
+    words = sum(len(answer.split()) for answer in said) / max(len(said), 1)
+    if any(map(_COMMENTS.search, texts)):
+        return len(said) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(said)
+    enough = len(said) >= _MIN_ANSWERS or words >= _TEXT_WORDS
+    return (enough and 2 * len(different) > len(said)) or (words >= _LONG_WORDS and 3 * len(different) > len(said))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def find_instructed(text: str, answers: Iterable[str]) -> str | None:

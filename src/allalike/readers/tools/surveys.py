@@ -19,10 +19,9 @@ from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.formats.tables import Table, join
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.careless import find_fast, find_inattentive, find_straight
-from allalike.readers.tools.questions import is_free_text
 from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
-from allalike.readers.tools.survey_blocks import find_blocks, stem_of
-from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, plain_name
+from allalike.readers.tools.survey_blocks import find_blocks, find_matrices, stem_of
+from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, is_written, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -103,7 +102,12 @@ class SurveyTool(Tool):
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Open exports as answers of people to questions; columns that are no questions stay beside them."""
         forms = [_read(path, files) for path in paths]
-        tables = [self._stack(form, path, files, len(paths) > 1) for form, path in zip(forms, paths, strict=True)]
+        asked = [self._ask(form, path, files) for form, path in zip(forms, paths, strict=True)]
+        blocks = find_blocks(_join_columns([answers for _, answers in asked]))
+        tables = [
+            self._stack(form, path, who, answers, blocks, len(paths) > 1)
+            for form, path, (who, answers) in zip(forms, paths, asked, strict=True)
+        ]
         remarks = [remark for table in tables for remark in table.remarks]
         joined = join(tables)
         return Table(
@@ -118,14 +122,25 @@ class SurveyTool(Tool):
             careless={who: why for table in tables for who, why in table.careless.items()},
         )
 
-    def _stack(self, form: SurveyForm, path: Path, files: Files, several: bool) -> Table:
+    def _ask(self, form: SurveyForm, path: Path, files: Files) -> tuple[str | None, dict[str, list[str]]]:
+        """Return the column with the ids of people, if there is one, and the answers to each question."""
         self.prepare(form)
         form.names = _different(form.names)
         if not form.rows:
             raise InputError(f"{path} has questions, but no answers.")
         worker = self.find_worker(form)
-        questions, others = self._choose(form, worker, files, path)
-        answers = {name: form.column(name) for name in questions}
+        return worker, {name: form.column(name) for name in self._choose(form, worker, files, path)}
+
+    def _stack(
+        self,
+        form: SurveyForm,
+        path: Path,
+        worker: str | None,
+        answers: dict[str, list[str]],
+        blocks: Mapping[str, str],
+        several: bool,
+    ) -> Table:
+        questions = list(answers)
         ticks = fill_ticks(answers)
         if ticks:
             form.remarks.append(f"Options that were not ticked are {UNTICKED!r}, of {_shortened(list(ticks))}.")
@@ -136,12 +151,12 @@ class SurveyTool(Tool):
         question, row = np.nonzero(given)
         name = worker or "row"
         numbers = [f"{path.stem} {number}" if several else str(number) for number in range(1, len(form.rows) + 1)]
+        others = [other for other in form.names if other not in answers]
         about = {other: form.column(other) for other in others} | ({} if worker else {name: numbers})
-        blocks = find_blocks(answers)
-        matrices = {
-            name: cells for name, cells in answers.items() if name not in ticks and stem_of(name) == blocks[name]
-        }
-        careless = self._find_careless(form, matrices)
+        matrices = find_matrices({each: column for each, column in answers.items() if each not in ticks})
+        careless = self._find_careless(
+            form, {stem: [answers[each] for each in rows] for stem, rows in matrices.items()}
+        )
         reasons = {about[name][place]: why for place, why in careless.items()}
         form.remarks += _tell_careless(reasons)
         task, label, block, look = (
@@ -165,14 +180,14 @@ class SurveyTool(Tool):
         told: dict[str, Any] = {"remarks": tuple(form.remarks), "scales": block, "careless": reasons}
         return Table(names, load, str(path), text=True, roles=roles, **told)
 
-    def _find_careless(self, form: SurveyForm, matrices: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
+    def _find_careless(self, form: SurveyForm, matrices: Mapping[str, list[list[str]]]) -> dict[int, list[str]]:
         """Return the rows of people whose answers deserve a look, each with the reasons."""
         found: dict[int, list[str]] = {}
         for name, right in form.checks.items():
             for row in find_inattentive(form.column(name), right):
                 found.setdefault(row, []).append(f"not {right!r} in {name}")
-        for stem in dict.fromkeys(map(stem_of, matrices)):
-            for row in find_straight([cells for name, cells in matrices.items() if stem_of(name) == stem]):
+        for stem, columns in matrices.items():
+            for row in find_straight(columns):
                 found.setdefault(row, []).append(f"the same answer in all of {stem}")
         seconds = next((name for name in form.names if plain_name(name.partition(".")[0]) in _SECONDS), None)
         fast, median = find_fast(form.column(seconds) if seconds else [])
@@ -182,8 +197,8 @@ class SurveyTool(Tool):
             )
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
-    def _choose(self, form: SurveyForm, worker: str | None, files: Files, path: Path) -> tuple[list[str], list[str]]:
-        """Return the columns that are questions, and the others."""
+    def _choose(self, form: SurveyForm, worker: str | None, files: Files, path: Path) -> list[str]:
+        """Return the columns that are questions."""
         reasons = {name: self._find_reason(form, name) for name in form.names if name != worker}
         form.checks = {name: form.checks[name] for name in form.checks if not _matches(name, files.only)}
         if files.only:
@@ -197,7 +212,7 @@ class SurveyTool(Tool):
         questions = [name for name in questions if not _matches(name, files.skip)]
         if not questions:
             raise InputError(f"{path} has no column that is a question. It has: {', '.join(form.names)}.")
-        return questions, [name for name in form.names if name not in questions]
+        return questions
 
     def _find_reason(self, form: SurveyForm, name: str) -> str | None:
         """Return why a column is no question, in a word or none; a check of attention is noted."""
@@ -212,7 +227,9 @@ class SurveyTool(Tool):
         if right is not None:
             form.checks[name] = right
             return "a check of attention"
-        return _WRITTEN if _is_no_choice(form.column(name)) else None
+        filled = [cell.strip() for cell in form.column(name) if not _is_blank(cell)]
+        written = bool(filled) and (is_written(texts, filled) or all(map(_DATE.fullmatch, filled)))
+        return _WRITTEN if written else None
 
 
 def _tell_others(reasons: Mapping[str, str]) -> list[str]:
@@ -262,6 +279,12 @@ def _read_rows(peek: Peek, files: Files) -> list[list[str]]:
     return [row for row in csv.reader(lines, delimiter=delimiter_of(peek)) if row]
 
 
+def _join_columns(forms: Sequence[Mapping[str, list[str]]]) -> dict[str, list[str]]:
+    """Return the answers to each question in all forms."""
+    names = dict.fromkeys(name for form in forms for name in form)
+    return {name: [cell for form in forms for cell in form.get(name, [])] for name in names}
+
+
 def _different(names: Sequence[str]) -> list[str]:
     """Number heads that occur before, and those that are empty."""
     seen: dict[str, int] = {}
@@ -276,12 +299,6 @@ def _different(names: Sequence[str]) -> list[str]:
 def _unused(name: str, taken: Iterable[str]) -> str:
     used = set(taken)
     return next(head for head in (name, *(f"{name} {n}" for n in range(2, len(used) + 3))) if head not in used)
-
-
-def _is_no_choice(cells: Sequence[str]) -> bool:
-    """Tell whether a column has dates, or what people wrote themselves."""
-    filled = [cell.strip() for cell in cells if cell.strip() not in BLANKS]
-    return bool(filled) and (is_free_text(filled) or all(_DATE.fullmatch(cell) for cell in filled))
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

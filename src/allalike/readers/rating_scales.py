@@ -1,7 +1,8 @@
-"""Scales in words: levels from the lowest to the highest, as questionnaires have them, in several languages.
+"""Rating scales in words, in several languages, and in whole numbers: levels from the lowest to the highest.
 
-All labels must be words of one scale for their order to be known. Which levels there are is what occurs: a scale of
-agreement without its middle is one of four levels. Words with a bar between them are the same level.
+All labels must be words of one scale for their order to be known. The levels are those that occur: a scale of
+agreement without its middle has four levels. Words with a bar between them are the same level. A word that ends all
+labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all".
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-__all__ = ["NO_OPINION", "find_scale"]
+__all__ = ["NO_OPINION", "find_range", "find_scale", "order_levels", "read_ratings"]
 
 _MIN_LEVELS = 3  # two have no order that matters
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
 _SPACE = re.compile(r"[\s_]+")
+_RATING = re.compile(r"(\d{1,2})(?:\s*[-.:=(]\s*[^\W\d].*)?|[^\W\d].*[-.:=(]\s*(\d{1,2})\)?", re.DOTALL)
+_RANGES = ((1, 5), (1, 7), (0, 10))  # of ratings
+_MAX_ANCHORS = 3  # levels of a rating with words beside the number: both ends, and the middle
 
 NO_OPINION = frozenset(
     (
@@ -46,9 +50,13 @@ _SCALES = (  # English
     " somewhat likely; likely; very likely|extremely likely",
     "not at all important|not important|unimportant; slightly important|of little importance;"
     " somewhat important|moderately important|neutral; important; very important; extremely important",
-    "not at all; slightly|a little|a little bit; somewhat|moderately; very|quite a bit|very much|a lot; extremely",
+    "not at all; slightly|a little|a little bit|not so|not very; somewhat|moderately;"
+    " very|quite a bit|very much|a lot; extremely",
     "very easy; easy; moderate|medium|neutral|neither easy nor difficult; hard|difficult; very hard|very difficult",
-    "very low; low; medium|moderate|average; high; very high",
+    "none at all|nothing at all|none; a little; some|a moderate amount; a lot; a great deal",
+    "definitely not|definitely would not; probably not|probably would not; might or might not|maybe|possibly;"
+    " probably|probably yes|probably would; definitely|definitely yes|definitely would",
+    "very low; low; medium|moderate|average|neither high nor low; high; very high",
     "none; minimal|very mild; mild; moderate; severe; very severe|critical",
     "very small|tiny; small; medium; large|big; very large|huge",
     "much worse; worse; slightly worse|somewhat worse|a little worse; about the same|the same|same|no difference;"
@@ -143,20 +151,69 @@ def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
     ('Strongly disagree', 'Disagree', 'Agree', 'Strongly Agree')
     >>> find_scale(["immer", "nie", "manchmal"]), find_scale(["yes", "no", "maybe"])
     (('nie', 'manchmal', 'immer'), None)
+    >>> find_scale(["Very helpful", "Not at all helpful", "Somewhat helpful"])
+    ('Not at all helpful', 'Somewhat helpful', 'Very helpful')
     """
-    if len(labels) < _MIN_LEVELS:
-        return None
-    keys = [_key_of(label) for label in labels]
-    fitting = [scale for scale in _scales() if all(key in scale for key in keys)]
-    orders = {_sorted(labels, [scale[key] for key in keys]) for scale in fitting} - {()}
+    orders = set(_find_orders(labels)) if len(labels) >= _MIN_LEVELS else set()
     return orders.pop() if len(orders) == 1 else None
 
 
-def _sorted(labels: Sequence[str], places: list[int]) -> tuple[str, ...]:
-    """Return labels by their places; nothing if two have the same."""
-    if len(set(places)) < len(places):
-        return ()
-    return tuple(label for _, label in sorted(zip(places, labels, strict=True)))
+def order_levels(labels: Collection[str]) -> tuple[str, ...]:
+    """Return labels in the order of a scale, also fewer than three; nothing if no scale has all of them.
+
+    Words for no opinion are left out.
+
+    >>> order_levels({"neutral", "disagree", "don't know"}), order_levels({"agree", "often"})
+    (('disagree', 'neutral'), ())
+    """
+    words = sorted(label for label in labels if label.strip().casefold() not in NO_OPINION)
+    return next(iter(_find_orders(words)), ()) if words else ()
+
+
+def read_ratings(labels: Collection[str]) -> dict[str, int]:
+    """Return the number of each label where all are ratings from 0 to 10, the lowest first; nothing otherwise.
+
+    The ends and the middle may have words beside the number. Two values up to 2 are codes, such as those of yes and no.
+
+    >>> read_ratings(["7", "Extremely likely - 10", "9"])
+    {'7': 7, '9': 9, 'Extremely likely - 10': 10}
+    >>> read_ratings(["0", "1"]), read_ratings(["1. tea", "2. milk"]), read_ratings(["3", "12"])
+    ({}, {}, {})
+    """
+    found = {label: _RATING.fullmatch(label.strip()) for label in labels}
+    numbers = {label: int(match[1] or match[2]) for label, match in found.items() if match}
+    plain = sum(label.strip().isdecimal() for label in numbers)
+    codes = len(numbers) <= 2 and max(numbers.values(), default=0) <= 2
+    same = len(numbers) < len(labels) or len(set(numbers.values())) < len(numbers)
+    if same or codes or max(numbers.values()) > _RANGES[-1][1] or not plain or len(labels) - plain > _MAX_ANCHORS:
+        return {}
+    return dict(sorted(numbers.items(), key=lambda item: item[1]))
+
+
+def find_range(labels: Collection[str]) -> tuple[int, int] | None:
+    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels.
+
+    >>> find_range(["3", "5"]), find_range(["2", "6", "4"]), find_range(["0", "4"]), find_range(["a"])
+    ((1, 5), (1, 7), (0, 10), None)
+    """
+    numbers = read_ratings(labels).values()
+    return next(
+        ((low, high) for low, high in _RANGES if numbers and low <= min(numbers) and max(numbers) <= high), None
+    )
+
+
+def _find_orders(labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return labels in the order of each scale of which all are levels, and no two the same one."""
+    keys = [_key_of(label) for label in labels]
+    ways = [keys]
+    if len({key.rpartition(" ")[2] for key in keys}) == 1:
+        ways.append([key.rpartition(" ")[0] for key in keys])
+    places = [[scale[key] for key in way] for way in ways for scale in _scales() if all(key in scale for key in way)]
+    return [
+        tuple(label for _, label in sorted(zip(each, labels, strict=True)))
+        for each in places
+        if len(set(each)) == len(each)
+    ]
 
 
 @cache
