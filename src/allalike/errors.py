@@ -77,17 +77,23 @@ class Proposal:
         What they would give, where that was tried, such as "2 classes, 9 workers, 100 tasks".
     score
         How much speaks for them beside others, where that is known.
+    files
+        All files to read together, the given one first, where others belong with it.
 
     >>> print(Proposal({"wide": "tasks", "tag": "Sheet1"}, "2 classes, 9 workers"))
     wide='tasks', tag='Sheet1'
+    >>> print(Proposal({"worker_from": "filename"}, files=("ada.csv", "bob.csv")))
+    answers=['ada.csv', 'bob.csv'], worker_from='filename'
     """
 
     settles: Mapping[str, Any] = field(default_factory=dict)
     gives: str = ""
     score: float | None = None
+    files: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self.settles.items())
+        options = {**({"answers": list(self.files)} if self.files else {}), **self.settles}
+        return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 
 class InputError(AllalikeError, ValueError):
@@ -124,7 +130,7 @@ class InputError(AllalikeError, ValueError):
         shown = "\n".join([str(self.args[0]), *self.lines])
         if len(self.proposals) > 1:
             return "\n".join([shown, "Say it with one of these, the best first:", *_list(self.proposals)])
-        if not self.settles:
+        if not self.proposals:
             return shown
         return shown + ("\n" if self.lines else " ") + f"Say it with {self.proposals[0]}."
 

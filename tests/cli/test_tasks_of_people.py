@@ -118,6 +118,89 @@ def test_five_judges_in_json_lines_with_fifty_human_labels(coded: bool, tmp_path
     assert np.mean(right) > 0.9
 
 
+def outputs(kind: str, model: str) -> list[dict[str, Any]]:
+    """Return what a language model wrote about forty questions, with a number or a letter at the end."""
+    chance = random.Random(model)
+    answers = [task * 13 % 97 if chance.random() < 0.8 else chance.randint(1, 99) for task in range(40)]
+    thought = [f"Let me think about part {chance.randint(1, 999)} of this once more, with care." for _ in answers]
+    if kind == "lm-eval":
+        return [
+            {"doc_id": task, "target": "?", "resps": [[said]], "filtered_resps": [f"{said} The answer is {answer}."]}
+            | {"metrics": ["exact_match"], "exact_match": float(answer % 2)}
+            for task, (said, answer) in enumerate(zip(thought, answers, strict=True))
+        ]
+    if kind == "judges":
+        return [
+            {
+                "pair_id": f"p{task}",
+                "judgments": [{"judgment": {"judge_model": model}, "decision": "AB"[n] + ">" + "BA"[n]}],
+            }
+            for task, answer in enumerate(answers)
+            for n in [answer % 2]
+        ]
+    ends = [f"Answer: {'ABCD'[answer % 4]}" if kind == "letters" else f"The answer is {answer}." for answer in answers]
+    rows = [
+        {"id": task, "response": f"{said} {end}"} for task, (said, end) in enumerate(zip(thought, ends, strict=True))
+    ]
+    return [{**row, "model": model} for row in rows] if kind == "named" else rows
+
+
+def write_outputs(path: Path, kind: str, model: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, outputs(kind, model))), encoding="utf-8")
+    return path
+
+
+KINDS = ["numbers", "letters", "named", "judges", "lm-eval"]
+
+
+def place_of(kind: str, model: str) -> str:
+    return f"{model}/samples_gsm8k_2024-05-01T10-00-00.jsonl" if kind == "lm-eval" else f"{model}.jsonl"
+
+
+@pytest.mark.parametrize("command", ["discover", "jury"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_one_model_is_read_with_those_of_the_others(kind: str, command: str, tmp_path: Path) -> None:
+    for model in ("model-a", "model-b", "model-c"):
+        write_outputs(tmp_path / place_of(kind, model), kind, model)
+    done = call(command, place_of(kind, "model-a"), "-o", "out", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the files of the others belong with it" in done.stderr
+    _, asked = follow(command, place_of(kind, "model-a"), "-o", "out", folder=tmp_path)
+    assert asked == 1
+    assert {row["answers"] for row in table(tmp_path / "out" / "workers.csv")} == {"40"}
+    assert kind == "judges" or "3 workers" in done.stderr
+    assert kind == "judges" or f"extract={'choice' if kind == 'letters' else 'number'}" in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_one_model_alone_names_a_command_that_works_once_the_others_are_there(
+    kind: str, tmp_path: Path
+) -> None:
+    name, other = place_of(kind, "model-a"), place_of(kind, "other")
+    write_outputs(tmp_path / name, kind, "model-a")
+    done = call("discover", name, "-o", "out", folder=tmp_path)
+    proposed = re.findall(r"^  allalike (.*)$", done.stderr, re.MULTILINE)[0]
+    assert done.returncode == 2
+    assert proposed.startswith(f"discover {name} {other} ")
+    write_outputs(tmp_path / other, kind, "model-b")
+    follow(*shlex.split(proposed), folder=tmp_path)
+    assert len(table(tmp_path / "out" / "workers.csv")) == 2
+
+
+def test_a_file_of_one_model_with_answers_of_its_own_and_known_ones_asks_for_the_others(tmp_path: Path) -> None:
+    for model in ("model-a", "model-b", "model-c"):
+        rows = [
+            {"question_id": row["id"], "question": f"What is {row['id']}?", "answer": "ABCD"[row["id"] % 4]}
+            | {"pred": row["response"][-1], "model_outputs": row["response"]}
+            for row in outputs("letters", model)
+        ]
+        (tmp_path / f"{model}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    _, asked = follow("discover", "model-a.jsonl", "-o", "out", folder=tmp_path)
+    assert asked == 1
+    assert len(table(tmp_path / "out" / "workers.csv")) == 3
+
+
 def test_species_and_counts_of_zooniverse(tmp_path: Path) -> None:
     seen = {"s1": [("zebra", 3), ("lion", 1)], "s2": [("zebra", 5)], "s3": [("giraffe", 2), ("zebra", 2)]}
     rows = [

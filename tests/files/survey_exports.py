@@ -116,7 +116,14 @@ COURSE = [
     "The feedback on my work helped me",
     "I felt able to ask questions",
 ]
-_MARKS = ("34434543343x", "4443554x4444", "2323x3232233", "455x45444545", "010100101x01", "1223x2122321")  # places in AGREE
+_MARKS = (
+    "34434543343x",
+    "4443554x4444",
+    "2323x3232233",
+    "455x45444545",
+    "010100101x01",
+    "1223x2122321",
+)  # places in AGREE
 _RATED = ("567x45676567", "89876xx98789")  # of seven, and of ten
 _COMMENTS = (
     "none",

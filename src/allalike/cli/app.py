@@ -188,7 +188,7 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
         return _OTHERWISE
     lines = ["Say it with one of these, the best first:" if len(proposals) > 1 else "Say it with:"]
     for proposal in proposals:
-        lines.append(f"  {complete_command(_typed(arguments), proposal.settles)}")
+        lines.append(f"  {complete_command(_typed(arguments), proposal.settles, proposal.files)}")
         lines += [f"    ({proposal.gives})"] if proposal.gives else []
     return lines
 

@@ -6,21 +6,24 @@ by what it proposes itself. What cannot be read, or would stop a run, is not pro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from allalike._core.registry import choose
 from allalike._core.words import count
 from allalike.answers.misreadings import find_misreadings
 from allalike.domains import DOMAINS, Domain
-from allalike.errors import AllalikeError, InputError, Proposal
+from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
 from allalike.readers.formats.files import Files
 from allalike.readers.guessing.candidates import rate_content
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.roles import list_readings
 from allalike.readers.read_options import READ_OPTIONS
+from allalike.readers.siblings import find_siblings, find_single
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +44,9 @@ _AT_ONCE = 0.3  # what is read without a question about columns has this much mo
 _MOST_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
 _CHOOSING = frozenset({"columns", "wide", "tag", "worker_from"})  # options that may choose what nobody meant
+_ALONE = frozenset({"worker", "apart"})  # what the answers of one worker have
+_LEAST_TASKS = 3  # of a file that may be one worker's
+_ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
 _UNSEEN = frozenset({"apart", "worker", "task", "label"})  # what a part of the rows does not tell
 
 
@@ -86,7 +92,7 @@ def asking(source: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if error.proposals and not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
+        if not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
             _try(source, error)
         raise
 
@@ -94,12 +100,20 @@ def asking(source: Any) -> Iterator[None]:
 def _try(source: Readable, error: InputError) -> None:
     """Put what was tried in the place of what an error proposes, unless it is about something else than reading."""
     known = {"domain", *READ_OPTIONS}
-    if all(set(each.settles) <= known for each in error.proposals):
-        error.proposals = tuple(find_proposals(source, error.proposals))
+    if not all(set(each.settles) <= known for each in error.proposals):
+        return
+    found = find_proposals(source, error.proposals)
+    unread = isinstance(error, ColumnError) and not found
+    if (unread or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=unread)):
+        found = whole
+        error.args = (f"{error.args[0]} {_ONE_WORKER}",)
+    error.proposals = tuple(found)
 
 
-def find_proposals(source: Readable, options: Sequence[Proposal]) -> list[Proposal]:
+def find_proposals(source: Readable, options: Sequence[Proposal], *, strict: bool = False) -> list[Proposal]:
     """Return those options that can be read, the best first, with what each would give.
+
+    A ``strict`` search finds nothing that would stop a run.
 
     >>> import allalike
     >>> rows = {"who": ["ada", "bob", "eve"] * 4, "what": [n // 3 for n in range(12)], "said": [*"xxyyyyxxxyxy"]}
@@ -109,7 +123,7 @@ def find_proposals(source: Readable, options: Sequence[Proposal]) -> list[Propos
     ...     print(each, each.gives)
     columns={'worker': 'who', 'task': 'what', 'label': 'said'} 2 classes, 3 workers, 4 tasks, 3 answers a task
     """
-    trials = _Trials(source)
+    trials = _Trials(source, strict=strict)
     for option in _with_other_kinds(options):
         trials.follow(option)
     found: dict[str, Proposal] = {}
@@ -131,16 +145,58 @@ def find_other_readings(source: Any) -> list[Proposal]:
         return []
     try:
         table = source.table()
-        return find_proposals(source, list_readings(table, frozenset(source.list_na(written=table.text) or ())))
+        found = find_proposals(source, list_readings(table, frozenset(source.list_na(written=table.text) or ())))
+        return found or _propose_files(source)
     except AllalikeError:
         return []
 
 
+def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
+    """Propose to read the files of other workers with a file that has the answers of one.
+
+    Those beside it that can be read together are named. Where there are none, a name stands for them, with the options
+    that read the file itself, or without any if it is ``unread``: its columns are not known.
+    """
+    path = find_single(source.source)
+    if path is None or source.wide is not None or "worker" in source.columns:
+        return []
+    ways = [Proposal(), *([] if source.files.worker_from else [Proposal({"worker_from": "filename"})])]
+    alone = _Trials(source, alone=True)
+    for way in ways:
+        alone.follow(way)
+    if not alone.found and not (unread and _may_be_alone(source)):
+        return []
+    for others in find_siblings(path):
+        files = (str(path), *map(str, others))
+        whole = replace(source, source=list(files))
+        if found := next(filter(None, (find_proposals(whole, [way], strict=True) for way in ways)), []):
+            return [replace(each, files=files) for each in found]
+    first = alone.found[0] if alone.found else Proposal()
+    folder = path.absolute().parent
+    beside = Path(os.path.relpath(folder.parent / "other" / path.name)) if first.gives == folder.name else None
+    other = beside or path.with_name(f"other{''.join(path.suffixes[-2:] if path.suffix == '.gz' else [path.suffix])}")
+    gives = f"with the files of the others in place of {other}"
+    return [Proposal(first.settles, gives, files=(str(path), str(other)))]
+
+
+def _may_be_alone(source: Readable) -> bool:
+    """Return whether each row of a table may be another task: a column has as many values as there are rows."""
+    try:
+        table = source.table()
+        sample = TableSample(table.sample(_SAMPLE_ROWS))
+    except AllalikeError:
+        return False
+    named = all(name in table.names for name in source.columns.values())
+    return named and any(content.n_values == sample.n_rows >= _LEAST_TASKS for content in sample.contents.values())
+
+
 @dataclass
 class _Trials:
-    """What was tried of answers, and what of it can be read."""
+    """What was tried of answers, and what of it can be read; ``alone`` looks for the answers of one worker."""
 
     source: Readable
+    strict: bool = False
+    alone: bool = False
     found: list[Proposal] = field(default_factory=list)
     tried: int = 0
     tables: dict[Any, Table] = field(default_factory=dict)
@@ -164,8 +220,13 @@ class _Trials:
             return
         except AllalikeError:
             return
-        odd = find_misreadings(answers) - (frozenset() if whole else _UNSEEN)
-        hardly_meant = (odd and _CHOOSING & option.settles.keys()) or (
+        seen = find_misreadings(answers)
+        if self.alone:
+            if _ALONE <= seen <= {*_ALONE, "unlike", "label"}:
+                self.found.append(replace(option, gives=str(answers.workers[0])))
+            return
+        odd = seen - (frozenset() if whole else _UNSEEN)
+        hardly_meant = (odd and (self.strict or _CHOOSING & option.settles.keys())) or (
             "domain" in option.settles and _hardly_recur(answers)
         )
         if rows < _FEW_ROWS or not hardly_meant:

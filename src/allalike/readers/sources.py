@@ -148,7 +148,7 @@ def _with_worker(table: Table, worker: str) -> Table:
     name = FILE_COLUMN
 
     def fill(columns: dict[str, Any], asked: Sequence[str]) -> dict[str, Any]:
-        first = next(iter(columns.values()))
+        first = next(iter(columns.values()), ())  # a file without columns has no rows
         rows = first() if callable(first) else first
         return {**columns, name: pa.array([worker] * len(rows))} if name in asked else columns
 

@@ -154,7 +154,7 @@ def describe_error(error: AllalikeError) -> dict[str, Any]:
 
 def _say(what: str, *proposals: Proposal) -> dict[str, Any]:
     """Return what is wrong, and what would settle it."""
-    offered = [{"settles": dict(each.settles), "gives": each.gives} for each in proposals]
+    offered = [{"settles": dict(each.settles), "gives": each.gives} for each in proposals if not each.files]
     return {"what": what, "lines": [], "proposals": offered}
 
 
@@ -205,7 +205,7 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
 
 def _offer_instead(source: Scan) -> dict[str, Any] | None:
     """Say in which other ways answers can be read."""
-    others = find_other_readings(source)
+    others = [each for each in find_other_readings(source) if not each.files]
     return _say("These answers can be read otherwise.", *others) if others else None
 
 

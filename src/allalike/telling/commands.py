@@ -16,8 +16,8 @@ _FLAG_OF_OPTION = {"tool": "--from"}
 _FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
 
 
-def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> str:
-    """Return a command with further options, each in the place of one of the same name.
+def complete_command(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> str:
+    """Return a command with further options, each in the place of one of the same name, and with further files.
 
     Screen, report and page propose no other commands than these. No secret of an address is in them.
 
@@ -26,11 +26,13 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     "allalike discover 'my answers.csv' --domain text --task q"
     >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
     'allalike explain out task --quiet -- -7'
+    >>> complete_command(["jury", "a.csv", "-o", "out"], {"worker_from": "filename"}, ["a.csv", "b.csv"])
+    'allalike jury a.csv b.csv -o out --worker-from filename'
     """
-    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, settles)]))
+    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, settles, files)]))
 
 
-def complete_words(arguments: Sequence[str], settles: Mapping[str, Any]) -> list[str]:
+def complete_words(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
     """Return the words of a command with further options, as they are typed behind the name of the program.
 
     >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
@@ -42,7 +44,7 @@ def complete_words(arguments: Sequence[str], settles: Mapping[str, Any]) -> list
     for word in words:
         name, equals, _ = word.partition("=")
         if name not in flags:
-            kept.append(word)
+            kept += files if files and word == files[0] else [word]
         elif not equals and flags[name]:
             next(words, None)  # its value
     listed = [part for flag, values in flags.items() for value in values or [""] for part in _written(flag, value)]

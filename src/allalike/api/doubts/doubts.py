@@ -139,9 +139,9 @@ def _single_values(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
         column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
         column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
         yield Doubt(
-            f"{_all(answers)} by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
-            " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
-            " wide.",
+            f"{_all(answers)} by one worker, {run.workers[0]!r}, and there are no others to compare them with.{column}"
+            " If every worker or model has a file, the files of the others belong with it. If every one has a column,"
+            " it is a matrix, to be read as wide.",
             severe=True,
         )
     if "task" in odd:

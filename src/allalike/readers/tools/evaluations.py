@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.extraction import find_extractor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Evaluations", "count_up"]
 
 _JUDGES, _SCORES, _ANSWERS = "judges", "scores", "answers"  # the three ways, which are questions to choose from
-_MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied
+_MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
+_EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Evaluations:
                     by = f"{aspect} by {said.judge}".strip() if len(judges) > 1 else aspect
                     yield _join(_SCORES, by), said, False
         for aspect, answers in self._answers.items():
-            if several and all(_is_short(said.label) for said in answers):
+            if several and (all(_is_short(said.label) for said in answers) or _end_alike(answers)):
                 for said in _in_order(answers):
                     yield _join(_ANSWERS, aspect), said, False
 
@@ -155,6 +158,13 @@ def _is_number(label: Any) -> bool:
 
 def _is_short(label: Any) -> bool:
     return _is_number(label) or (len(label) <= _MAX_CHARACTERS and "\n" not in label.strip())
+
+
+def _end_alike(answers: list[_Said]) -> bool:
+    """Return whether texts end in a number or a letter, which can be extracted, with few exceptions."""
+    texts = [str(said.label) for said in answers]
+    most = (1 - _MOST_WITHOUT) * len(texts)
+    return any(sum(find(text) is not None for text in texts) >= most for find in map(find_extractor, _EXTRACTED))
 
 
 def _by_type(verdicts: dict[str, list[_Said]]) -> Iterator[tuple[str, list[_Said]]]:
