@@ -1,4 +1,4 @@
-"""Rankings in PrefLib files, and real ones with known statistics."""
+"""Rankings and categories in PrefLib files, and real ones with known statistics."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import InputError, TooLargeError
 from allalike.readers import read_gold
 from allalike.readers.formats.preflib import open_soc
+from allalike.readers.sources import open_table
 
 HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
 
@@ -53,10 +54,10 @@ def test_names_of_alternatives_are_kept_apart(tmp_path: Path) -> None:
         ("1: 1,{2,3}\n", "Line 5 of .* has ties: .* is called .toc, or .toi"),
         ("1: 1,2\n", "differ in 3. A file of orders with gaps is called .soi, or .toi"),
         ("1: 1,2,3,4\n", "differ in 4"),
-        ("1: 1,2,2\n", "ranks alternative 2 twice"),
+        ("1: 1,2,2\n", "has alternative 2 twice"),
         ("1,2,3\n", "is not of the form 'voters: 1,2,3'"),
         ("1: a,b,c\n", "is not of the form 'voters: 1,2,3'"),
-        ("", "holds no orders"),
+        ("", "holds no votes"),
         ("# NUMBER VOTERS: 7\n2: 1,2,3\n", "says that it has 7 voters, but its lines have 2"),
         ("# DATA TYPE: toc\n2: 1,2,3\n", "holds 'toc' data"),
     ],
@@ -140,3 +141,65 @@ def test_the_building_rankings_have_their_known_statistics(data: Path) -> None:
     kemeny = allalike.discover(rows, domain=Ranking(rule="kemeny"))
     assert kemeny.summary["domain"]["exact"] is False
     assert kemeny.truth["support"][0] >= allalike.discover(rows, domain=Ranking()).truth["support"][0]
+
+
+CATEGORIES = "# DATA TYPE: cat\n# NUMBER CATEGORIES: 3\n# CATEGORY NAME 1: Yes\n# CATEGORY NAME 2: Maybe\n"
+CATEGORIES += (
+    "# CATEGORY NAME 3: No\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
+)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_of_categories_has_a_task_for_each_alternative(packed: bool, tmp_path: Path) -> None:
+    path, text = tmp_path / f"drinks.cat{'.gz' if packed else ''}", CATEGORIES + "2: 1, {}, {2, 3}\n1: {},{1,3},{}\n"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    table = open_table(path)
+    rows = zip(*(table.load([name])[name].to_pylist() for name in ("worker", "task", "label")), strict=True)
+
+    assert allalike.read(path).domain == allalike.Ordinal(levels=("No", "Maybe", "Yes"))
+    assert list(rows) == [
+        *(("drinks:1", "tea", "Yes"), ("drinks:1", "milk", "No"), ("drinks:1", "ale", "No")),
+        *(("drinks:2", "tea", "Yes"), ("drinks:2", "milk", "No"), ("drinks:2", "ale", "No")),
+        *(("drinks:3", "tea", "Maybe"), ("drinks:3", "ale", "Maybe")),
+    ]
+
+
+def test_two_categories_are_classes_and_no_answer_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.cat").write_text("# CATEGORY NAME 1: Yes\n# CATEGORY NAME 2: No\n2: 1,{2,3}\n1: {2,3},1\n")
+    assert allalike.read(tmp_path / "a.cat").domain.name == "categorical"
+    (tmp_path / "b.cat").write_text(CATEGORIES.replace("Maybe", "No answer") + "2: 1,2,3\n1: 3,1,2\n")
+    answers = allalike.read(tmp_path / "b.cat")
+    assert (answers.domain.name, answers.n_answers) == ("categorical", 6)
+    assert any("'No answer'" in remark for remark in answers.notes["remarks"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("1: 1,2\n", "has 3 categories, but a line of it has 2. Write {}"),
+        ("1: 1,2,3,{}\n", "has 3 categories, but a line of it has 4"),
+        ("1: 1,{1,2},3\n", "has alternative 1 twice"),
+        ("1: 1,2,9\n", "has alternative 9, which has no name"),
+        ("1: 1 2,3,{}\n", "is not of the form"),
+        ("1: {1,2,3\n", "is not of the form"),
+        ("x: 1,2,3\n", "is not of the form"),
+        ("99999999999999999999: 1,2,3\n", "is not of the form"),
+        ("5: {},{},{}\n", "holds no votes"),
+        ("# CATEGORY NAME 3: Absent\n5: {},{},{1,2}\n", "holds no votes"),
+        ("", "holds no votes"),
+        ("# NUMBER VOTERS: 7\n2: 1,2,3\n", "says that it has 7 voters, but its lines have 2"),
+        ("# DATA TYPE: toc\n2: 1,2,3\n", "holds 'toc' data. Its name should end with .toc"),
+        ("# NUMBER CATEGORIES: 999\n2: 1,2,3\n", "has 999 categories, and 100 are the most"),
+    ],
+)
+def test_a_bad_file_of_categories_gets_a_clear_error(lines: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "v.cat").write_text(CATEGORIES + lines)
+    with pytest.raises(InputError, match=message):
+        allalike.read(tmp_path / "v.cat")
+
+
+@pytest.mark.parametrize("count", ["999999999999", "50000000"])
+def test_too_many_answers_in_categories_are_refused_before_they_are_made(count: str, tmp_path: Path) -> None:
+    (tmp_path / "v.cat").write_text(CATEGORIES + f"{count}: 1,2,3\n")
+    with pytest.raises(TooLargeError, match=r"At most 100,000,000"):
+        allalike.read(tmp_path / "v.cat")

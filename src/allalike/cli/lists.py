@@ -14,7 +14,7 @@ _FORMATS = {
     "Parquet": (".parquet", ".pq"),
     "Arrow": (".feather", ".arrow"),
     "Excel": (".xlsx", ".xlsm"),
-    "PrefLib: orders": (".soc", ".soi", ".toc", ".toi"),
+    "PrefLib: orders, and categories": (".soc", ".soi", ".toc", ".toi", ".cat"),
 }
 
 

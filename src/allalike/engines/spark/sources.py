@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["find_source"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
-_TOOL_ENDINGS = (".soi", ".toc", ".toi", ".xml", ".ann")
+_TOOL_ENDINGS = (".soi", ".toc", ".toi", ".cat", ".xml", ".ann")
 _MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
 _MAX_DRIVER_BYTES = 1 << 22  # of files of this machine, which the driver reads sooner than Spark begins
 

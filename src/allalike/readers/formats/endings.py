@@ -15,7 +15,7 @@ from allalike.readers.formats.files import Files
 from allalike.readers.formats.json_files import open_json, open_json_lines
 from allalike.readers.formats.matrices import refuse_matrix
 from allalike.readers.formats.parquet import open_arrow, open_parquet
-from allalike.readers.formats.preflib import open_orders, open_soc
+from allalike.readers.formats.preflib import open_categories, open_orders, open_soc
 from allalike.readers.formats.spreadsheets import open_sheet, refuse_sheet
 from allalike.readers.formats.tables import Table
 
@@ -70,6 +70,7 @@ ENDINGS: dict[str, Opener] = {
     ".soi": lambda path, _: open_orders(path),
     ".toc": lambda path, _: open_orders(path),
     ".toi": lambda path, _: open_orders(path),
+    ".cat": lambda path, _: open_categories(path),
 }
 _BEGINNINGS: dict[bytes, str] = {
     b"PAR1": ".parquet",
