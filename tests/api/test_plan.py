@@ -232,6 +232,27 @@ def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path)
         result.plan(5).save(mine)
 
 
+def test_a_price_makes_the_budget_money(result: allalike.Result, tmp_path: Path) -> None:
+    plan, counted = result.plan(1.0, price=0.05), result.plan(20)
+    assert plan.table[["task", "worker"]].equals(counted.table[["task", "worker"]])
+    assert set(plan.table["price"]) == {0.05}
+    assert plan.summary["all"]["cost"] == pytest.approx(counted.summary["all"]["cost"] * 0.05)
+    both = result.plan(1.0, price=0.05, prices={plan.table["worker"][0]: 0.04})
+    assert set(both.table.loc[both.table["worker"] == plan.table["worker"][0], "price"]) == {0.04}
+    assert set(both.table["price"]) == {0.04, 0.05}
+    with pytest.raises(OptionError, match="price is 0"):
+        result.plan(1.0, price=0)
+    pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "in.csv", index=False)
+    call("discover", "in.csv", "-o", "out", "-q", folder=tmp_path)
+    done = call("next", "out", "--budget", "1", "--price", "0.05", folder=tmp_path)
+    assert done.stdout.startswith(repr(plan).splitlines()[0])
+    assert "--price" not in done.stdout
+    assert "--price 0.05" in call("next", "out", folder=tmp_path).stdout
+    failed = call("next", "out", "--price", "0", folder=tmp_path)
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "price above 0" in failed.stderr
+
+
 def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path: Path) -> None:
     pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "in.csv", index=False)
     workers = result.workers["worker"].tolist()

@@ -239,6 +239,7 @@ class Result(Explained, Saved[Frame]):
         self,
         budget: float = 10.0,
         *,
+        price: float | None = None,
         prices: Any = None,
         batch: int | None = None,
         max_load: int | None = None,
@@ -254,10 +255,12 @@ class Result(Explained, Saved[Frame]):
         Parameters
         ----------
         budget
-            How much may be spent.
+            How much may be spent, in the unit of the prices.
+        price
+            The price of an answer, by default 1. With ``prices``, that of the workers whom these do not name.
         prices
             What an answer costs: a mapping from workers to prices, a table with worker and price, or its path. Only
-            those with a price are asked; ``anyone`` is somebody new. By default each answer costs 1.
+            those with a price are asked, unless ``price`` is given; ``anyone`` is somebody new.
         batch
             How many answers to ask for now, before the result is updated; by default all that can be paid.
         max_load
@@ -281,6 +284,7 @@ class Result(Explained, Saved[Frame]):
             self.found,
             self.posteriors,
             budget=budget,
+            price=price,
             prices=prices,
             batch=batch,
             max_load=max_load,

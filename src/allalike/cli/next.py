@@ -33,7 +33,7 @@ __all__ = ["next_answers"]
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
-        "allalike next allalike-out",
+        "allalike next allalike-out --budget 200 --price 0.05",
         "allalike next allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
         "allalike next allalike-out --budget 200 --worth 0.1",
     )
@@ -45,10 +45,11 @@ _MAX_ID = 30  # characters of an id
 @click.command("next", no_args_is_help=True, epilog=_EXAMPLES)
 @click.argument("out")
 @click.option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
+@click.option("--price", type=float, help="The price of an answer, such as 0.05 (default: 1).")
 @click.option(
     "--prices",
-    help="What an answer of each worker costs: a CSV file with the columns worker and price. Only these are asked;"
-    " 'anyone' is somebody new. By default each answer costs 1.",
+    help="What an answer of each worker costs: a CSV file with the columns worker and price. Only these are asked,"
+    " unless --price is the price of all others; 'anyone' is somebody new.",
 )
 @click.option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
 @click.option(
@@ -90,16 +91,20 @@ def next_answers(
         table_output(output, inputs=list_read(out), overwrite=overwrite).check([Path(output).name])
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         result = load(out, engine=name_engine(options))
-        plan = result.plan(budget, **{name: options[name] for name in ("prices", "batch", "max_load", "worth")})
+        how = {name: options[name] for name in ("price", "prices", "batch", "max_load", "worth")}
+        plan = result.plan(budget, **how)
         path = None if output is None else plan.save(output, overwrite=overwrite, safe_csv=safe_csv)
     if as_json:
         echo_json("next", {**plan.summary, "answers": plan.table.to_dict("records"), "file": str(path or "")})
     elif not quiet:
-        show([Line(line) for line in _text(plan, path)])
+        show([Line(line) for line in _text(plan, path, priced=options["prices"] is not None)])
 
 
-def _text(plan: AnswerPlan, path: Path | None) -> list[str]:
-    lines = [line for sentence in repr(plan).splitlines() for line in fold(sentence, "  ")]
+def _text(plan: AnswerPlan, path: Path | None, *, priced: bool) -> list[str]:
+    sentences = repr(plan).splitlines()
+    if plan.summary["price"] is None and not priced:
+        sentences.append("Each answer counts as 1 of the budget; --price 0.05 makes the budget money.")
+    lines = [line for sentence in sentences for line in fold(sentence, "  ")]
     more = len(plan.table) - _N_SHOWN
     if len(plan.table):
         shown = plan.table.head(_N_SHOWN).map(

@@ -177,6 +177,7 @@ _PLAN = JsonForm(
     "Whom to ask about which task next, what that brings, and whether to stop.",
     {
         "budget": float,
+        "price": _NUMBER,
         "batch": int | None,
         "worth": float,
         "max_load": int,

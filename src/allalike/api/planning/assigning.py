@@ -80,10 +80,12 @@ class Offers:
         return float(self.price.min())
 
 
-def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str, float] | None) -> Offers:
+def find_offers(
+    run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str, float] | None, price: float | None = None
+) -> Offers:
     """Return whom one may ask: workers with a price, or all, and a new one who is like the typical one.
 
-    Nobody is asked whose answers say nothing about the tasks.
+    A price is that of all whom prices do not name. Nobody is asked whose answers say nothing about the tasks.
     """
     insight, n = weighing.insight, len(run.workers)
     known = np.isfinite(rates)
@@ -91,22 +93,23 @@ def find_offers(run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str
         raise UnsupportedError("No task was answered twice, so that nobody knows how often workers err. Ask anyone.")
     usual = float(np.average(rates[known], weights=run.answer_counts[known]))
     names = [*map(str, run.workers.tolist()), ANYONE]
-    given = dict.fromkeys(names, 1.0) if prices is None else prices
+    usual_price = 1.0 if price is None and prices is None else price
+    given = {**({} if usual_price is None else dict.fromkeys(names, usual_price)), **(prices or {})}
     there = set(names)
     if strangers := [name for name in given if name not in there]:
         raise OptionError(
             f"There is a price of {strangers[0]!r}, who has not answered yet. Name workers as the answers do, or"
             f" {ANYONE!r} for somebody new."
         )
-    price = np.array([given.get(name, np.inf) for name in names])
+    costs = np.array([given.get(name, np.inf) for name in names])
     if insight.signal is not None:
-        price[:n][insight.signal.empty] = np.inf
-    if not np.isfinite(price).any():
+        costs[:n][insight.signal.empty] = np.inf
+    if not np.isfinite(costs).any():
         raise OptionError("Nobody can be asked: no worker who has a price says anything about the tasks.")
-    if not price.min() > 0:
-        raise OptionError(f"The price of {names[int(price.argmin())]!r} is 0. What costs nothing needs no plan.")
+    if not costs.min() > 0:
+        raise OptionError(f"The price of {names[int(costs.argmin())]!r} is 0. What costs nothing needs no plan.")
     group = np.arange(n) if insight.groups is None else insight.groups.number
-    return Offers(np.append(np.where(known, rates, usual), usual), price, np.append(group, -1), np.full(n + 1, np.inf))
+    return Offers(np.append(np.where(known, rates, usual), usual), costs, np.append(group, -1), np.full(n + 1, np.inf))
 
 
 class Queues:

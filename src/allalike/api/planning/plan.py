@@ -100,6 +100,7 @@ def make_plan(
     posteriors: Callable[[], TaskTable] | None,
     *,
     budget: float,
+    price: float | None = None,
     prices: Any = None,
     batch: int | None = None,
     max_load: int | None = None,
@@ -112,7 +113,10 @@ def make_plan(
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
     check_number(1 if max_load is None else max_load, "max_load", least=1, whole=True)
     sure = find_standing(run, weighing, found, posteriors)
-    offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices))
+    each = None if price is None else float(check_number(price, "price", least=0))
+    if each == 0:
+        raise OptionError("price is 0. Answers that cost nothing need no plan: give a price above 0, such as 0.05.")
+    offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices), each)
     if budget < offers.cheapest:
         raise OptionError(
             f"budget is {budget:,.10g}, and the cheapest answer costs {offers.cheapest:,.10g}. Give as much at least."
@@ -137,7 +141,7 @@ def make_plan(
     }
     before = float(sure.stake().errors.mean()) if len(sure.tasks) else 0.0
     told = {"tasks": len(sure.tasks), "measure": sure.measure, "known": sure.truths, "before": sure.tell(before)}
-    said = {"budget": budget, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
+    said = {"budget": budget, "price": price, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
     steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
     return AnswerPlan(frame_of(columns), {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
