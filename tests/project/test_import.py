@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -87,6 +88,24 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert "_core.extraction.choices" not in own
     assert ("api.agreement.agreement" in own) == (not report)
     assert len(own) <= most
+
+
+def test_what_a_module_uses_of_arrow_and_scipy_it_imports() -> None:
+    """A submodule that another module imported is there in tests, which run in one process, and not in a program."""
+    modules = {"pa": "pyarrow", "pyarrow": "pyarrow", "scipy": "scipy", "sparse": "scipy.sparse"}
+    code = "import sys, importlib as i; print(*(f'{m}.{n}' for m in sys.argv[1:] for n in dir(i.import_module(m))))"
+    done = subprocess.run([sys.executable, "-c", code, *modules.values()], capture_output=True, text=True, check=True)
+    there = set(done.stdout.split())
+    missing = set()
+    for path in Path(allalike.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                name = f"{modules[node.value.id]}.{node.attr}"
+                if name not in there and not any(each.startswith(name) for each in own):
+                    missing.add((path.name, name))
+    assert missing == set()
 
 
 def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:

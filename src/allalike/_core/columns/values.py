@@ -152,7 +152,7 @@ class Values:
 
         if isinstance(self.data, list):
             return Values([None if gone else v for v, gone in zip(self.data, missing, strict=True)], self._text)
-        return Values(pa.compute.if_else(arrow_of(missing), pa.scalar(None, self.data.type), self.data))
+        return Values(call("if_else", arrow_of(missing), pa.scalar(None, self.data.type), self.data))
 
     @classmethod
     def join(cls, parts: Sequence[Values]) -> Values:

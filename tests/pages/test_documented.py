@@ -1,0 +1,142 @@
+"""Commands and Python of README, tutorial and guides work after `pip install .`, each in a process of its own."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from files.documented import choose_blocks, list_blocks, list_commands, prepare
+from running.declared import find_environment, run_in, variables
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *(page for room in ("guide", "labels", "science") for page in sorted((ROOT / "docs" / room).glob("*.md"))),
+]
+SHORT = ("README", "TUTORIAL")  # whose commands are tried in `make test`
+BASH = shutil.which("bash")
+NOT_RUN = {  # what a command begins with or names, and why it is not run here
+    "pip install .": "the environment is made so",
+    "make ": "for a checkout with its tools",
+    "docker ": "needs Docker",
+    "allalike datasets fetch": "downloads; tests/data_sets/test_fetch.py has a server",
+    "allalike datasets path": "shows what was downloaded",
+    "s3://": "tests/elsewhere/test_first_commands.py has a server",
+    "https://": "tests/elsewhere/test_first_commands.py has a server",
+    "postgresql://": "tests/elsewhere/test_first_commands.py has a server",
+    "hdfs://": "needs a cluster; tests/engines/test_spark_sources.py reads files",
+}
+BEFORE = {  # commands by which a reader of a page has what it begins with
+    "AUTOMATION": ["allalike jury earlier.csv --good pass -o yesterday"],
+    "BUDGET": ["allalike discover answers.csv"],
+    "JURY": ["allalike jury earlier.csv --good pass -o yesterday"],
+    "SERVE": ["allalike discover answers.csv"],
+}
+MISSING = re.compile(r"pip install 'allalike\[(\w+)\]'")
+PROVIDES = {"duckdb": "sql", "matplotlib": "plots", "polars": "polars", "pyspark": "spark", "sklearn": "sklearn"}
+PLAIN = {"from allalike.compat.inspect import panel": "needs models; tests/tools/test_inspect_plugin.py has a task"}
+RUN = """
+import doctest, sys
+flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+sys.exit(doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags).failed > 0)
+"""
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="commands are for a POSIX shell"),
+]
+
+
+def run_line(line: str, folder: Path, page: str) -> None:
+    """Run a command as a shell does; if it asks for an extra that the page names, with that."""
+    allowed = (0, 3) if "--fail" in line else (0,)  # a gate may close
+    done = run_in(find_environment(), str(BASH), "-c", line, folder=folder, code=(*allowed, 2))
+    if done.returncode == 2:
+        run_in(find_environment(named_extra(done.stderr, page)), str(BASH), "-c", line, folder=folder, code=allowed)
+
+
+def named_extra(output: str, page: str) -> str:
+    """Return the extra that is missing, if that is what is wrong, and the page names it."""
+    modules = re.findall(r"No module named '(\w+)'", output)
+    [extra] = set(MISSING.findall(output)) or {PROVIDES[module] for module in modules} or [""]
+    assert extra, output
+    assert re.search(rf"allalike\[{extra}\]|`{extra}`", page), f"The page does not name the extra {extra}.\n{output}"
+    return extra
+
+
+def serve(line: str, folder: Path) -> None:
+    """Look at the page that the program serves, and end it."""
+    programs = find_environment()
+    words = [str(programs / "allalike"), *line.partition("#")[0].split()[1:], "--no-browser"]
+    with subprocess.Popen(
+        words, cwd=folder, env=variables(programs, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        try:
+            [address] = re.findall(r"http://\S+", said) or [""]
+            assert address, said + process.stdout.read()
+            with urllib.request.urlopen(address) as answer:
+                assert b"<!doctype html>" in answer.read(99).lower()
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=() if page.stem in SHORT else pytest.mark.long, id=page.stem) for page in PAGES]
+)
+def test_commands_of_pages_work_where_only_what_is_declared_is_installed(page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    commands = [line for line in list_commands(text) if not any(part in line for part in NOT_RUN)]
+    prepare(tmp_path, page.stem)
+    for place, block in enumerate(list_blocks(text)):
+        if "write_text" in block:
+            run_block(text, choose_blocks(sources_of(text), place), tmp_path)
+    for line in [*BEFORE.get(page.stem, []), *commands]:
+        if line.startswith("allalike serve"):
+            serve(line, tmp_path)
+        else:
+            run_line(line, tmp_path, text)
+    if page.stem == "TUTORIAL":
+        named = re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", text, re.MULTILINE)
+        assert {"truth.csv", "report.html"} <= set(named) <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def sources_of(page: str) -> list[str]:
+    """Return the Python of a page without what it prints."""
+    parser = doctest.DocTestParser()
+    return ["".join(each.source for each in parser.get_examples(block)) for block in list_blocks(page)]
+
+
+def run_block(page: str, places: list[int], folder: Path, *extras: str, code: tuple[int, ...] = (0,)) -> str:
+    """Run some Python of a page as one session, and return what differs from the page."""
+    (folder / ".session.md").write_text("\n".join(list_blocks(page)[place] for place in places), encoding="utf-8")
+    words = ("python", "-c", RUN, str(folder / ".session.md"))
+    return run_in(find_environment(*extras), *words, folder=folder, code=code).stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_of_pages_works_where_only_what_is_declared_is_installed(page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    sources = sources_of(text)
+    plain = [block for block, source in zip(list_blocks(text), sources, strict=True) if not source]
+    assert [block for block in plain if block.partition("\n")[0] not in PLAIN] == []  # it has no prompts
+    for place in range(len(sources)):
+        needed = choose_blocks(sources, place)
+        if output := run_block(text, needed, tmp_path, code=(0, 1)):
+            run_block(text, needed, tmp_path, named_extra(output, text))
+
+
+def test_a_block_runs_with_the_blocks_that_define_what_it_uses() -> None:
+    sources = ["import random", "x = random.Random(0)", "y = 2", "z = x.random()", "print(random, y)", "print(x)"]
+    assert choose_blocks(sources, 4) == [0, 2, 4]
+    assert choose_blocks(sources, 5) == [0, 1, 3, 5]
