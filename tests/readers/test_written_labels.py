@@ -193,6 +193,10 @@ def test_a_label_far_below_that_is_written_otherwise_is_named(engine: Engine, tm
         ["全くそう思わない", "そう思わない", "そう思う", "強くそう思う"],
         ["非常不同意", "不同意", "同意", "非常同意"],
         ["1 - Strongly disagree", "2 - Disagree", "5 - Strongly agree"],
+        ["very negative", "negative", "neutral", "positive", "very positive"],
+        ["strongly oppose", "oppose", "neutral", "support"],
+        ["disagree", "somewhat disagree", "agree"],
+        ["trifft nicht zu", "teils/teils", "trifft zu"],
     ],
 )
 def test_scales_in_words_are_in_their_order(levels: list[str]) -> None:
@@ -204,7 +208,31 @@ def test_scales_in_words_are_in_their_order(levels: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "labels", [["yes", "no", "unsure"], ["agree", "disagree"], ["good", "Good", "bad"], ["cat", "dog", "often"]]
+    "labels",
+    [
+        ["yes", "no", "unsure"],
+        ["agree", "disagree"],
+        ["good", "Good", "bad"],
+        ["cat", "dog", "often"],
+        ["positive", "neutral", "negative"],
+        ["Positive", "NEUTRAL", "Negative", "other"],
+        ["1 - negative", "2 - neutral", "3 - positive"],
+        ["favor", "against", "none"],
+        ["support", "neutral", "oppose"],
+        ["support", "refute", "not enough info"],
+        ["agree", "disagree", "unrelated"],
+        ["agree", "undecided", "disagree"],
+        ["stimme zu", "weder noch", "lehne ab"],
+        ["d\u2019accord", "neutre", "pas d'accord"],
+        ["de acuerdo", "neutral", "en desacuerdo"],
+        ["d'accordo", "neutrale", "in disaccordo"],
+        ["concordo", "neutro", "discordo"],
+        ["eens", "neutraal", "oneens"],
+        ["zgadzam się", "neutralnie", "nie zgadzam się"],
+        ["согласен", "нейтрально", "не согласен"],
+        ["そう思う", "どちらとも言えない", "そう思わない"],
+        ["同意", "中立", "不同意"],
+    ],
 )
 def test_words_without_an_order_are_classes(labels: list[str]) -> None:
     assert allalike.read(cells(labels)).domain.name == "categorical"

@@ -2,7 +2,8 @@
 
 All labels must be words of one scale for their order to be known. The levels are those that occur: a scale of
 agreement without its middle has four levels. Words with a bar between them are the same level. A word that ends all
-labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all".
+labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all". Positive, neutral and
+negative, or agree, neutral and disagree, are sentiments and stances, which are classes.
 """
 
 from __future__ import annotations
@@ -143,6 +144,22 @@ _SCALES = (  # English
     "非常不满意|很不满意; 不满意; 一般|中立; 满意; 非常满意|很满意",
 )
 
+_STANCES = frozenset(
+    (
+        *("negative", "positive", "oppose", "support", "disagree", "agree", "neutral", "neither", "undecided"),
+        *("neither agree nor disagree", "stimme nicht zu", "lehne ab", "stimme zu", "weder noch", "unentschieden"),
+        *("pas d'accord", "en désaccord", "d'accord", "neutre", "ni d'accord ni pas d'accord"),
+        *("ni en accord ni en désaccord", "en desacuerdo", "de acuerdo", "indeciso", "ni de acuerdo ni en desacuerdo"),
+        *("in disaccordo", "non d'accordo", "d'accordo", "neutrale", "indifferente", "né d'accordo né in disaccordo"),
+        *("discordo", "concordo", "neutro", "indiferente", "não concordo nem discordo", "nem concordo nem discordo"),
+        *("oneens", "mee oneens", "niet mee eens", "eens", "mee eens", "neutraal", "niet mee eens niet mee oneens"),
+        *("noch mee eens noch mee oneens", "nie zgadzam się", "zgadzam się", "neutralnie"),
+        *("ani się zgadzam, ani się nie zgadzam", "ani tak, ani nie", "не согласен", "согласен", "нейтрально"),
+        *("ни согласен, ни не согласен", "そう思わない", "そう思う", "どちらとも言えない", "どちらともいえない"),
+        *("不同意", "同意", "中立", "不确定", "既不同意也不反对"),
+    )
+)  # labels that all are among these have no degrees: they are classes
+
 
 def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
     """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several.
@@ -153,8 +170,12 @@ def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
     (('nie', 'manchmal', 'immer'), None)
     >>> find_scale(["Very helpful", "Not at all helpful", "Somewhat helpful"])
     ('Not at all helpful', 'Somewhat helpful', 'Very helpful')
+    >>> find_scale(["positive", "neutral", "negative"]) is None
+    True
     """
-    orders = set(_find_orders(labels)) if len(labels) >= _MIN_LEVELS else set()
+    if len(labels) < _MIN_LEVELS or _STANCES.issuperset(map(_key_of, labels)):
+        return None
+    orders = set(_find_orders(labels))
     return orders.pop() if len(orders) == 1 else None
 
 
