@@ -314,3 +314,67 @@ def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_aske
     assert found == [
         {"columns": columns, **way} for way in ({"abstain": "There is no solution."}, {"domain": "categorical"})
     ]
+
+
+def two_workers(seed: int = 1, rows: int = 40) -> dict[str, list[str]]:
+    """Return a task per row, and the classes that two workers gave it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["cat", "dog", "owl"], rows)
+    said = {who: np.where(rng.random(rows) < 0.8, truth, rng.choice(truth, rows)).tolist() for who in ("Anna", "Bob")}
+    return {"item": [f"i{row}" for row in range(rows)], **said}
+
+
+RATED: dict[str, list[Any]] = {
+    "item": [f"i{n}" for n in range(8)],
+    "Anna": [2.5, 3, 1, 4, 4.5, 2, 1, 3],
+    "Bob": [2, 3.5, 1, 4, 5, 2, 1, 2.5],
+}
+TWO_WORKERS: dict[str, tuple[dict[str, list[Any]], dict[str, Any]]] = {
+    "three columns": (two_workers(), {"wide": "tasks"}),
+    "five rows": (two_workers(rows=5), {"wide": "tasks"}),
+    "no column of tasks": ({who: two_workers()[who] for who in ("Anna", "Bob")}, {"wide": "tasks"}),
+    "numbers": (RATED, {"wide": "tasks"}),
+    "a class that one alone gave": ({**two_workers(), "Bob": ["bat", *two_workers()["Bob"][1:]]}, {"wide": "tasks"}),
+    "missing labels": ({**two_workers(), "Bob": [None, "", *two_workers()["Bob"][2:]]}, {"wide": "tasks"}),
+    "names of roles": (
+        dict(zip(("item", "student", "expert"), two_workers().values(), strict=True)),
+        {"wide": "tasks"},
+    ),
+    "numbered": (dict(zip(("x", "coder 1", "coder 2"), two_workers().values(), strict=True)), {"wide": "tasks"}),
+    "two questions": (
+        dict(zip(("respondent", "q1", "q2"), two_workers().values(), strict=True)),
+        {"wide": "workers"},
+    ),
+    "other columns": (
+        {**two_workers(), "source": ["web", "mail"] * 20, "text": [f"What is that on photo {n}?" for n in range(40)]},
+        {"wide": "tasks", "only": ("Anna", "Bob")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("table", "settles"), TWO_WORKERS.values(), ids=TWO_WORKERS.keys())
+def test_two_columns_with_common_values_are_proposed_as_workers(
+    table: dict[str, list[Any]], settles: dict[str, Any]
+) -> None:
+    first = ask(table).proposals[0]
+    assert first.settles == settles
+    assert len(allalike.read(table, **first.settles).workers) == (2 if settles["wide"] == "tasks" else 40)
+
+
+def test_two_workers_are_found_beside_a_task_that_is_named() -> None:
+    assert ask(two_workers(), columns={"task": "item"}).settles == {"wide": "tasks"}
+
+
+def test_ids_and_labels_of_one_range_are_no_two_workers() -> None:
+    pairs = [(worker, task) for worker in range(1, 6) for task in range(30)]
+    rng = np.random.default_rng(4)
+    said = [task % 5 + 1 if rng.random() < 0.8 else int(rng.integers(1, 6)) for _, task in pairs]
+    table = {"A": [w for w, _ in pairs], "B": [100 + t for _, t in pairs], "C": said}
+    columns = allalike.read(table).notes["guessed"]["columns"]
+    assert columns == {"worker": "A", "task": "B", "label": "C"}
+
+
+@pytest.mark.parametrize("name", ["gold", "time"])
+def test_a_label_and_what_is_told_by_its_name_are_no_two_workers(name: str) -> None:
+    table = dict(zip(("item", "label", name), two_workers().values(), strict=True))
+    assert not any("wide" in each.settles for each in ask(table).proposals)

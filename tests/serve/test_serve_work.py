@@ -89,6 +89,20 @@ def test_a_bad_file_gives_the_message_of_the_library(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("last", ["Bob"])
+def test_a_matrix_is_read_with_each_choice_that_is_proposed(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "a.csv"
+    rows = [(f"i{row}", "xyz"[row % 3], "xyyz"[row % 4], "xyz"[row % 3]) for row in range(30)]
+    columns = {"item": 0, "Anna": 1, "Bob": 2, last: 2 if last == "Bob" else 3}
+    path.write_text(
+        "\n".join([",".join(columns), *(",".join(row[place] for place in columns.values()) for row in rows)])
+    )
+    offered = [each["settles"] for each in ordered("preview", path)["question"]["proposals"]]
+    tasks = [settles for settles in offered if settles["wide"] == "tasks"]
+    assert offered[0] in tasks
+    assert all("2 workers" in ordered("preview", path, choices=settles)["facts"] for settles in tasks)
+
+
 def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")

@@ -9,7 +9,7 @@ from functools import cache
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError
 
-__all__ = ["SYNONYMS", "check_chosen", "is_aside", "is_gold", "list_names", "pick_columns", "rate_name"]
+__all__ = ["SYNONYM", "SYNONYMS", "check_chosen", "is_aside", "is_gold", "list_names", "pick_columns", "rate_name"]
 
 SYNONYMS = {
     role: tuple(words.split())

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
 from allalike.readers.guessing.candidates import Candidate, find_candidates, rate_structure
+from allalike.readers.guessing.column_proposals import (
+    CLEAR_LEAD,
+    TELLING_RATE,
+    find_axes,
+    propose_columns,
+    propose_first,
+    propose_names,
+    propose_shape,
+)
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import Shape, find_shape
@@ -27,15 +35,10 @@ _TRUSTED_STRUCTURE = 0.3  # columns that names tell are not doubted if their str
 _LEAST_STRUCTURE = 0.25  # a candidate wins over what names tell only if its structure is as good
 _CLEARLY_BETTER = 2.0  # a candidate wins over what names tell only if its structure is this many times as good
 _LEAST_CONTENT = 0.3  # a candidate whose content is worse is not taken without a question
-_CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total of another comes as near
 _AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
 _FILES_LOOKED_AT, _ROWS_OF_A_FILE = 20, 10_000
 _PATHS_LOOKED_AT = 30
-_MOST_PROPOSED, _MAX_BEHIND = 10, 0.6  # so many candidates are proposed, whose total is no more behind the best
-_EACH_A_FILE, _MATRIX, _NAMED_SHAPE = 0.5, 0.3, 0.3  # this much speaks for it beside what is read
-_AGAINST_NAMES = 1.0  # and this much against a matrix that names say is the other way round
-_AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
-_TELLING_RATE = 0.4  # a name says something if its rate is as high
+_EACH_A_FILE = 0.5  # this much speaks for it beside what is read
 
 
 @dataclass(frozen=True)
@@ -127,16 +130,17 @@ def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[st
     rivals = [
         other
         for other in candidates[1:]
-        if best is not None and other.total > best.total - _CLEAR_LEAD and not best.is_like(other, sample)
+        if best is not None and other.total > best.total - CLEAR_LEAD and not best.is_like(other, sample)
     ]
-    shape = None if known else find_shape(sample)
-    if shape is not None and best is not None and not {best.columns["worker"], best.columns["task"]} & {*shape.cells}:
+    shape = _find_shape(sample, known, best)
+    ids = {best.columns["worker"], best.columns["task"]} if best is not None else set()
+    if shape is not None and len(shape.cells) > 2 and ids and not ids & {*shape.cells}:
         shape = None
     if best is not None and best.content >= _LEAST_CONTENT and shape is None and not _has_files(table, known):
         doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best) or _doubt_axes(sample, known, best)
         if not doubt:
             return best.columns
-        raise ask_columns(table, sample, doubt, _propose_columns(table, sample, candidates))
+        raise ask_columns(table, sample, doubt, propose_columns(table, sample, candidates))
     raise _ask_without(table, sample, known, missing, candidates, shape)
 
 
@@ -152,12 +156,24 @@ def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Propos
         return []
     sample = _sample(table, na)
     candidates = find_candidates(sample, {}) if sample.n_rows >= _MIN_ROWS else []
-    shape = find_shape(sample)
+    shape = _find_shape(sample, {}, candidates[0] if candidates else None)
     return [
         *([Proposal({"worker_from": "filename"}, score=_EACH_A_FILE)] if _has_files(table, {}) else []),
-        *(_propose_shape(shape) if shape is not None else []),
-        *_propose_columns(table, sample, candidates),
+        *(propose_shape(shape) if shape is not None else []),
+        *propose_columns(table, sample, candidates),
     ]
+
+
+def _find_shape(sample: TableSample, known: Mapping[str, str], best: Candidate | None) -> Shape | None:
+    """Return the shape of a matrix, of which the column that names the rows may be known.
+
+    Two columns alike are a weak sign: they count only where no candidate is good.
+    """
+    shape = find_shape(sample) if "label" not in known and len(known) < 2 else None
+    good = best is not None and best.content >= _LEAST_CONTENT
+    if shape is None or (good and (known or len(shape.cells) == 2)):
+        return None
+    return replace(shape, rows=f"{next(iter(known))}s", named=True) if known else shape
 
 
 def _sample(table: Table, na: frozenset[str]) -> TableSample:
@@ -192,7 +208,7 @@ def _doubt(sample: TableSample, known: Mapping[str, str], best: Candidate, rival
     odd = [name for role, name in best.columns.items() if role not in known and rate_name(name, role) < 0]
     if odd:
         return f"The name {odd[0]!r} says something else."
-    named = [role for role, name in best.columns.items() if role in known or rate_name(name, role) >= _TELLING_RATE]
+    named = [role for role, name in best.columns.items() if role in known or rate_name(name, role) >= TELLING_RATE]
     if len(named) >= 2:
         return ""
     if len(sample.contents) > len(SYNONYMS):
@@ -207,7 +223,7 @@ def _doubt(sample: TableSample, known: Mapping[str, str], best: Candidate, rival
 def _contradict(by_name: Mapping[str, str], best: Candidate) -> str:
     """Say what the names say, where another column is better that no name speaks for; nothing if one does."""
     for role, name in by_name.items():
-        if name != best.columns[role] and rate_name(best.columns[role], role) < _TELLING_RATE:
+        if name != best.columns[role] and rate_name(best.columns[role], role) < TELLING_RATE:
             return f"The name {name!r} says that it is the {role}, but what it holds does not fit."
     return ""
 
@@ -221,7 +237,7 @@ def _ask_without(
     shape: Shape | None,
 ) -> ColumnError:
     """Return the error where no columns fit: a table may be a matrix, one of several, a worker each, or nested."""
-    proposals = _propose_columns(table, sample, candidates)
+    proposals = propose_columns(table, sample, candidates)
     if _has_files(table, known):
         return ColumnError(
             f"{table.where} have no column that fits the worker, but each file has each {_task_of_files(table)!r} once:"
@@ -234,7 +250,7 @@ def _ask_without(
     if (nested := _look_inside(table, known)) is not None:
         return nested
     if not candidates and missing is not None:
-        named = _propose(table, known)
+        named = propose_names(table, known)
         return ColumnError(str(missing.args[0]), lines=show_rows(sample), proposals=[Proposal(named)] if named else [])
     return ask_columns(table, sample, _name_fault(sample, known, candidates), proposals)
 
@@ -260,81 +276,18 @@ def _ask_shape(table: Table, sample: TableSample, shape: Shape, others: list[Pro
         f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
         f" {rows}. It has: {list_names(table.names)}.",
         lines=show_rows(sample),
-        proposals=[*_propose_shape(shape), *others],
+        proposals=[*propose_shape(shape), *others],
     )
 
 
-def _propose_shape(shape: Shape) -> list[Proposal]:
-    turned = next(wide for wide in ("tasks", "workers") if wide != shape.rows)
-    sure = _NAMED_SHAPE if shape.named else 0.0
-    return [
-        Proposal({"wide": shape.rows}, score=_MATRIX + sure),
-        Proposal({"wide": turned}, score=_MATRIX - _AGAINST_NAMES * shape.named),
-    ]
-
-
-def _propose_columns(table: Table, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
-    """Propose the best candidates, each of which says something else."""
-    best: list[Candidate] = []
-    for candidate in candidates:
-        near = not best or candidate.total > best[0].total - _MAX_BEHIND
-        if near and len(best) < _MOST_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
-            best.append(candidate)
-    return [
-        *(_propose_axes(sample, best[0]) if best and not table.roles else []),
-        *(
-            Proposal(
-                {"columns": {r: name for r, name in each.columns.items() if r not in table.roles}}, score=each.total
-            )
-            for each in best
-        ),
-    ]
-
-
-def _find_axes(sample: TableSample, label: str) -> list[str]:
-    """Return the columns of numbers that are x and y of the same thing, and perhaps z, if a label is one of them.
-
-    >>> sample = TableSample({"at_x": [1.5], "at_y": [2.5], "y": [3.5]})
-    >>> _find_axes(sample, "at_y"), _find_axes(sample, "y")
-    (['at_x', 'at_y'], [])
-    """
-    found = _AXIS.fullmatch(label)
-    names = [f"{found[1]}{axis}{found[3]}" for axis in ("xyz" if found[2].islower() else "XYZ")] if found else []
-    axes = [name for name in names if name in sample.names and sample[name].kind in ("whole", "number")]
-    return axes if label in axes and axes[:2] == names[:2] else []
-
-
 def _doubt_axes(sample: TableSample, known: Mapping[str, str], best: Candidate) -> str:
-    axes = [] if "label" in known else _find_axes(sample, best.columns["label"])
+    axes = [] if "label" in known else find_axes(sample, best.columns["label"])
     return f"{' and '.join(map(repr, axes))} may be the label together." if axes else ""
-
-
-def _propose_axes(sample: TableSample, best: Candidate) -> list[Proposal]:
-    """Propose x and y together: one vector, or points where a worker has several for a task."""
-    worker, task, label = (best.columns[role] for role in SYNONYMS)
-    axes = _find_axes(sample, label)
-    kind = "vector" if sample.kept(worker, task) == 1 else "points"
-    columns = {**best.columns, "label": " ".join(axes)}
-    return [Proposal({"columns": columns, "domain": kind}, score=best.total + _CLEAR_LEAD)] if axes else []
 
 
 def _has_files(table: Table, known: Mapping[str, str]) -> bool:
     """Tell whether each file may be a worker's."""
     return "worker" not in known and bool(_task_of_files(table))
-
-
-def _propose(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns to propose, if names say something about every role, or one column is left for the last."""
-    proposed = dict(known)
-    for role in SYNONYMS:
-        free = [name for name in table.names if name not in proposed.values()]
-        best = max(free, key=lambda name: rate_name(name, role), default="")
-        if role not in proposed and rate_name(best, role) >= _TELLING_RATE:
-            proposed[role] = best
-    left = [name for name in table.names if name not in proposed.values()]
-    if len(left) == 1 and len(proposed) == len(SYNONYMS) - 1:
-        proposed |= {role: left[0] for role in SYNONYMS if role not in proposed}
-    return {"columns": proposed} if len(proposed) == len(SYNONYMS) else {}
 
 
 def _task_of_files(table: Table) -> str:
@@ -351,22 +304,6 @@ def _task_of_files(table: Table) -> str:
     return ""
 
 
-def _propose_first(proposal: Proposal) -> Proposal | None:
-    """Propose the first of the elements that labels are in, if they are in a list of a worker's own.
-
-    >>> columns = {"worker": "by[].who", "task": "id", "label": "by[].said[].choice"}
-    >>> print(_propose_first(Proposal({"columns": columns})))
-    columns={'worker': 'by[].who', 'task': 'id', 'label': 'by[].said[0].choice'}
-    """
-    columns = dict(proposal.settles["columns"])
-    before, inner, after = columns.get("label", "").rpartition("[]")
-    if not inner or before.count("[]") < max(
-        (name.count("[]") for role, name in columns.items() if role != "label"), default=0
-    ):
-        return None
-    return Proposal({"columns": {**columns, "label": f"{before}[0]{after}"}}, score=proposal.score)
-
-
 def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
     """Return the error that proposes paths into nested records, if one of their lists gives a candidate."""
     if table.list_paths is None or table.expand is None:
@@ -379,11 +316,11 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_PATHS_LOOKED_AT])
         sample = TableSample(inner.sample(SAMPLE_ROWS))
         candidates = find_candidates(sample, known) if sample.n_rows >= _MIN_ROWS else []
-        named = _propose(inner, known).get("columns")
+        named = propose_names(inner, known).get("columns")
         rate = candidates[0].total if candidates else 0.0
         proposals = [*([Proposal({"columns": named}, score=rate)] if named else [])]
-        proposals += _propose_columns(inner, sample, candidates)
-        proposals += [first for each in proposals if (first := _propose_first(each))]
+        proposals += propose_columns(inner, sample, candidates)
+        proposals += [first for each in proposals if (first := propose_first(each))]
         if proposals and (best is None or rate >= best[0]):
             best = rate, inner, sample, proposals
     if best is not None:

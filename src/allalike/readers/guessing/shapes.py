@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.readers.column_names import SYNONYMS, is_aside, is_gold, rate_name
+from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ __all__ = ["Shape", "find_row_ids", "find_shape", "find_strangers"]
 _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # a column with up to this many times as many values as usual is like the others
+_MOST_COMMON = 0.8  # of the cells of a column have values that another column has, too
 _MOST_NEAR = 0.8  # of the columns of numbers that may be cells of one matrix
 _TEXT_WORDS = 4  # a text with this many words on average is free text
 _OWN_NAME = 0.8  # a name that means one role only has this rate
@@ -32,11 +34,15 @@ _QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.
 
 @dataclass(frozen=True)
 class Shape:
-    """What the rows of a matrix are, tasks or workers, whether names say so, and which columns are its cells."""
+    """What the rows of a matrix are, tasks or workers, whether names say so, and which columns are its cells.
+
+    It is ``alone`` unless it has two columns only, and there are others beside it and the one that names the rows.
+    """
 
     rows: str
     named: bool
     cells: list[str]
+    alone: bool = True
 
 
 def find_shape(sample: TableSample) -> Shape | None:
@@ -45,7 +51,9 @@ def find_shape(sample: TableSample) -> Shape | None:
     >>> from allalike.readers.guessing.contents import TableSample
     >>> cells = {"q": ["q1", "q2", "q3", "q4"], "rater1": [*"abab"], "rater2": [*"abba"], "rater3": [*"aaab"]}
     >>> find_shape(TableSample(cells))
-    Shape(rows='tasks', named=True, cells=['rater1', 'rater2', 'rater3'])
+    Shape(rows='tasks', named=True, cells=['rater1', 'rater2', 'rater3'], alone=True)
+    >>> find_shape(TableSample({"id": [1, 2, 3], "Anna": [*"aba"], "Bob": [*"abb"]})).cells
+    ['Anna', 'Bob']
     >>> find_shape(TableSample({"user": ["x", "y"], "said": ["a", "b"]})) is None
     True
     """
@@ -53,9 +61,16 @@ def find_shape(sample: TableSample) -> Shape | None:
     groups = (_hold_the_same(sample, _numbered(names)), _of_few_values(sample), _of_near_numbers(sample))
     alike = max(groups, key=len)
     if len(alike) < _LEAST_COLUMNS or 2 * len(alike) < len(names):
+        alike = _find_two(sample)
+    if not alike:
         return None
-    like = set(alike)
-    others = [name for name in names if name not in like]
+    shape = _find_rows(sample, alike)
+    return shape if len(alike) > 2 or len(names) <= 3 else replace(shape, alone=False)
+
+
+def _find_rows(sample: TableSample, alike: list[str]) -> Shape:
+    """Tell what the rows of a matrix are, by the names of its cells and of other columns, and by its size."""
+    others = [name for name in sample.names if name not in alike]
     if _stem(alike[0]) in SYNONYMS["worker"]:
         return Shape("tasks", True, alike)
     rates = [max((rate_name(name, role) for name in others), default=0.0) for role in ("task", "worker")]
@@ -120,14 +135,63 @@ def _hold_the_same(sample: TableSample, names: Sequence[str]) -> list[str]:
 
 def _of_few_values(sample: TableSample) -> list[str]:
     """Return the columns that have one small set of values in common."""
-    few = {
-        name: {str(content.values[code]) for code in set(content.codes[~content.missing].tolist())}
-        for name, content in sample.contents.items()
-        if content.kind != "date" and 1 <= content.n_present <= _MOST_CLASSES
-    }
+    few = {name: values for name in sample.names if (values := _list_classes(sample[name]))}
     times = Counter(value for values in few.values() for value in values)
     common = {value for value, count in times.items() if count > 1}
-    return [name for name, values in few.items() if values <= common] if len(common) <= _MOST_CLASSES else []
+    return [name for name in few if _shares(sample[name], common)] if len(common) <= _MOST_CLASSES else []
+
+
+def _list_classes(content: Content) -> set[str]:
+    """Return the values of a column, if they are few."""
+    if content.kind == "date" or content.n_present > _MOST_CLASSES:
+        return set()
+    return {str(content.values[code]) for code in set(content.codes[~content.missing].tolist())}
+
+
+def _shares(content: Content, common: set[str]) -> bool:
+    """Tell whether nearly all cells of a column have common values; a rare class may be one column's own."""
+    known = np.array([str(value) in common for value in content.values], np.bool_)[content.codes]
+    return bool(known[~content.missing].mean() >= _MOST_COMMON)
+
+
+def _find_two(sample: TableSample) -> list[str]:
+    """Return the two columns that have one small set of values, or a range of numbers, in common; none if several do.
+
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> _find_two(TableSample({"id": [1, 2, 3], "ada": [2.5, 3.0, 2.0], "bob": [2.25, 3.5, 2.0]}))
+    ['ada', 'bob']
+    >>> _find_two(TableSample({"row": [1, 2, 3], "val": [2, 3, 1]}))
+    []
+    """
+    first = sample.names[0]
+    ids = {first} if len(sample.names) > 2 and sample[first].n_values == sample.n_rows else set()
+    free = [
+        name
+        for name in sample.names
+        if name not in ids and not sample[name].is_blank and not is_gold(name) and not is_aside(name)
+    ]
+    pairs = [pair for pair in combinations(free[:_MOST_CLASSES], 2) if _are_two(sample, *pair)]
+    return list(pairs[0]) if len(pairs) == 1 else []
+
+
+def _are_two(sample: TableSample, left: str, right: str) -> bool:
+    """Tell whether two columns may be two workers, or two questions: neither is called or looks like an id."""
+    workers = sorted(rate_name(name, "worker") for name in (left, right))
+    tasks = max(rate_name(name, "task") for name in (left, right))
+    ids = tasks >= _OWN_NAME or (workers[1] >= _OWN_NAME and workers[0] < SYNONYM)
+    contents = sample[left], sample[right]
+    recurs = any(content.n_present < _present(content) for content in contents)
+    if ids or not (recurs or any(sample[name].n_values == sample.n_rows for name in {*sample.names} - {left, right})):
+        return False
+    first, second = map(_list_classes, contents)
+    if len(first | second) > 1 and first and second and _shares(contents[0], second) and _shares(contents[1], first):
+        return True
+    kinds = [content.kind for content in contents]
+    if "number" not in kinds or not {*kinds} <= {"number", "whole"}:
+        return False
+    (low, high), (least, most) = ((content.numbers.min(), content.numbers.max()) for content in contents)
+    middles = [float(np.median(content.numbers)) for content in contents]
+    return bool(least <= middles[0] <= most and low <= middles[1] <= high)
 
 
 def find_row_ids(sample: TableSample) -> str | None:
