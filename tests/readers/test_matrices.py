@@ -65,8 +65,8 @@ def test_columns_that_are_no_answers_are_refused_by_name() -> None:
     frame["mail"] = [f"p{row % 4}@example.org" for row in range(40)]
     error = refuse(frame)
     assert error.settles == {"skip": ("text", "gold", "when", "Name", "Age", "mail")}
-    assert "'gold' (known truths), 'when' (dates)" in str(error)
-    assert "gold: column:gold" in str(error)
+    assert "'gold' (gold labels), 'when' (dates)" in str(error)
+    assert "Use 'gold' as gold labels" in str(error)
     assert len(read(frame, **error.settles).workers) == 4
     assert refuse(frame, skip=("w1", "gold")).settles["skip"] == ("w1", "gold", "text", "when", "Name", "Age", "mail")
 
@@ -147,3 +147,90 @@ def test_an_empty_matrix_has_no_answers() -> None:
     for matrix in (np.full((2, 2), np.nan), np.zeros((0, 3)), sparse.csr_array((4, 4))):
         with pytest.raises(InputError, match="no answers"):
             allalike.read(matrix, wide="tasks")
+
+
+def voted(name: str, adjudicated: float = 0.0) -> dict[str, list[str]]:
+    """Return the classes that three workers gave 60 tasks, and a column of their majority, of which a share differs."""
+    rng = np.random.default_rng(8)
+    truth = rng.choice(["cat", "dog", "owl"], 60)
+    said = np.where(rng.random((3, 60)) < 0.75, truth, rng.choice(truth, (3, 60)))
+    rows = list(zip(*said.tolist(), strict=True))
+    votes = [max(row, key=row.count) for row in rows]
+    found = np.where(rng.random(60) < adjudicated, truth, votes).tolist() if adjudicated else votes
+    cells = dict(zip(("Anna", "Bob", "Cem"), said.tolist(), strict=True))
+    return {"item": [f"i{row}" for row in range(60)], **cells, name: found}
+
+
+def stop(source: dict[str, list[str]], **how: Any) -> ColumnError:
+    with pytest.raises(ColumnError) as caught:
+        allalike.discover(source, **how)
+    return caught.value
+
+
+CONSENSUS = ["adjudicated", "consensus", "final", "final_label", "Final label", "majority", "majority_vote"]
+
+
+@pytest.mark.parametrize("how", [{}, {"wide": "tasks"}], ids=["recognised", "named"])
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_a_consensus_is_not_a_worker(name: str, how: dict[str, Any]) -> None:
+    table = voted(name)
+    error = stop(table, **how)
+    assert {"wide": "tasks", **error.settles} == {"wide": "tasks", "skip": (name,)}
+    assert repr(name) in str(error)
+    for settles in ({**how, **each.settles} for each in error.proposals):
+        if settles.get("wide") == "tasks":
+            assert allalike.discover(table, **settles).workers["worker"].tolist() == ["Anna", "Bob", "Cem"]
+    offered = [each.settles["gold"] for each in error.proposals if "gold" in each.settles]
+    assert offered == ([] if "majority" in name else [f"column:{name}"])
+
+
+@pytest.mark.parametrize(("name", "adjudicated"), [("final", 0.9), ("gold", 0.9), ("gold", 0.0)])
+def test_gold_labels_beside_workers_are_proposed_as_such(name: str, adjudicated: float) -> None:
+    table = voted(name, adjudicated)
+    error = stop(table)
+    assert error.settles == {"wide": "tasks", "gold": f"column:{name}"}
+    assert allalike.discover(table, **error.settles).summary["gold"]["tasks"] == 60
+    assert ask_to_read(table).settles == {"wide": "tasks", "skip": (name,)}
+
+
+def ask_to_read(table: Any) -> ColumnError:
+    with pytest.raises(ColumnError) as caught:
+        allalike.read(table)
+    return caught.value
+
+
+def test_gold_and_a_consensus_are_both_excluded() -> None:
+    table = {**voted("final"), "gold": voted("gold", 0.9)["gold"]}
+    assert stop(table).settles == {"wide": "tasks", "gold": "column:gold", "skip": ("final",)}
+    assert stop(table, wide="tasks", gold="column:gold").settles == {"skip": ("gold", "final")}
+
+
+def test_a_column_that_agrees_with_the_majority_is_mentioned_and_kept() -> None:
+    table = voted("Zed")
+    answers = allalike.read(table, wide="tasks")
+    assert answers.workers.tolist() == ["Anna", "Bob", "Cem", "Zed"]
+    [note] = [note for note in answers.notes["remarks"] if "'Zed'" in note]
+    assert "skip='Zed'" in note
+    assert "'Zed' may be the consensus" in str(stop(table))
+    assert {"wide": "tasks", "skip": ("Zed",)} in [each.settles for each in stop(table).proposals]
+    assert not allalike.read(table, wide="tasks", only=("Anna", "Bob", "Cem", "Zed")).notes.get("remarks")
+
+
+@pytest.mark.parametrize("right", [0.99, 0.8])
+def test_workers_who_are_equally_good_are_not_mentioned(right: float) -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.choice([*"xyz"], 200)
+    said = {f"w{n}": np.where(rng.random(200) < right, truth, rng.choice(truth, 200)).tolist() for n in range(5)}
+    assert not allalike.read({"task": [*range(200)], **said}, wide="tasks").notes.get("remarks")
+
+
+def test_a_question_and_a_label_may_be_called_final() -> None:
+    table = {
+        "student": [f"s{n}" for n in range(9)],
+        "midterm": [*"abc"] * 3,
+        "final": [*"abb"] * 3,
+        "quiz": [*"aab"] * 3,
+    }
+    assert {*allalike.read(table, wide="workers").tasks.tolist()} == {"midterm", "final", "quiz"}
+    rows = {"worker": [*"ab"] * 3, "task": [1, 1, 2, 2, 3, 3], "final_label": [*"xxyyxy"]}
+    assert ask_to_read(rows).settles == {"columns": {"worker": "worker", "task": "task", "label": "final_label"}}

@@ -89,7 +89,7 @@ def test_a_bad_file_gives_the_message_of_the_library(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("last", ["Bob"])
+@pytest.mark.parametrize("last", ["Bob", "final", "gold"])
 def test_a_matrix_is_read_with_each_choice_that_is_proposed(tmp_path: Path, last: str) -> None:
     path = tmp_path / "a.csv"
     rows = [(f"i{row}", "xyz"[row % 3], "xyyz"[row % 4], "xyz"[row % 3]) for row in range(30)]
@@ -97,7 +97,8 @@ def test_a_matrix_is_read_with_each_choice_that_is_proposed(tmp_path: Path, last
     path.write_text(
         "\n".join([",".join(columns), *(",".join(row[place] for place in columns.values()) for row in rows)])
     )
-    offered = [each["settles"] for each in ordered("preview", path)["question"]["proposals"]]
+    question = json.loads(json.dumps(ordered("preview", path)["question"]))
+    offered = [each["settles"] for each in question["proposals"]]
     tasks = [settles for settles in offered if settles["wide"] == "tasks"]
     assert offered[0] in tasks
     assert all("2 workers" in ordered("preview", path, choices=settles)["facts"] for settles in tasks)

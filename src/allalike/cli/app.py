@@ -165,11 +165,13 @@ def _complete(arguments: Sequence[str] | None, ways: Sequence[tuple[str, Mapping
 
 
 def _can_say(arguments: Sequence[str] | None, settles: Mapping[str, Any]) -> bool:
-    """Tell whether the command that was typed has the flags for this: an update has hardly any.
+    """Return whether the command that was typed has the flags for this, and no other gold labels.
 
     >>> [_can_say([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
     [True, False]
     """
+    if settles.get("gold") and any(word.partition("=")[0] == "--gold" for word in _typed(arguments)):
+        return False
     command = app.commands.get(_typed(arguments)[0])
     known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(settles)}
     return find_flags(settles).keys() <= known

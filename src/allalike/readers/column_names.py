@@ -9,8 +9,20 @@ from functools import cache
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError
 
-__all__ = ["SYNONYM", "SYNONYMS", "check_chosen", "is_aside", "is_gold", "list_names", "pick_columns", "rate_name"]
+__all__ = [
+    "COLUMN",
+    "SYNONYM",
+    "SYNONYMS",
+    "check_chosen",
+    "is_aside",
+    "is_gold",
+    "list_names",
+    "name_consensus",
+    "pick_columns",
+    "rate_name",
+]
 
+COLUMN = "column:"  # is followed by the name of a column of the answers that has gold labels
 SYNONYMS = {
     role: tuple(words.split())
     for role, words in {
@@ -40,6 +52,8 @@ _OTHERS = {
     kind: frozenset(words.split())
     for kind, words in {
         "gold": "gold golden truth correct groundtruth target expected expectedans trueanswer goldstandard",
+        "consensus": "adjudicated adjudication adjudicator consensus final agreed resolved reconciled konsens consenso",
+        "majority": "majority aggregated aggregate mehrheit mayoria maggioranza maioria majorite meerderheid",
         "aside": """
             time times timestamp date created submitted started updated accepted start end at seconds duration elapsed
             ms ip country region city address latitude longitude channel status state version count total weight
@@ -157,6 +171,18 @@ def is_gold(name: str) -> bool:
     """
     words = _words(name)
     return any(word in _OTHERS["gold"] for word in words) or "".join(words) in _OTHERS["gold"]
+
+
+def name_consensus(name: str) -> str:
+    """Return "consensus" or "majority" if a name means that a column has the one label of all workers.
+
+    >>> [name_consensus(name) for name in ("Final_Label", "adjudicated", "majority vote", "final exam", "label")]
+    ['consensus', 'consensus', 'majority', '', '']
+    """
+    words = {word for word in _words(name) if word not in (*_DECORATIONS, *SYNONYMS["label"], "result", "voting")}
+    if not words or not words <= _OTHERS["consensus"] | _OTHERS["majority"]:
+        return ""
+    return "majority" if words & _OTHERS["majority"] else "consensus"
 
 
 def is_aside(name: str) -> bool:

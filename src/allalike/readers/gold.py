@@ -15,7 +15,7 @@ from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
-from allalike.readers.column_names import pick_columns
+from allalike.readers.column_names import COLUMN, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMN", "EXPORT", "gather_gold", "is_truth", "is_within", "open_gold", "open_gold_table", "read_gold"]
 
-COLUMN = "column:"  # what stands behind it names a column of the answers that holds truths
 EXPORT = "export"  # the name of the truths that the tool marks which wrote the answers
 _ROLES = ("task", "label")
 _TRUTHS = (

@@ -18,6 +18,7 @@ from allalike._core.words import count
 from allalike.answers.misreadings import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
+from allalike.readers.column_names import COLUMN
 from allalike.readers.formats.files import Files
 from allalike.readers.guessing.candidates import rate_content
 from allalike.readers.guessing.contents import TableSample
@@ -99,7 +100,7 @@ def asking(source: Any) -> Iterator[None]:
 
 def _try(source: Readable, error: InputError) -> None:
     """Put what was tried in the place of what an error proposes, unless it is about something else than reading."""
-    known = {"domain", *READ_OPTIONS}
+    known = {"domain", "gold", *READ_OPTIONS}
     if not all(set(each.settles) <= known for each in error.proposals):
         return
     found = find_proposals(source, error.proposals)
@@ -232,7 +233,8 @@ class _Trials:
         if rows < _FEW_ROWS or not hardly_meant:
             rated = option.score is not None and "columns" in option.settles
             score = (option.score or 0.0) + (0.0 if rated else rate + _AT_ONCE)
-            self.found.append(Proposal(option.settles, _describe(answers, whole=whole), score))
+            gold = ", with gold labels" if "gold" in option.settles else ""
+            self.found.append(Proposal(option.settles, _describe(answers, whole=whole) + gold, score))
 
     def _has_better(self, option: Proposal) -> bool:
         """Tell whether enough was found for which more speaks, so that this need not be tried."""
@@ -277,6 +279,8 @@ def _settle(source: Any, settles: Mapping[str, Any]) -> Any:
     """Return answers that are named with further options."""
     own = {name: value for name, value in settles.items() if name not in ("columns", "domain")}
     of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
+    if "gold" in own:  # a column of a matrix, which is not a worker then
+        of_files["skip"] = (*of_files.get("skip", source.files.skip), own.pop("gold").removeprefix(COLUMN))
     if "abstain" in own and not isinstance(own["abstain"], list | tuple):
         own["abstain"] = (own["abstain"],)
     if "domain" in settles:

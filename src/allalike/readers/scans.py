@@ -351,7 +351,11 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     {'worker': 'annotator', 'task': 'item', 'label': 'vote'}
     """
     check_read_options(read, how)
-    return scan(source, domain=domain, **how).read()
+    try:
+        return scan(source, domain=domain, **how).read()
+    except InputError as error:
+        error.proposals = tuple(each for each in error.proposals if "gold" not in each.settles)
+        raise
 
 
 def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Scan:

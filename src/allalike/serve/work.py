@@ -33,6 +33,7 @@ from allalike.errors import (
     Proposal,
     ReportWarning,
 )
+from allalike.readers.column_names import COLUMN
 from allalike.readers.proposals import asking, find_other_readings
 from allalike.report.brevity import cut
 from allalike.serve.choices import Choices
@@ -154,8 +155,14 @@ def describe_error(error: AllalikeError) -> dict[str, Any]:
 
 def _say(what: str, *proposals: Proposal) -> dict[str, Any]:
     """Return what is wrong, and what would settle it."""
-    offered = [{"settles": dict(each.settles), "gives": each.gives} for each in proposals if not each.files]
+    offered = [{"settles": _name_column(each.settles), "gives": each.gives} for each in proposals if not each.files]
     return {"what": what, "lines": [], "proposals": offered}
+
+
+def _name_column(settles: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the page chooses them: gold labels are a column's name alone."""
+    gold = {"gold": settles["gold"].removeprefix(COLUMN)} if "gold" in settles else {}
+    return {**settles, **gold}
 
 
 def _name_options(sentence: str) -> str:

@@ -18,6 +18,7 @@ from allalike.readers.guessing.column_proposals import (
     propose_names,
     propose_shape,
 )
+from allalike.readers.guessing.consensus import find_consensus
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import Shape, find_shape
@@ -272,11 +273,15 @@ def _name_fault(sample: TableSample, known: Mapping[str, str], candidates: Seque
 def _ask_shape(table: Table, sample: TableSample, shape: Shape, others: list[Proposal]) -> ColumnError:
     """Return the error that says how to read a matrix, either way round."""
     rows = shape.rows.removesuffix("s") if shape.named else "task, or one per worker"
+    proposals, hint = propose_shape(shape), ""
+    if shape.rows == "tasks" and shape.alone and (consensus := find_consensus(sample, shape.cells)):
+        hint = f" Column {consensus!r} may be the consensus of the others, and not a worker."
+        proposals.insert(1, Proposal({"wide": "tasks", "skip": (consensus,)}, score=proposals[0].score))
     return ColumnError(
         f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-        f" {rows}. It has: {list_names(table.names)}.",
+        f" {rows}.{hint} It has: {list_names(table.names)}.",
         lines=show_rows(sample),
-        proposals=[*propose_shape(shape), *others],
+        proposals=[*proposals, *others],
     )
 
 

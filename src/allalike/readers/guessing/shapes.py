@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, rate_name
+from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, name_consensus, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike.readers.guessing.contents import Content, TableSample
 
-__all__ = ["Shape", "find_row_ids", "find_shape", "find_strangers"]
+__all__ = ["GOLD", "Shape", "find_row_ids", "find_shape", "find_strangers"]
 
+GOLD = "gold labels"  # the reason for which a column is not a worker
 _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # a column with up to this many times as many values as usual is like the others
@@ -214,13 +215,13 @@ def find_row_ids(sample: TableSample) -> str | None:
     return first.name if sum(str(value) in answers for value in first.values) <= len(first.values) / 2 else None
 
 
-def find_strangers(sample: TableSample, names: Sequence[str]) -> dict[str, str]:
-    """Return the columns of a matrix that are no answers, with the reason.
+def find_strangers(sample: TableSample, names: Sequence[str], rows: str = "task") -> dict[str, str]:
+    """Return the columns of a matrix that are probably not answers, with the reason; each row is a task, or a worker.
 
     >>> from allalike.readers.guessing.contents import TableSample
     >>> cells = {"ada": ["x", "y"], "bob": ["x", "x"], "gold": ["x", "y"], "day": ["2020-01-02", "2020-01-03"]}
     >>> find_strangers(TableSample(cells), list(cells))
-    {'gold': 'known truths', 'day': 'dates'}
+    {'gold': 'gold labels', 'day': 'dates'}
     """
     contents = [sample[name] for name in names if not sample[name].is_blank]
     kinds = Counter(_family(content) for content in contents)
@@ -230,6 +231,8 @@ def find_strangers(sample: TableSample, names: Sequence[str]) -> dict[str, str]:
     reasons = {
         content.name: _reason(content, str(mostly["usual"]), recur=bool(mostly["recur"])) for content in contents
     }
+    if rows == "task":
+        reasons |= {name: reason or name_consensus(name) for name, reason in reasons.items()}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
@@ -248,7 +251,7 @@ def _family(content: Content) -> str:
 def _reason(content: Content, usual: str, *, recur: bool) -> str:
     """Say why a column is no answers, where most columns are of the usual family, and recur or not."""
     if is_gold(content.name):
-        return "known truths"
+        return GOLD
     family = _family(content)
     if family != usual and (usual or family == "date"):
         plain = {"date": "dates", "url": "addresses", "nested": "nested values"}

@@ -11,13 +11,14 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.late import pa, pc
 from allalike._core.registry import did_you_mean
-from allalike.errors import ColumnError, InputError
-from allalike.readers.column_names import check_chosen, list_names, pick_columns
+from allalike.errors import ColumnError, InputError, Proposal
+from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.matrices import ROWS
 from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.guessing.consensus import MOST_DEPARTURES, find_consensus, measure_departures
 from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.shapes import find_row_ids, find_strangers
+from allalike.readers.guessing.shapes import GOLD, find_row_ids, find_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
         raise InputError(f"{table.where} has one column only. A wide table needs one per {across}.")
-    _refuse_strangers(table, head, names, files)
+    _refuse_strangers(table, head, names, files, down)
     asked = {ids, *names}
     loaded = table.load([name for name in table.names if name in asked])
     cells = [table.column("label", loaded[name]) for name in names]
@@ -73,6 +74,11 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
         if ids is not None or table.index is not None
         else [f"No column names the rows: they are numbered from 1 ({down}s)."]
     )
+    if down == "task" and not files.only and (consensus := find_consensus(head, names)):
+        remarks.append(
+            f"Column {consensus!r} agrees with the majority of the other columns in 95 % of the rows or more. If it is"
+            f" their consensus and not a worker, exclude it with skip={consensus!r}."
+        )
     present = [~cell.missing() for cell in cells]
     kept = [place for place, here in enumerate(present) if here.any()]
     if not kept:
@@ -123,16 +129,27 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], files: Files) -> None:
-    """Refuse columns that are no answers, unless it was said which columns are."""
-    strangers = {} if files.only else find_strangers(head, names)
+def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
+    """Refuse columns that are probably not answers, unless the columns of answers are named."""
+    strangers = {} if files.only else find_strangers(head, names, down)
     if not strangers:
         return
     listed = ", ".join(f"{name!r} ({reason})" for name, reason in strangers.items())
-    gold = [name for name, reason in strangers.items() if reason == "known truths"]
-    hint = f" Known truths can be given as gold: column:{gold[0]}." if gold else ""
+    proposals, hint = [Proposal({"skip": (*files.skip, *strangers)})], ""
+    gold = [name for reason in (GOLD, "consensus") for name in strangers if strangers[name] == reason]
+    if gold and down == "task":
+        workers = [name for name in names if name not in strangers]
+        rate, rows = measure_departures(head, [*workers, gold[0]]).get(gold[0], (1.0, 0))
+        computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MOST_DEPARTURES
+        rest = tuple(name for name in (*files.skip, *strangers) if name != gold[0])
+        use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"skip": rest} if rest else {})})
+        proposals = [*proposals, use] if computed else [use, *proposals]
+        hint = f" Use {gold[0]!r} as gold labels, or exclude it."
+        hint += " It nearly always is the majority of the others, which it would confirm as gold." if computed else ""
     raise ColumnError(
-        f"{table.where} has columns that seem to be no answers: {listed}.{hint}", skip=(*files.skip, *strangers)
+        f"{table.where} has columns that are probably not answers: {listed}.{hint} If all are answers, name the columns"
+        " of answers with only.",
+        proposals=proposals,
     )
 
 

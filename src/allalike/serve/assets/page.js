@@ -8,7 +8,7 @@ const LISTED = ["levels", "abstain", "only", "skip", "na"]; // texts with commas
 const MORE = ["tag", "worker_from", "repeats", "decimal", "encoding", "tool"];
 const ON_PAGE = ["wide", "domain", "rule", "method", "missing", ...MORE];
 const OF_GOLD = ["gold_columns", "gold_map", "use_gold"]; // what is said of known truths, until there are others
-const SETTLED = [...ON_PAGE, ...LISTED, "columns", ...OF_GOLD];
+const SETTLED = [...ON_PAGE, ...LISTED, "columns", "gold", ...OF_GOLD];
 const WAIT = 250; // milliseconds between two looks at what is under way
 
 let state = null;
