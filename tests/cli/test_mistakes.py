@@ -51,10 +51,10 @@ CALLS: dict[str, tuple[str, str]] = {
     "header only": ("header.csv", "There are no answers"),
     "folder": (".", ". is a folder with no masks in it"),
     "bytes": ("zeros.csv", "zeros.csv cannot be read as text with columns"),
-    "no records": ("list.json", "list.json has no column"),
+    "no records": ("list.json", "Cannot tell which column of list.json"),
     "two columns of a name": ("twice.csv", "twice.csv has two columns called 'label'"),
     "a file twice": ("good.csv good.csv", "18 of 36 (50 %) rows have a worker and a task that an earlier row has"),
-    "gold among the answers": ("good.csv gold.csv", "no column that looks like the worker"),
+    "gold among the answers": ("good.csv gold.csv", "Cannot tell which column of"),
     "gold is nothing": ("good.csv --gold=", "The gold is ''"),
     "no gold": ("good.csv --gold nowhere.csv", "The gold cannot be read. There is no file nowhere.csv"),
     "gold is a folder": ("good.csv --gold .", "The gold cannot be read. . is a folder"),
@@ -84,7 +84,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "output is nothing": ("good.csv --output=", "Name a folder"),
     "a blank behind the name": ("good.csv\\_", "There is no file"),
     "another case": ("GOOD.CSV", "There is no file GOOD.CSV"),
-    "one column": ("one.csv", "no column that looks like the worker"),
+    "one column": ("one.csv", "Cannot tell which column of"),
 }
 
 
@@ -118,7 +118,7 @@ SOURCES: dict[str, tuple[dict[str, Any], str]] = {
     "tool of a frame": ({"tool": "toloka"}, "tool is for files, and these answers are in none"),
     "tag of a frame": ({"tag": "mood"}, "tag is for files"),
     "encoding of a frame": ({"encoding": "latin-1"}, "encoding is for files"),
-    "columns of no matrix": ({"only": ("label",)}, "Say it with wide='tasks'"),
+    "columns of no matrix": ({"only": ("label",)}, "wide='tasks'"),
 }
 
 

@@ -209,7 +209,7 @@ def test_columns_are_recognised_and_named(spark: Spark, session: SparkSession, t
     topics = other.append_column("task", pa.array(["all"] * len(other)))
     path = written(topics, tmp_path, ".parquet")
     check(spark, session.read.parquet(str(path)), path)
-    with pytest.raises(AllalikeError, match=r"The data frame has no column that looks like the label\. It has: 'annot"):
+    with pytest.raises(AllalikeError, match=r"which column of the data frame contains the label\. Columns: 'annot"):
         allalike.discover(frame.limit(5).drop("an `odd` name"), engine=spark)
 
 

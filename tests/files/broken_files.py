@@ -9,7 +9,7 @@ GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\na,2,y\nb,2,y\n"
 FILES: dict[str, tuple[str | bytes, str]] = {
     "empty.csv": ("", "is empty"),
     "header.csv": ("worker,task,label\n", "no answers"),
-    "no_worker.csv": ("task,label\n1,x\n", "no column that looks like the worker"),
+    "no_worker.csv": ("task,label\n1,x\n", "Cannot tell which column of"),
     "two_workers.csv": (
         "user,annotator,task,label\na,b,1,x\n",
         "two candidates for the worker: 'user' and 'annotator'",

@@ -131,7 +131,7 @@ def test_a_question_shows_columns_rows_readings_and_the_whole_answer() -> None:
     error = ask(frame)
     assert error.settles["columns"].keys() == set(ROLES)
     said = str(error)
-    assert "The label may be 'vote' or 'answer'. It has: 'worker', 'task', 'vote', 'answer', 'text'." in said
+    assert "The label may be 'vote' or 'answer'. Columns: 'worker', 'task', 'vote', 'answer', 'text'." in said
     other = "columns={'worker': 'worker', 'task': 'task', 'label': 'answer'}"
     assert said.splitlines()[-3:] == [
         "Say it with one of these, the best first:",
@@ -155,7 +155,7 @@ def test_the_program_asks_with_the_whole_command(
         main(["discover", "a.csv", "--seed", "3"])
     assert stop.value.code == 2
     said = capfd.readouterr().err.splitlines()
-    assert said[0].startswith("allalike: a.csv does not say which columns")
+    assert said[0].startswith("allalike: Cannot tell which columns of a.csv")
     given = "  allalike discover a.csv --seed 3 --worker worker --task task --label"
     assert said[-5:] == [
         "Say it with one of these, the best first:",

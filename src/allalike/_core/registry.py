@@ -23,6 +23,7 @@ __all__ = [
     "did_you_mean",
     "explain_name",
     "find",
+    "find_close",
     "make",
     "registry_of",
 ]
@@ -214,11 +215,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("meen", ["mean", "median"])
     " Did you mean 'mean'?"
     """
+    close = find_close(name, known)
+    return f" Did you mean {close!r}?" if close is not None else ""
+
+
+def find_close(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is closest to another, if one is close.
+
+    >>> find_close("usr", ["item", "user"]), find_close("who", ["item", "user"])
+    ('user', None)
+    """
     import difflib
 
     plain = {key.casefold(): key for key in known}
     close = difflib.get_close_matches(name.casefold(), plain, n=1)
-    return f" Did you mean {plain[close[0]]!r}?" if close else ""
+    return plain[close[0]] if close else None
 
 
 def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:

@@ -12,7 +12,7 @@ __all__ = ["count", "write_options"]
 
 _NAMES = (
     "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|query"
-    "|quorum|repeats|sample|table|tie|verdicts"
+    "|quorum|only|repeats|sample|skip|table|tie|verdicts|wide|worker_from"
 )
 _OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
 

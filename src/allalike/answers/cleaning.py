@@ -18,7 +18,7 @@ from allalike._core.columns.factors import distinct
 from allalike._core.columns.values import arrow_of, is_string
 from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
-from allalike.errors import InputError, LabelError
+from allalike.errors import ColumnError, InputError, LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Dropped:
         allalike.errors.InputError: No row has a label: all 2 rows are empty, or say that there is none.
         """
         if not rows:
-            raise InputError("There are no answers: no rows, or nothing but a header.")
+            raise ColumnError("There are no answers: no rows, or nothing but a header.")
         if self.total < rows:
             return
         if self.example is not None:

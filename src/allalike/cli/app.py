@@ -29,8 +29,17 @@ from allalike.cli.schema import schema
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
-from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError, Proposal
-from allalike.telling.commands import complete_command, find_flags
+from allalike.errors import (
+    AllalikeError,
+    ColumnError,
+    DataWarning,
+    GoldError,
+    InputError,
+    OutputError,
+    Proposal,
+)
+from allalike.readers.column_names import COLUMN
+from allalike.telling.commands import LEFT_OUT, complete_command, find_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +111,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         sys.exit(1)
     except InputError as error:
         told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
-        _stop(str(error.args[0]), 2, told or _offer(arguments, error.proposals), lines=error.lines)
+        told = told or _offer(arguments, error.proposals)
+        if not told and isinstance(error, ColumnError):
+            told = ["Once that is corrected, run:", f"  {complete_command(_typed(arguments), {})}"]
+        _stop(str(error.args[0]), 2, told, lines=error.lines)
     except DataWarning as doubt:
         settled = doubt.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
         known = "" if settled else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
@@ -170,11 +182,21 @@ def _can_say(arguments: Sequence[str] | None, settles: Mapping[str, Any]) -> boo
     >>> [_can_say([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
     [True, False]
     """
-    if settles.get("gold") and any(word.partition("=")[0] == "--gold" for word in _typed(arguments)):
+    typed = _typed(arguments)
+    if settles.get("gold") and any(word.partition("=")[0] == "--gold" for word in typed) and not _names_column(typed):
         return False
     command = app.commands.get(_typed(arguments)[0])
     known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(settles)}
-    return find_flags(settles).keys() <= known
+    return {flag for flag, values in find_flags(settles).items() if values != LEFT_OUT} <= known
+
+
+def _names_column(typed: Sequence[str]) -> bool:
+    """Return whether gold labels are a column of the answers.
+
+    >>> _names_column(["a.csv", "--gold", "column:truth"]), _names_column(["a.csv", "--gold=gold.csv"])
+    (True, False)
+    """
+    return any(word.removeprefix("--gold=").startswith(COLUMN) for word in typed)
 
 
 def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> list[str]:
@@ -197,6 +219,6 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
 
 def _stop(message: str, code: int, commands: Sequence[str] = (), *, lines: Sequence[str] = ()) -> NoReturn:
     """Print what is wrong, and the commands that settle it if there are some; what users gave is made visible."""
-    said = [write_flags(f"allalike: {message}"), *lines, *commands]
+    said = [write_flags(f"allalike: {message}"), *map(write_flags, lines), *commands]
     echo("\n".join(map(visible, said)), err=True)
     sys.exit(code)

@@ -71,7 +71,10 @@ def _matching(source: Scan, pattern: str) -> list[str]:
     form = pattern.replace("[", "[[]")  # which names have, and patterns of ours have not
     if found := [name for name in others if fnmatchcase(name, form)]:
         return found
-    raise ColumnError(f"{table.where} has no column like {pattern!r}. It has: {', '.join(map(repr, table.names))}.")
+    raise ColumnError(
+        f"{table.where} has no column like {pattern!r}. It has: {', '.join(map(repr, table.names))}.",
+        columns={"label": None},
+    )
 
 
 def name_folders(names: Sequence[str]) -> list[str]:

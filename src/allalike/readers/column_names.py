@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from allalike._core.registry import did_you_mean
-from allalike.errors import ColumnError
+from allalike._core.registry import find_close
+from allalike.errors import ColumnError, Proposal
 
 __all__ = [
     "COLUMN",
@@ -103,18 +103,27 @@ def check_chosen(
 
     >>> check_chosen(["user", "item"], {"worker": "usr"}, "The table")
     Traceback (most recent call last):
-    allalike.errors.ColumnError: The table has no column 'usr'. Did you mean 'user'? It has: 'user', 'item'.
+    allalike.errors.ColumnError: The table has no column 'usr'. Did you mean 'user'? It has: 'user', 'item'. Say it with
+    columns={'worker': 'user'}.
     """
     if not isinstance(chosen, Mapping):
-        raise ColumnError(f"columns is {chosen!r}. Write it as {{'worker': ..., 'task': ..., 'label': ...}}.")
+        example = dict(zip(roles, names, strict=False))
+        raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
     for role, name in chosen.items():
         if role not in roles:
-            raise ColumnError(f"columns names {role!r}. The roles are: {', '.join(roles)}.")
+            raise ColumnError(f"columns names {role!r}. The roles are: {', '.join(roles)}.", columns={role: None})
         if name not in names:
-            meant = did_you_mean(str(name), names)
-            raise ColumnError(f"{where} has no column {name!r}.{meant} It has: {list_names(names)}.")
+            close = find_close(str(name), [each for each in names if each not in chosen.values()])
+            meant = "" if close is None else f" Did you mean {close!r}?"
+            raise ColumnError(
+                f"{where} has no column {name!r}.{meant} It has: {list_names(names)}.", columns={role: close}
+            )
         if list(chosen.values()).count(name) > 1:
-            raise ColumnError(f"columns names {name!r} twice. Worker, task and label are columns of their own.")
+            others = [other for other in chosen if chosen[other] == name and other != role]
+            raise ColumnError(
+                f"columns names {name!r} twice. Worker, task and label are columns of their own.",
+                proposals=[Proposal({"columns": {other: None}}) for other in (*others, role)],
+            )
 
 
 def _guess(role: str, names: Sequence[str], free: Sequence[str], where: str) -> str:
@@ -130,7 +139,18 @@ def _guess(role: str, names: Sequence[str], free: Sequence[str], where: str) -> 
         listed = " and ".join(map(repr, candidates)) if two else list_names(candidates)
         count = "two candidates" if two else f"{len(candidates):,} candidates"
         raise ColumnError(f"{where} has {count} for the {role}: {listed}.", columns={role: candidates[0]})
-    raise ColumnError(f"{where} has no column that looks like the {role}. It has: {list_names(names)}.")
+    raise ColumnError(
+        f"Cannot tell which column of {name_within(where)} contains the {role}. Columns: {list_names(names)}."
+    )
+
+
+def name_within(where: str) -> str:
+    """Name a table within a sentence.
+
+    >>> name_within("The table"), name_within("The.csv")
+    ('the table', 'The.csv')
+    """
+    return where.replace("The ", "the ", 1) if where.startswith("The ") else where
 
 
 SYNONYM = 0.6  # a name that means a role, but may mean others, has this rate

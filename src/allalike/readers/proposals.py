@@ -22,6 +22,7 @@ from allalike.readers.column_names import COLUMN
 from allalike.readers.formats.files import Files
 from allalike.readers.guessing.candidates import rate_content
 from allalike.readers.guessing.contents import TableSample
+from allalike.readers.guessing.questions import EXAMPLE
 from allalike.readers.guessing.roles import list_readings
 from allalike.readers.read_options import READ_OPTIONS
 from allalike.readers.siblings import find_siblings, find_single
@@ -44,7 +45,9 @@ _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
 _MOST_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
-_CHOOSING = frozenset({"columns", "wide", "tag", "worker_from"})  # options that may choose what nobody meant
+_CHOOSING = frozenset(
+    {"columns", "wide", "only", "skip", "tag", "worker_from"}
+)  # options that may choose what nobody meant
 _ALONE = frozenset({"worker", "apart"})  # what the answers of one worker have
 _LEAST_TASKS = 3  # of a file that may be one worker's
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
@@ -95,6 +98,8 @@ def asking(source: Any) -> Iterator[None]:
     except InputError as error:
         if not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
             _try(source, error)
+            if isinstance(error, ColumnError) and not error.proposals:
+                error.lines = (*error.lines, *EXAMPLE)
         raise
 
 
@@ -128,7 +133,7 @@ def find_proposals(source: Readable, options: Sequence[Proposal], *, strict: boo
     for option in _with_other_kinds(options):
         trials.follow(option)
     found: dict[str, Proposal] = {}
-    for each in sorted(trials.found, key=lambda proposal: -(proposal.score or 0.0)):
+    for each in sorted(trials.found or trials.odd, key=lambda proposal: -(proposal.score or 0.0)):
         found.setdefault(repr(_in_order(each.settles)), each)  # several ways may lead to it
     return list(found.values())[:MOST_SHOWN]
 
@@ -199,6 +204,7 @@ class _Trials:
     strict: bool = False
     alone: bool = False
     found: list[Proposal] = field(default_factory=list)
+    odd: list[Proposal] = field(default_factory=list)  # of few rows, with which a run stops
     tried: int = 0
     tables: dict[Any, Table] = field(default_factory=dict)
 
@@ -228,13 +234,15 @@ class _Trials:
             return
         odd = seen - (frozenset() if whole else _UNSEEN)
         hardly_meant = (odd and (self.strict or _CHOOSING & option.settles.keys())) or (
-            "domain" in option.settles and _hardly_recur(answers)
+            "domain" in option.settles and rows >= _FEW_ROWS and _hardly_recur(answers)
         )
-        if rows < _FEW_ROWS or not hardly_meant:
-            rated = option.score is not None and "columns" in option.settles
-            score = (option.score or 0.0) + (0.0 if rated else rate + _AT_ONCE)
-            gold = ", with gold labels" if "gold" in option.settles else ""
-            self.found.append(Proposal(option.settles, _describe(answers, whole=whole) + gold, score))
+        if hardly_meant and (rows >= _FEW_ROWS or (option.score or 0.0) < 0):
+            return
+        rated = (option.score or -1.0) >= 0 and "columns" in option.settles
+        score = (option.score or 0.0) + (0.0 if rated else rate + _AT_ONCE)
+        gold = ", with gold labels" if "gold" in option.settles else ""
+        tried = Proposal(option.settles, _describe(answers, whole=whole) + gold, score)
+        (self.odd if hardly_meant else self.found).append(tried)
 
     def _has_better(self, option: Proposal) -> bool:
         """Tell whether enough was found for which more speaks, so that this need not be tried."""
@@ -286,6 +294,7 @@ def _settle(source: Any, settles: Mapping[str, Any]) -> Any:
     if "domain" in settles:
         own["domain"] = choose(settles["domain"], DOMAINS, "domain", Domain)
     columns = {**source.columns, **settles.get("columns", {})}
+    columns = {role: name for role, name in columns.items() if name is not None}
     return replace(source, columns=columns, files=replace(source.files, **of_files), **own)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.options import Options, choice
-from allalike._core.registry import choose
+from allalike._core.registry import choose, find_close
 from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
@@ -17,7 +17,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import list_names
+from allalike.readers.column_names import COLUMN, list_names
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
 from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
@@ -248,14 +248,15 @@ class Scan(Options):
         [['y']]
         """
         if self.wide == "workers":
-            raise ColumnError("A matrix with one row per worker has no column for truths. Give them in a file.")
-        alone = self if self.wide is None else replace(self, files=replace(self.files, only=(name,), skip=()))
-        table, picked, _ = alone.opened()
-        names = table.names if self.wide is None else self.table().names
-        if name not in names:
-            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(names)}.")
+            raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
+        table, picked, _ = self.opened() if self.wide is None else (self.table(), {}, {})
+        if name not in table.names:
+            close = find_close(name, table.names)
+            gold = None if close is None else f"{COLUMN}{close}"
+            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", gold=gold)
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
+        table, picked, _ = replace(self, files=replace(self.files, only=(name,), skip=())).opened()
         return (keep_worker(batch, name) for batch in table.batches(picked))
 
     def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
@@ -376,7 +377,10 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     listed = held if isinstance(held, list | tuple) else [held]
     if of_files and not all(map(is_path, listed)):
         raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
-    given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": list_words(how.get("na"))}
+    columns = how.get("columns") or {}
+    if isinstance(columns, Mapping):
+        columns = {role: name for role, name in columns.items() if name is not None}
+    given: dict[str, Any] = {**how, "columns": columns, "na": list_words(how.get("na"))}
     abstain = given.get("abstain", ())
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})

@@ -10,8 +10,9 @@ from allalike._core.system.addresses import hide_in_word
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["complete_command", "complete_words", "find_flags", "write_flag"]
+__all__ = ["LEFT_OUT", "complete_command", "complete_words", "find_flags", "write_flag"]
 
+LEFT_OUT = [""]  # the values of a flag that is to be left out
 _FLAG_OF_OPTION = {"tool": "--from"}
 _FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
 
@@ -26,6 +27,8 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any], files
     "allalike discover 'my answers.csv' --domain text --task q"
     >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
     'allalike explain out task --quiet -- -7'
+    >>> complete_command(["discover", "a.csv", "--task", "q"], {"columns": {"task": None}})
+    'allalike discover a.csv'
     >>> complete_command(["jury", "a.csv", "-o", "out"], {"worker_from": "filename"}, ["a.csv", "b.csv"])
     'allalike jury a.csv b.csv -o out --worker-from filename'
     """
@@ -47,7 +50,8 @@ def complete_words(arguments: Sequence[str], settles: Mapping[str, Any], files: 
             kept += files if files and word == files[0] else [word]
         elif not equals and flags[name]:
             next(words, None)  # its value
-    listed = [part for flag, values in flags.items() for value in values or [""] for part in _written(flag, value)]
+    shown = {flag: values or [""] for flag, values in flags.items() if values != LEFT_OUT}
+    listed = [part for flag, values in shown.items() for value in values for part in _written(flag, value)]
     end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
     return [*kept[:end], *listed, *kept[end:]]
 
@@ -77,7 +81,7 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag; one that stands alone has none.
+    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
 
     >>> find_flags({"missing": "drop", "force": True})
     {'--missing': ['drop'], '--force': []}
@@ -85,7 +89,7 @@ def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
     flags: dict[str, list[str]] = {}
     for name, value in settles.items():
         if name == "columns":
-            flags.update({f"--{role}": [str(column)] for role, column in value.items()})
+            flags.update({f"--{role}": [str(column or "")] for role, column in value.items()})
             continue
         if isinstance(value, bool) and (name, value) in _FLAG_OF_CHOICE:
             flags[_FLAG_OF_CHOICE[name, value]] = []
@@ -93,7 +97,8 @@ def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
         if isinstance(value, dict):
             value = ",".join(f"{role}={column}" for role, column in value.items())
         flag = _FLAG_OF_OPTION.get(name, "--" + name.replace("_", "-"))
-        flags[flag] = [] if value is True else [*map(str, value)] if isinstance(value, list | tuple) else [str(value)]
+        listed = [*map(str, value or ())] or LEFT_OUT if isinstance(value, list | tuple | None) else [str(value)]
+        flags[flag] = [] if value is True else listed
     return flags
 
 

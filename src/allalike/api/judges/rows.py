@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
+from allalike._core.registry import find_close
 from allalike._core.system.memory import free_memory
 from allalike._core.words import count
 from allalike.answers.cleaning import check_ids
@@ -111,9 +112,12 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
 
 
 def _load(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
-    for name in asked.names.values():
+    for option, name in asked.names.items():
         if name not in table.names:
-            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.")
+            right = Proposal({option: find_close(name, table.names)})
+            raise ColumnError(
+                f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", proposals=[right]
+            )
         if name in picked.values():
             role = next(role for role, other in picked.items() if other == name)
             raise OptionError(f"The column {name!r} is the {role} already. Name another, or another {role}.")

@@ -11,7 +11,7 @@ import numpy as np
 from allalike._core.columns.plain import find_beyond, find_twice, find_zone, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
-from allalike.errors import InputError, Proposal, TooLargeError
+from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
 from allalike.readers.formats.encodings import guess_encoding
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ def check_names(names: Sequence[Any], where: str) -> None:
 
     >>> check_names(["worker", "task", "worker"], "a.csv")
     Traceback (most recent call last):
-    allalike.errors.InputError: a.csv has two columns called 'worker'. Rename one of them.
+    allalike.errors.ColumnError: a.csv has two columns called 'worker'. Rename one of them.
     """
     check_width(names, where)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        raise InputError(f"{where} has two columns called {twice!r}. Rename one of them.")
+        raise ColumnError(f"{where} has two columns called {twice!r}. Rename one of them.")
 
 
 def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:

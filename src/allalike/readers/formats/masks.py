@@ -75,7 +75,10 @@ def _listed(root: Path) -> dict[str, list[object]]:
     names = {name.strip().lower(): name for name in table.names}
     for role in ("worker", "task", "path"):
         if role not in names:
-            raise ColumnError(f"{where} has no column {role!r}. It must have the columns worker, task and path.")
+            raise ColumnError(
+                f"{where} has no column {role!r}. It needs three, for example:",
+                lines=["worker,task,path", "ada,photo1,ada/photo1.png"],
+            )
     loaded = table.load(list(names.values()))
     columns = {role: loaded[names[role]].to_pylist() for role in ("worker", "task", "path")}
     for row, path in enumerate(columns["path"], 1):

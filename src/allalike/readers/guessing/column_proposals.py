@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import Proposal
-from allalike.readers.column_names import SYNONYMS, rate_name
+from allalike.readers.column_names import SYNONYMS, is_gold, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ __all__ = [
     "CLEAR_LEAD",
     "TELLING_RATE",
     "find_axes",
+    "propose_any",
     "propose_columns",
     "propose_first",
     "propose_names",
@@ -29,6 +31,8 @@ __all__ = [
 CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total of another comes as near
 TELLING_RATE = 0.4  # a name says something if its rate is as high
 _MOST_PROPOSED, _MAX_BEHIND = 10, 0.6  # so many candidates are proposed, whose total is no more behind the best
+_UNLIKELY = -1.0  # nothing speaks for an arrangement but that it can be read
+_MOST_ARRANGED = 5  # columns, of which all arrangements are tried
 _MATRIX, _NAMED_SHAPE = 0.3, 0.3  # this much speaks for it beside what is read
 _AGAINST_NAMES = 1.0  # and this much against a matrix that names say is the other way round
 _AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
@@ -99,10 +103,23 @@ def propose_names(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
         best = max(free, key=lambda name: rate_name(name, role), default="")
         if role not in proposed and rate_name(best, role) >= TELLING_RATE:
             proposed[role] = best
-    left = [name for name in table.names if name not in proposed.values()]
+    left = [name for name in table.names if name not in proposed.values() and not is_gold(name)]
     if len(left) == 1 and len(proposed) == len(SYNONYMS) - 1:
         proposed |= {role: left[0] for role in SYNONYMS if role not in proposed}
     return {"columns": proposed} if len(proposed) == len(SYNONYMS) else {}
+
+
+def propose_any(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
+    """Propose each way to give columns the roles that are not known, the best by their names first.
+
+    >>> [str(each) for each in propose_any(["who", "item", "said"], {"label": "said"})]
+    ["columns={'worker': 'who', 'task': 'item'}", "columns={'worker': 'item', 'task': 'who'}"]
+    """
+    roles = [role for role in SYNONYMS if role not in known]
+    free = [name for name in names if name not in known.values() and not is_gold(name)][:_MOST_ARRANGED]
+    ways = [dict(zip(roles, each, strict=True)) for each in permutations(free, len(roles))]
+    ways.sort(key=lambda way: -sum(rate_name(name, role) for role, name in way.items()))
+    return [Proposal({"columns": way}, score=_UNLIKELY) for way in ways]
 
 
 def propose_first(proposal: Proposal) -> Proposal | None:

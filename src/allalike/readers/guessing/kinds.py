@@ -21,8 +21,9 @@ from allalike.domains.moments import is_moment
 from allalike.domains.things.box_forms import is_box
 from allalike.domains.things.point_forms import is_point
 from allalike.domains.things.span_forms import are_tags, is_span
-from allalike.errors import LabelError, Proposal
+from allalike.errors import ColumnError, LabelError, Proposal
 from allalike.readers.guessing.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
+from allalike.readers.guessing.questions import EXAMPLE
 from allalike.readers.guessing.readings import ask_extraction, order_the_same, read_texts
 
 if TYPE_CHECKING:
@@ -327,9 +328,10 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         return DOMAINS["categorical"]()
     texts = values.tolist()
     if answers == 1:
-        raise LabelError(
-            f"There is one answer only, {str(values[0])[:60]!r}, with which nothing can be compared. Give answers of"
-            " several workers to the same tasks."
+        raise ColumnError(
+            f"There is one answer only, {str(values[0])[:60]!r}, with which nothing can be compared. Give answers by"
+            " several workers to the same tasks.",
+            lines=EXAMPLE,
         )
     if (
         all(isinstance(text, str) for text in texts)
@@ -338,7 +340,7 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         ask_extraction(texts)
         return DOMAINS["text"]()
     if answers >= _MANY_ANSWERS and len(values) > _MOST_DIFFERENT * answers:
-        raise LabelError(
+        raise ColumnError(
             f"Labels hardly recur: {answers:,} answers have {len(values):,} different ones, such as"
             f" {str(values[0])[:60]!r}, as ids are. Take another column as the label; if they are texts, say"
             " domain='text'."

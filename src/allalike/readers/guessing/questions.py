@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError, Proposal
-from allalike.readers.column_names import list_names
+from allalike.readers.column_names import list_names, name_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
     from allalike.readers.guessing.contents import TableSample
 
-__all__ = ["ask_candidates", "ask_columns", "name_pattern", "show_rows"]
+__all__ = ["EXAMPLE", "ask_candidates", "ask_columns", "name_pattern", "show_rows"]
 
+EXAMPLE = (
+    "No choice of columns works. A table that works has a row per answer, and tasks with answers by several workers:",
+    "worker,task,label",
+    "ada,photo1,cat",
+    "bob,photo1,cat",
+    "ada,photo2,dog",
+    "bob,photo2,cat",
+    "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
+)
 _ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
 
 
@@ -29,14 +38,14 @@ def ask_columns(table: Table, sample: TableSample, why: str, proposals: Sequence
     >>> table = of_records([dict(zip(rows, row)) for row in zip(*rows.values())])
     >>> columns = {"worker": "b", "task": "a", "label": "c"}
     >>> print(ask_columns(table, TableSample(rows), "Nothing says so.", [Proposal({"columns": columns})]))
-    The table does not say which columns are worker, task and label. Nothing says so. It has: 'a', 'b', 'c'.
+    Cannot tell which columns of the table contain worker, task and label. Nothing says so. Columns: 'a', 'b', 'c'.
       a  b  c
       1  x  0
       1  y  0
     Say it with columns={'worker': 'b', 'task': 'a', 'label': 'c'}.
     """
     return ColumnError(
-        f"{table.where} does not say which columns are worker, task and label. {why} It has:"
+        f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why} Columns:"
         f" {list_names(table.names)}.",
         lines=show_rows(sample),
         proposals=proposals,

@@ -13,6 +13,7 @@ from allalike.readers.guessing.column_proposals import (
     CLEAR_LEAD,
     TELLING_RATE,
     find_axes,
+    propose_any,
     propose_columns,
     propose_first,
     propose_names,
@@ -20,7 +21,7 @@ from allalike.readers.guessing.column_proposals import (
 )
 from allalike.readers.guessing.consensus import find_consensus
 from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
+from allalike.readers.guessing.questions import EXAMPLE, ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import Shape, find_shape
 
 if TYPE_CHECKING:
@@ -65,13 +66,25 @@ def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = fro
     {'worker': 'who', 'task': 'item', 'label': 'label'}
     """
     if table.expand is not None and any(name not in table.names for name in chosen.values()):
-        table = table.expand(_in_step(table, list(chosen.values())))
+        table = _expand(table, chosen)
     known = _known(table, chosen)
     if len(known) == len(SYNONYMS):
         return _found(table, known, chosen)
-    if set(table.names) == set(SYNONYMS):
-        return _found(table, {**{role: role for role in SYNONYMS}, **known}, chosen)
+    named = {**{role: role for role in SYNONYMS}, **known}
+    if set(table.names) == set(named.values()):
+        return _found(table, named, chosen)
     return _found(table, _look(table, known, na), chosen)
+
+
+def _expand(table: Table, chosen: Mapping[str, str]) -> Table:
+    """Return a table of paths into nested records; where they are wrong, propose to find others."""
+    assert table.expand is not None
+    try:
+        return table.expand(_in_step(table, list(chosen.values())))
+    except ColumnError as error:
+        wrong = {role: None for role, name in chosen.items() if name not in table.names}
+        error.proposals = (Proposal({"columns": wrong}),)
+        raise
 
 
 def _in_step(table: Table, paths: list[str]) -> list[str]:
@@ -252,7 +265,10 @@ def _ask_without(
         return nested
     if not candidates and missing is not None:
         named = propose_names(table, known)
-        return ColumnError(str(missing.args[0]), lines=show_rows(sample), proposals=[Proposal(named)] if named else [])
+        options = [*([Proposal(named)] if named else []), *propose_any(table.names, known)]
+        few = f" Answers need three columns, and there {'is' if len(table.names) == 1 else 'are'} {len(table.names)}."
+        said = str(missing.args[0]) + (few if len(table.names) < len(SYNONYMS) else "")
+        return ColumnError(said, lines=[*show_rows(sample), *([] if options else EXAMPLE)], proposals=options)
     return ask_columns(table, sample, _name_fault(sample, known, candidates), proposals)
 
 
@@ -325,6 +341,7 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
         rate = candidates[0].total if candidates else 0.0
         proposals = [*([Proposal({"columns": named}, score=rate)] if named else [])]
         proposals += propose_columns(inner, sample, candidates)
+        proposals = proposals or propose_any(inner.names, known)
         proposals += [first for each in proposals if (first := propose_first(each))]
         if proposals and (best is None or rate >= best[0]):
             best = rate, inner, sample, proposals
@@ -333,5 +350,6 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
     paths = list(dict.fromkeys(path for group in groups for path in group))
     return ColumnError(
         f"{table.where} has no columns that fit worker, task and label, but its records are nested. Name paths into"
-        f" them. It has: {list_names(paths)}."
+        f" them. It has: {list_names(paths)}.",
+        lines=EXAMPLE,
     )

@@ -164,8 +164,7 @@ def _find_two(sample: TableSample) -> list[str]:
     >>> _find_two(TableSample({"row": [1, 2, 3], "val": [2, 3, 1]}))
     []
     """
-    first = sample.names[0]
-    ids = {first} if len(sample.names) > 2 and sample[first].n_values == sample.n_rows else set()
+    ids = {name for name in sample.names[:1] if len(sample.names) > 2 and sample[name].n_values == sample.n_rows}
     free = [
         name
         for name in sample.names
@@ -179,9 +178,9 @@ def _are_two(sample: TableSample, left: str, right: str) -> bool:
     """Tell whether two columns may be two workers, or two questions: neither is called or looks like an id."""
     workers = sorted(rate_name(name, "worker") for name in (left, right))
     tasks = max(rate_name(name, "task") for name in (left, right))
-    ids = tasks >= _OWN_NAME or (workers[1] >= _OWN_NAME and workers[0] < SYNONYM)
+    ids = {left, right} <= {*"xyzXYZ"} or tasks >= _OWN_NAME or (workers[1] >= _OWN_NAME and workers[0] < SYNONYM)
     contents = sample[left], sample[right]
-    recurs = any(content.n_present < _present(content) for content in contents)
+    recurs = any(content.n_present < _present(content) or content.kind == "number" for content in contents)
     if ids or not (recurs or any(sample[name].n_values == sample.n_rows for name in {*sample.names} - {left, right})):
         return False
     first, second = map(_list_classes, contents)

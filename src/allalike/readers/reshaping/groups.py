@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike.errors import ColumnError
+from allalike._core.registry import find_close
+from allalike.errors import ColumnError, Proposal
 from allalike.readers.column_names import list_names
 from allalike.readers.reshaping.long_tables import list_texts
 
@@ -34,7 +35,13 @@ def part_table(
     [(('f',), ['ada', 'eve']), (('m',), ['bob'])]
     """
     if missing := [name for name in names if name not in table.names]:
-        raise ColumnError(f"{table.where} has no column {missing[0]!r}. It has: {list_names(table.names)}.")
+        free = [name for name in table.names if name not in {*names, *picked.values()}]
+        close = find_close(missing[0], free) or next(iter(free), None)
+        right = tuple(each for each in (*(name for name in names if name not in missing), close) if each)
+        raise ColumnError(
+            f"{table.where} has no column {missing[0]!r}. Columns: {list_names(table.names)}.",
+            proposals=[Proposal({"by": right or None})],
+        )
     held: dict[str, Column] = {}
 
     def load(asked: Sequence[str], rows: npt.NDArray[np.bool_]) -> dict[str, Any]:

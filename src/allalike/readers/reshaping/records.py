@@ -31,8 +31,8 @@ def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str
         return False
     if missing:
         raise ColumnError(
-            f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. It has:"
-            f" {list_names(names)}."
+            f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. Add it, or leave it out"
+            f" of the fields. Columns: {list_names(names)}."
         )
     return True
 

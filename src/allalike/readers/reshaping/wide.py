@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.late import pa, pc
-from allalike._core.registry import did_you_mean
+from allalike._core.registry import find_close
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
@@ -58,12 +58,12 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     files = files or Files()
     down, across = ROWS[wide]
     if not table.names:
-        raise InputError(f"{table.where} has no columns.")
+        raise ColumnError(f"{table.where} has no columns.")
     head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
     ids, guessed = _find_ids(table, head, down, chosen)
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
-        raise InputError(f"{table.where} has one column only. A wide table needs one per {across}.")
+        raise ColumnError(f"{table.where} has no column of answers. A wide table has one per {across}.")
     _refuse_strangers(table, head, names, files, down)
     asked = {ids, *names}
     loaded = table.load([name for name in table.names if name in asked])
@@ -82,7 +82,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     present = [~cell.missing() for cell in cells]
     kept = [place for place, here in enumerate(present) if here.any()]
     if not kept:
-        raise InputError(f"{table.where} has no answers.")
+        raise ColumnError(f"{table.where} has no answers: all cells are empty.")
     remarks += _left_out([name for name, here in zip(names, present, strict=True) if not here.any()], across)
     unanswered = int((~np.logical_or.reduce(present)).sum())
     if unanswered:
@@ -117,10 +117,17 @@ def _find_ids(
 
 def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
     """Return the columns that are asked for, without those that are to be skipped."""
-    for pattern in (*files.only, *files.skip):
-        if not any(_fits(name, pattern) for name in names):
-            meant = did_you_mean(pattern, names)
-            raise ColumnError(f"{where} has no column {pattern!r}.{meant} It has: {list_names(names)}.")
+    for option, patterns in (("only", files.only), ("skip", files.skip)):
+        for pattern in patterns:
+            if not any(_fits(name, pattern) for name in names):
+                close = find_close(pattern, names)
+                meant = "" if close is None else f" Did you mean {close!r}?"
+                others = tuple(each for each in patterns if each != pattern)
+                ways = [(*others, close), others] if close is not None else [others]
+                raise ColumnError(
+                    f"{where} has no column {pattern!r}.{meant} It has: {list_names(names)}.",
+                    proposals=[Proposal({option: way}) for way in ways],
+                )
     wanted = [name for name in names if not files.only or any(_fits(name, pattern) for pattern in files.only)]
     return [name for name in wanted if not any(_fits(name, pattern) for pattern in files.skip)]
 
@@ -148,7 +155,7 @@ def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], fil
         hint += " It nearly always is the majority of the others, which it would confirm as gold." if computed else ""
     raise ColumnError(
         f"{table.where} has columns that are probably not answers: {listed}.{hint} If all are answers, name the columns"
-        " of answers with only.",
+        " of answers with only=.",
         proposals=proposals,
     )
 

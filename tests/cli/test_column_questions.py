@@ -1,0 +1,141 @@
+"""Small tables with any columns: a result, or one question that ends with a complete command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from allalike.cli.app import main
+
+WORKERS, TASKS = ("ada", "bob", "eve"), range(8)
+LABELS = {(who, task): "xyz"[(task + (place == task)) % 3] for place, who in enumerate(WORKERS) for task in TASKS}
+
+
+def long(header: str, *others: str) -> str:
+    """Write a row per answer: worker, task, label, and the same other cells in each row."""
+    rows = [",".join((who, f"t{task}", label, *others)) for (who, task), label in LABELS.items()]
+    return "\n".join([header, *rows])
+
+
+def wide(header: str, *others: str) -> str:
+    """Write a row per task, with a cell per worker, and the same other cells in each row."""
+    rows = [",".join((f"t{task}", *(LABELS[who, task] for who in WORKERS), *others)) for task in TASKS]
+    return "\n".join([header, *rows])
+
+
+def two(header: str) -> str:
+    """Write a row per task, with a cell for each of two workers."""
+    return "\n".join([header, *(f"t{task},{LABELS['ada', task]},{LABELS['bob', task]}" for task in TASKS)])
+
+
+TABLES = {
+    "who, what, when": "who,what,when\nada,a,2020-01-01\nbob,a,2020-01-02\nada,b,2020-01-03\n",
+    "who, what, when of many": "\n".join(
+        ["who,what,when", *(f"{who},t{task},2020-01-{day + 1:02}" for day, (who, task) in enumerate(LABELS))]
+    ),
+    "row id and value": "row_id,val\n1,x\n2,y\n3,x\n",
+    "numbers of rows and values": "row_id,val\n1,3\n2,1\n3,2\n",
+    "x and y": "x,y\n1,2\n2,1\n3,3\n",
+    "x and y with fractions": "x,y\n1.5,2.5\n2.0,1.0\n3.25,3.5\n",
+    "measurements": "Anna,Bob\n1.5,2.5\n2.0,1.0\n3.25,3.5\n",
+    "x, y and z": "x,y,z\n1,2,3\n2,1,3\n3,3,1\n",
+    "one column": "label\nx\ny\n",
+    "one column of numbers": "1\n2\n3\n",
+    "two columns": "task,label\na,x\na,y\nb,x\nb,x\n",
+    "worker and label": "worker,label\nada,x\nbob,y\n",
+    "all ids": "a,b,c\n" + "\n".join(f"u{row},v{row},w{row}" for row in range(20)),
+    "all numbers": "a,b,c,d\n" + "\n".join(f"{row},{row * 7 % 5},{row * 3 % 4},{row % 3}" for row in range(20)),
+    "all the same": "a,b,c\n" + "1,1,1\n" * 5,
+    "one row": "a,b,c\n1,2,3\n",
+    "one answer": "worker,task,label\nada,t1,x\n",
+    "a header": "who,what,said\n",
+    "a header of roles": "worker,task,label\n",
+    "a name twice": "worker,task,label,label\nada,1,x,y\nbob,1,x,y\n",
+    "a name twice among others": "who,what,what\nada,1,x\nbob,1,x\n",
+    "no names": ",,\nada,t1,x\nbob,t1,x\n",
+    "a column without a name": long(",task,label"),
+    "blank names": long(" ,  ,   "),
+    "names of letters": long("a,b,c"),
+    "names of another language": long("Bearbeiterin,Aufgabe,Antwort"),
+    "two columns for a worker": long("user,annotator,label,time", "12.5"),
+    "a time beside": long("a,b,c,created", "2020-01-01"),
+    "an empty column beside": long("a,b,c,d", ""),
+    "three workers in columns": wide("item,Anna,Bob,Cem"),
+    "two workers in columns": two("item,Anna,Bob"),
+    "two workers and no task": "\n".join(line.partition(",")[2] for line in two("item,Anna,Bob").splitlines()),
+    "workers and a consensus": wide("item,Anna,Bob,final"),
+    "workers and gold": wide("item,Anna,Bob,gold"),
+    "workers and a comment": wide("item,Anna,Bob,Cem,comment", "I was not sure about it"),
+    "one worker and gold": two("item,label,gold"),
+    "quotes and commas": two('item,"Anna, A.","Bob ""B"""'),
+    "a dash at the beginning": long("-a,-b,-c"),
+}
+
+
+def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(list(words))
+    return int(str(stop.value.code)), capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_question_about_columns_ends_with_a_command_that_works(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(TABLES[name], encoding="utf-8")
+    code, said = run(capfd, "discover", "a.csv", "--no-report")
+    assert code in (0, 2), said
+    assert "Traceback" not in said
+    if code == 0:
+        return
+    proposed = re.findall(r"^  allalike (discover a\.csv .*)$", said, re.MULTILINE)
+    assert proposed, said
+    if "Once that is corrected, run:" in said:
+        assert proposed == ["discover a.csv --no-report"]
+        return
+    code, said = run(capfd, *shlex.split(proposed[0]))
+    assert code == 0, said
+
+
+WRONG = {
+    "a typing error": ("--worker wroker", "--worker worker"),
+    "another name": ("--worker who", ""),
+    "a column for two roles": ("--worker task --task task", "--task task"),
+    "a role that there is not": ("--columns who=worker,task=task", "--columns task=task"),
+    "a pattern of labels": ("--label Q*", ""),
+    "a gold column": ("--gold column:lable", "--gold column:label"),
+    "no gold column": ("--gold column:truth", ""),
+    "a column of a matrix": ("--wide tasks --only lable --skip worker", "--wide tasks --skip worker"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_name_is_replaced_or_left_out_in_the_command_that_is_proposed(
+    case: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(long("worker,task,label"), encoding="utf-8")
+    typed, right = WRONG[case]
+    code, said = run(capfd, "discover", "a.csv", *typed.split())
+    assert code == 2
+    assert re.findall(r"^  (allalike .*)$", said, re.MULTILINE)[:1] == [f"allalike discover a.csv {right}".strip()]
+
+
+def test_a_table_that_lacks_a_column_is_answered_with_one_that_works(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(TABLES["row id and value"], encoding="utf-8")
+    code, said = run(capfd, "discover", "a.csv", "--no-report")
+    assert code == 2
+    assert "--wide tasks" in said
+    assert "--worker-from filename" in said
+    table = said[said.index("worker,task,label") :].split("A table with")[0]
+    Path("a.csv").write_text(table, encoding="utf-8")
+    [again] = re.findall(r"^  allalike (.*)$", said, re.MULTILINE)
+    code, said = run(capfd, *shlex.split(again))
+    assert code == 0, said
