@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,7 @@ sys.exit(doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags)
 """
 
 pytestmark = [
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="commands are for a POSIX shell"),
 ]
 
@@ -90,24 +92,58 @@ def serve(line: str, folder: Path) -> None:
             process.send_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=() if page.stem in SHORT else pytest.mark.long, id=page.stem) for page in PAGES]
-)
-def test_commands_of_pages_work_where_only_what_is_declared_is_installed(page: Path, tmp_path: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    commands = [line for line in list_commands(text) if not any(part in line for part in NOT_RUN)]
-    prepare(tmp_path, page.stem)
-    for place, block in enumerate(list_blocks(text)):
-        if "write_text" in block:
-            run_block(text, choose_blocks(sources_of(text), place), tmp_path)
-    for line in [*BEFORE.get(page.stem, []), *commands]:
-        if line.startswith("allalike serve"):
-            serve(line, tmp_path)
-        else:
-            run_line(line, tmp_path, text)
-    if page.stem == "TUTORIAL":
-        named = re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", text, re.MULTILINE)
-        assert {"truth.csv", "report.html"} <= set(named) <= {path.name for path in (tmp_path / "out").iterdir()}
+class Reader:
+    """Somebody who types the commands of a page in a folder, one after the other."""
+
+    def __init__(self, page: Path, folder: Path) -> None:
+        self.page, self.folder, self.typed = page.read_text(encoding="utf-8"), folder, 0
+        prepare(folder, page.stem)
+        write_files(self.page, folder)
+        for line in BEFORE.get(page.stem, []):
+            run_line(line, folder, self.page)
+
+    def type(self, place: int) -> None:
+        """Type all commands up to this one that were not typed yet."""
+        for line in commands_of(self.page)[self.typed : place + 1]:
+            self.typed += 1
+            if line.startswith("allalike serve"):
+                serve(line, self.folder)
+            else:
+                run_line(line, self.folder, self.page)
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Reader]:
+    return cache(lambda page: Reader(page, tmp_path_factory.mktemp(page.stem)))
+
+
+def commands_of(page: str) -> list[str]:
+    return [line for line in list_commands(page) if not any(part in line for part in NOT_RUN)]
+
+
+def every(lister: Callable[[str], list[str]], short: Sequence[str] = ()) -> pytest.MarkDecorator:
+    """Have a test for each command or block of each page; those of pages that are not short take long."""
+    cases = [
+        pytest.param(page, place, id=f"{page.stem}-{place}", marks=() if page.stem in short else pytest.mark.long)
+        for page in PAGES
+        for place in range(len(lister(page.read_text(encoding="utf-8"))))
+    ]
+    return pytest.mark.parametrize(("page", "place"), cases)
+
+
+@every(commands_of, SHORT)
+def test_a_command_works_with_the_declared_dependencies(
+    page: Path, place: int, readers: Callable[[Path], Reader]
+) -> None:
+    readers(page).type(place)
+
+
+def test_the_tutorial_names_the_files_that_are_there(readers: Callable[[Path], Reader]) -> None:
+    [page] = [page for page in PAGES if page.stem == "TUTORIAL"]
+    reader = readers(page)
+    reader.type(commands_of(reader.page).index("allalike discover birds.csv -o out"))
+    named = re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", reader.page, re.MULTILINE)
+    assert {"truth.csv", "report.html"} <= set(named) <= {path.name for path in (reader.folder / "out").iterdir()}
 
 
 def sources_of(page: str) -> list[str]:
@@ -123,17 +159,24 @@ def run_block(page: str, places: list[int], folder: Path, *extras: str, code: tu
     return run_in(find_environment(*extras), *words, folder=folder, code=code).stdout
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_python_of_pages_works_where_only_what_is_declared_is_installed(page: Path, tmp_path: Path) -> None:
+def write_files(page: str, folder: Path, before: int | None = None) -> None:
+    """Write the files that Python of a page writes, before a block if one is named."""
+    for place, block in enumerate(list_blocks(page)[:before]):
+        if "write_text" in block:
+            run_block(page, choose_blocks(sources_of(page), place), folder)
+
+
+@every(list_blocks)
+def test_python_works_with_the_declared_dependencies(page: Path, place: int, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     sources = sources_of(text)
-    plain = [block for block, source in zip(list_blocks(text), sources, strict=True) if not source]
-    assert [block for block in plain if block.partition("\n")[0] not in PLAIN] == []  # it has no prompts
-    for place in range(len(sources)):
-        needed = choose_blocks(sources, place)
-        if output := run_block(text, needed, tmp_path, code=(0, 1)):
-            run_block(text, needed, tmp_path, named_extra(output, text))
+    if not sources[place]:  # it has no prompts
+        assert list_blocks(text)[place].partition("\n")[0] in PLAIN
+        return
+    write_files(text, tmp_path, place)
+    needed = choose_blocks(sources, place)
+    if output := run_block(text, needed, tmp_path, code=(0, 1)):
+        run_block(text, needed, tmp_path, named_extra(output, text))
 
 
 def test_a_block_runs_with_the_blocks_that_define_what_it_uses() -> None:

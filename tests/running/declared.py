@@ -34,7 +34,7 @@ def find_environment(*extras: str) -> Path:
     if not folder.exists():
         home.mkdir(exist_ok=True)
         for other in home.iterdir():
-            if not other.name.startswith(_fingerprint()):
+            if re.match(r"[0-9a-f]{16}", other.name) and not other.name.startswith(_fingerprint()):  # of other sources
                 shutil.rmtree(other, ignore_errors=True)
         _make(folder, extras)
     return folder / ("Scripts" if os.name == "nt" else "bin")
@@ -73,14 +73,7 @@ def _fingerprint() -> str:
 def _make(folder: Path, extras: tuple[str, ...]) -> None:
     """Make an environment beside its place, and move it there, unless another process was faster."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        source, made = Path(work, "source"), Path(work, "made")
-        source.mkdir()
-        for name in BUILT_FROM:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
-            copy(ROOT / name, source / name)
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*pip, "--wheel-dir", work, source], check=True)
-        [wheel] = Path(work).glob("*.whl")
+        wheel, made = _build(folder.parent, Path(work)), Path(work, "made")
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
         uv = [find_uv_bin(), "--quiet", "pip", "install", "--offline", "--no-deps", "--python"]
         subprocess.run([*uv, made, wheel], check=True)
@@ -94,6 +87,26 @@ def _make(folder: Path, extras: tuple[str, ...]) -> None:
         except OSError:
             if not folder.exists():
                 raise
+
+
+def _build(home: Path, work: Path) -> Path:
+    """Return the wheel of these sources, which is built once for all environments."""
+    kept = home / f"{_fingerprint()}-wheel"
+    if not kept.exists():
+        source = work / "source"
+        source.mkdir()
+        for name in BUILT_FROM:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
+            copy(ROOT / name, source / name)
+        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*pip, "--wheel-dir", work / "wheel", source], check=True)
+        try:
+            (work / "wheel").rename(kept)
+        except OSError:
+            if not kept.exists():
+                raise
+    [wheel] = kept.iterdir()
+    return wheel
 
 
 def _point_to(made: Path, folder: Path) -> None:
