@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from allalike.api.judges.further_truths import plan_truths
 from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, misfits, subtract_rates
 from allalike.cli import main
 from allalike.telling.panel import remark_panel
+from running.program import call
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))
 
@@ -288,3 +291,30 @@ def test_a_gate_fails_with_code_3_after_all_is_written(tmp_path: Path, capfd: py
             assert (tmp_path / "out" / "rates.csv").exists()
             assert len(said.err.splitlines()) == 1
             assert "below 0.99 (limits 0." in said.err
+
+
+@pytest.mark.parametrize(("good", "bad", "inferred"), [("pass", "fail", True), ("1", "0", True), ("A", "B", False)])
+def test_the_rate_is_printed_or_the_command_that_finds_it(good: str, bad: str, inferred: bool, tmp_path: Path) -> None:
+    columns, truths = draw_rows()
+    names = {"pass": good, "fail": bad}
+    rows = pd.DataFrame({**columns, "label": [names[label] for label in columns["label"]]})
+    rows.to_csv(tmp_path / "verdicts of may.csv", index=False)
+    known = {task: names[label] for task, label in list(truths.items())[:60]}
+    pd.DataFrame({"task": known.keys(), "label": known.values()}).to_csv(tmp_path / "g.csv", index=False)
+    words = ("jury", "verdicts of may.csv", "--gold", "g.csv", "-o", "out")
+    done = call(*words, folder=tmp_path)
+    asked = call(*words, "--good", good, folder=tmp_path)
+    rate = re.search(r"Rate, corrected by 60 gold labels: ([\d.]+ %) of.*? confidence interval", _join(asked.stdout))
+    assert rate
+    assert (rate[0] in _join(done.stdout)) == inferred
+    assert (f"(--good {good})" in _join(done.stdout)) == inferred
+    [command] = re.findall(r"^  allalike (jury .*)$", done.stdout, re.MULTILINE) or [""]
+    assert bool(command) != inferred
+    if command:
+        assert rate[0] in _join(call(*shlex.split(command), folder=tmp_path).stdout)
+    [command] = re.findall(r"^  allalike (jury .*)$", call(*words[:2], folder=tmp_path).stdout, re.MULTILINE)
+    assert shlex.split(command) == [*words[:2], "--gold", "gold.csv", "--good", good]
+
+
+def _join(text: str) -> str:
+    return " ".join(text.split())

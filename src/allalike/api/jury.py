@@ -102,7 +102,8 @@ def jury(
         of numbers and other labels a distance to the truth, in their unit (RMSE, or the mean distance).
     good
         The label, or labels, of which to find the rate: the share of tasks for which they are right. Of numbers and
-        levels a bound, such as ``">=4"``.
+        levels a bound, such as ``">=4"``. With gold labels it is inferred for two classes one of which is called yes,
+        pass, true, 1, correct or good.
     gold_drawn
         How the tasks with known truths were drawn: at ``random``, be it from those that the panel calls good and from
         others apart, or by their ``truth``, such as as many good ones as bad ones.
@@ -152,7 +153,7 @@ def jury(
     price = None if costs is None else find_prices(costs, result.run.workers.tolist())
     needs = _Needs(least, needed, share, most)
     if result.run.encoding.nominal:
-        return _judge(heard.detach(result), heard, price, needs, asked)
+        return _judge(heard.detach(result), heard, price, needs, asked.infer_good(result.run))
     _refuse_for_scores(result.run, {"min_confidence": min_confidence})
     if not has_scale(result.run.encoding):
         _refuse_for_scores(result.run, {"good": good, "by": by, "since": since})

@@ -38,6 +38,7 @@ from allalike.cli.options import (
 from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import OptionError
+from allalike.telling.commands import complete_command
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
 @click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
 @click.option("--max-error", type=float, help="Find the cheapest panel that errs no more, such as 0.1.")
-@click.option("--good", multiple=True, help="A label of which to find the rate: the share of tasks that are so.")
+@click.option(
+    "--good",
+    multiple=True,
+    help="Positive label: finds the share of tasks with it. With gold, yes, pass, true, 1, correct or good of two.",
+)
 @click.option("--gold-drawn", default="random", help="How known truths were drawn: random or truth.", show_default=True)
 @click.option("--by", help="A column of FILES that says in which group a task is, for a rate of each.")
 @click.option("--since", help="The folder of an earlier panel: which judges, and which rate, changed since?")
@@ -138,7 +143,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     if as_json:
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
-        show([Line(line) for line in draw_panel(panel, paths)])
+        show([Line(line) for line in draw_panel(panel, paths, _propose_rate(panel))])
     leave_if(find_failures(panel.summary["panel"], options))
 
 
@@ -171,7 +176,25 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
     output.check(names)
 
 
-def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
+def _propose_rate(panel: Panel) -> list[str]:
+    """Name the command that finds the corrected rate of a label, for verdicts of two classes without one."""
+    from allalike.api.judges.asked import find_positive
+
+    encoding, typed = panel.run.encoding, panel.result.command
+    if "rate" in panel.summary["panel"] or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:
+        return []
+    positive = find_positive(encoding)
+    good = encoding.vocabulary[0] if positive is None else positive
+    known = {} if panel.run.n_gold else {"gold": "gold.csv"}
+    command = complete_command(typed, {**known, "good": good})
+    return [
+        "",
+        f"The share of tasks that are {visible(good)}, corrected for the panel's errors:",
+        f"  {visible(command)}",
+    ]
+
+
+def draw_panel(panel: Panel, paths: Sequence[Path], further: Sequence[str] = ()) -> list[str]:
     """Say what the panel decided, who is needed, who is wrong with whom, and what cannot be known.
 
     >>> import allalike
@@ -185,6 +208,7 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     lines += ["", *_judge_lines(panel)]
     if "coverage" in panel.summary["panel"]:
         lines += ["", *_level_lines(panel)]
+    lines += further
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 

@@ -234,6 +234,7 @@ class PanelRate(Section):
     picked: PickedTruths
     ask: Asking
     misfit: bool = False
+    inferred: bool = False
     groups: GroupRates | None = None
 
 

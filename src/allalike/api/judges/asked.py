@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from allalike._core.options import check_choice
 from allalike.api.judges.drift import Drift
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 
     from allalike.api.judges.finding import Finding
     from allalike.api.judges.task_groups import GroupColumn
+    from allalike.domains import Encoding
     from allalike.engines import Run, TaskTable
 
-__all__ = ["DRAWS", "Asked"]
+__all__ = ["DRAWS", "Asked", "find_positive"]
 
 DRAWS = ("random", "truth")
+_POSITIVE = ("yes", "pass", "true", "1", "correct", "good")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Asked:
     picked_by_truth: bool = False
     groups: GroupColumn | None = None
     earlier: Earlier | None = None
+    inferred: bool = False
 
     @classmethod
     def of(cls, good: Any, gold_drawn: str, groups: GroupColumn | None, since: str | os.PathLike[str] | None) -> Self:
@@ -51,12 +56,18 @@ class Asked:
             )
         return cls(listed, by_truth, groups, None if since is None else read_earlier(since))
 
+    def infer_good(self, run: Run) -> Asked:
+        """Ask for the rate of the positive class of two, if nothing was asked for and gold labels can correct it."""
+        positive = find_positive(run.encoding) if self.good is None and run.n_gold else None
+        return self if positive is None else replace(self, good=[positive], inferred=True)
+
     def find(self, run: Run, found: TaskTable, n_answers: int) -> tuple[Finding, ...]:
         """Find it, from what the panel says that does not know truths, and keep about so many verdicts."""
         rates = None
         if self.good is not None:
             groups = None if self.groups is None else self.groups.group(found)
-            rates = Rates(self.good, gather_verdicts(run, found, self.good), groups, self.picked_by_truth)
+            told_by_panel = gather_verdicts(run, found, self.good)
+            rates = Rates(self.good, told_by_panel, groups, self.picked_by_truth, inferred=self.inferred)
         told: list[Finding] = [] if rates is None else [rates]
         if run.encoding.offsets is not None:  # so that nobody knows what judges said
             if self.earlier is not None:
@@ -73,6 +84,20 @@ class Asked:
             rate = None if rates is None else rates.rate
             told.append(Drift(self.earlier, kept, judges, run.encoding, self.good, rate))
         return tuple(told)
+
+
+def find_positive(encoding: Encoding) -> Any:
+    """Return the one of two classes whose name says that it is the positive one, such as yes or pass; else None.
+
+    >>> import allalike
+    >>> [find_positive(allalike.read([("ada", 1, x), ("bob", 1, y)], domain="categorical").encoding)
+    ...  for x, y in (("n", "y"), ("No", "Yes"))]
+    [None, 'Yes']
+    """
+    if not encoding.nominal or encoding.n_labels != 2:
+        return None
+    positive = [each for each in encoding.decode(np.arange(2)).tolist() if str(each).strip().casefold() in _POSITIVE]
+    return positive[0] if len(positive) == 1 else None
 
 
 def _list(good: Any) -> list[Any]:

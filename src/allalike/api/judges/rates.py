@@ -47,12 +47,15 @@ class Rates:
         The groups of tasks, if there are some.
     picked_by_truth
         Whether tasks with known truths were picked by these, such as as many good as bad ones, and not drawn at random.
+    inferred
+        Whether the names of the labels told which of them is good.
     """
 
     good: Sequence[Any]
     found: TaskVerdicts
     groups: GroupedTasks | None = None
     picked_by_truth: bool = False
+    inferred: bool = False
 
     @cached_property
     def counts(self) -> Counts:
@@ -77,6 +80,7 @@ class Rates:
         rest = counts.tasks - counts.known
         told = {
             "good": list(self.good),
+            **({"inferred": True} if self.inferred else {}),
             "tasks": int(counts.tasks.sum()),
             "known": int(counts.known.sum()),
             "apparent": counts.apparent,

@@ -38,9 +38,10 @@ def remark_rate(found: Mapping[str, Any]) -> Iterator[Remark]:
         )
     else:
         yield Remark(
-            f"Rate: {percents(told['estimate'])} of the tasks are {good}"
-            f" ({_limits(told)} for other such tasks, 95 %), by {count(told['known'], 'known truth')}. The panel calls"
-            f" {percents(told['apparent'])} so: {_say_errors(told, good)}."
+            f"Rate, corrected by {count(told['known'], 'gold label')}: {percents(told['estimate'])} of the tasks are"
+            f" {good} (95 % confidence interval {_limits(told)}). The panel calls {percents(told['apparent'])} so:"
+            f" {_say_errors(told, good)}.",
+            *(("good", told["good"][0]) if told.get("inferred") else ()),
         )
         yield from _remark_misfit(told, good)
         yield from _remark_picked(told, good)

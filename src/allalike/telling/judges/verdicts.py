@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.words import count
 from allalike.telling.remark import Remark, percent
 from allalike.telling.summary import Summary
-from allalike.telling.truths import remark_reading
+from allalike.telling.truths import remark_reading, say_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,8 +28,8 @@ def remark_verdicts(found: Mapping[str, Any]) -> Iterator[Remark]:
         f" ({summary.domain.name})."
     )
     yield Remark(
-        f"Panel: {sure.answers_per_task:.3g} verdicts per task{worth}; {summary.changed:,} answers differ from a plain"
-        " vote's."
+        f"Panel: {sure.answers_per_task:.3g} verdicts per task{worth}; {summary.changed:,} labels differ from the"
+        f" majority vote{say_ties(summary)}."
     )
     yield from remark_reading(summary)
     yield _remark_rightness(summary, found["panel"])
