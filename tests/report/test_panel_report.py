@@ -69,9 +69,12 @@ def test_a_page_names_groups_and_folders_and_keeps_ids_and_counts_whole(tmp_path
 
 def test_a_page_draws_whose_scores_are_off_together() -> None:
     rng = np.random.default_rng(0)
-    rows = [(f"j{judge}", task, task % 7 + rng.normal()) for judge in range(5) for task in range(60)]
-    content = describe(allalike.jury(rows, domain="real").material())
-    assert "pairs" in content["charts"]
+    errors = rng.normal(size=(7, 100))
+    for together in (False, True):
+        errors[:2] += 2 * rng.normal(size=100) * together
+        rows = [(f"j{judge}", task, task % 7 + error) for (judge, task), error in np.ndenumerate(errors)]
+        content = describe(allalike.jury(rows, domain="real").material())
+        assert ("pairs" in content["charts"]) == together
     assert "errors correlate" in content["captions"]["pairs"]
 
 

@@ -157,7 +157,38 @@ def test_crowds_of_which_little_is_known_are_shown_without_a_warning(rows: list[
     content = content_of(rows, domain=domain, method=method)
     assert len(content["data"]["tasks"]["id"]) == len({task for _, task, _ in rows})
     assert compact(content["data"])
-    assert ("map" in content["charts"]) == (len(rows) > len({task for _, task, _ in rows}))
+    assert content["charts"].keys() <= {"intervals", "sureness"}
+
+
+EQUAL, CLEAR = [0.2] * 12, [0.05] * 4 + [0.55] * 4
+
+
+@pytest.mark.parametrize(
+    ("errors", "method", "differ"),
+    [
+        ([0.05, 0.3, 0.5], "auto", False),
+        ([0.02, 0.05, 0.1, 0.5, 0.6], "auto", False),
+        (EQUAL, "auto", False),
+        (CLEAR, "auto", True),
+        (CLEAR, "DS", True),
+    ],
+    ids=["three", "five", "equal", "clear", "no intervals"],
+)
+def test_pictures_show_no_differences_between_few_workers_or_where_intervals_overlap(
+    errors: list[float], method: str, differ: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    said = [np.where(rng.random(300) < error, (truth + rng.integers(1, 3, 300)) % 3, truth) for error in errors]
+    rows = [(f"w{worker}", task, "abc"[label]) for (worker, task), label in np.ndenumerate(np.array(said))]
+    result = allalike.discover(rows, method=method)
+    if method == "auto" and len(errors) > 5:
+        assert (result.workers["low"].max() > result.workers["high"].min()) == differ
+    content, page = describe(result.material()), render(result.material())
+    assert {"map", "faults"} & content["charts"].keys() == ({"map", "faults"} if differ else set())
+    assert (content["data"]["matrix"] is not None) == differ
+    assert ('id="map"' in page) == ('fill="var(--fault-' in page) == differ
+    assert "intervals" in content["charts"]
 
 
 def test_tasks_that_are_problems_of_their_own_are_shown_without_a_map() -> None:
@@ -343,8 +374,8 @@ def test_a_report_on_answers_that_came_later_says_what_changed_and_proposes_no_r
         pd.DataFrame(part, columns=["worker", "task", "label"]).to_csv(tmp_path / name, index=False)
     allalike.discover(tmp_path / "a.csv", domain="categorical").save(tmp_path / "out", report=True)
     page = tmp_path / "out" / "report.html"
-    assert "a.csv --gold gold.csv" in page.read_text(encoding="utf-8")
+    assert "allalike.discover(..., gold=" in page.read_text(encoding="utf-8")
     allalike.update(tmp_path / "out", tmp_path / "b.csv")
     text = page.read_text(encoding="utf-8")
     assert "What changed" in text
-    assert "allalike discover" not in text
+    assert not re.search("allalike[ .]discover", text)

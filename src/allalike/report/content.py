@@ -20,7 +20,15 @@ from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
 from allalike.report.judges import describe_judges, describe_quality, name_people
 from allalike.report.labels import Labels
-from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
+from allalike.report.people import (
+    People,
+    choose_workers,
+    compare_workers,
+    find_flags,
+    may_differ,
+    name_sureness,
+    read_unit,
+)
 from allalike.report.pictures import describe_pictures
 from allalike.report.questions import list_scales
 from allalike.report.tasks import Survey, survey_tasks
@@ -237,6 +245,7 @@ def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[st
 
 
 def _neighbours(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
-    if len(shown) < 2 or len(material.run.problems.sizes) > 1:
+    """Return the map and the matrix of workers; nothing where these would show differences that are not known."""
+    if not may_differ(material) or len(material.run.problems.sizes) > 1:
         return {}
     return compare_workers(material, block, shown)

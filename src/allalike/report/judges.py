@@ -145,9 +145,9 @@ def _write(value: object) -> str:
 
 
 def draw_pairs(material: Material, people: People) -> str | None:
-    """Draw who is wrong with whom, where a panel knows it: by how often, or by how errors correlate."""
+    """Draw who is wrong with whom, by how often or by how errors correlate, if some pair is so beyond chance."""
     table = material.panel.get("pairs")
-    if not table:
+    if not table or not np.any(table["wrong_together"].tolist()):
         return None
     judges = _Judges(material, people)
     left, right = ([judges.places[str(each)] for each in table[name].tolist()] for name in ("judge", "other"))

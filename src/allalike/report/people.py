@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "People",
+    "all_overlap",
     "choose_workers",
     "compare_workers",
     "find_flags",
+    "may_differ",
     "measure_distances",
     "name_sureness",
     "pack_matrix",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _MAX_NAME = 120
+_MIN_WORKERS = 6  # for pictures that compare them
 _MAX_LOOKED_AT = 0.4  # share of those shown that may be there for their flags
 _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
@@ -97,6 +100,26 @@ def name_sureness(material: Material) -> str:
     """Name how sure a truth is: a confidence, or where auto knows no probability the support by weights."""
     insight = material.weighing.insight
     return "support" if insight.faults is not None and insight.confidence is None else "confidence"
+
+
+def may_differ(material: Material) -> bool:
+    """Return whether pictures may show differences between workers: of six or more, whose intervals do not all overlap.
+
+    >>> import allalike
+    >>> may_differ(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material())
+    False
+    """
+    return len(material.run.workers) >= _MIN_WORKERS and not all_overlap(material)
+
+
+def all_overlap(material: Material) -> bool:
+    """Return whether workers have 95 % intervals, and no two of them are disjoint."""
+    table = material.workers
+    if "low" not in table:
+        return False
+    low, high = (np.asarray(table[name], np.float64) for name in ("low", "high"))
+    known = np.isfinite(low) & np.isfinite(high)
+    return bool(known.any() and low[known].max() <= high[known].min())
 
 
 def find_flags(material: Material) -> list[list[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from allalike.report.brevity import brief
 from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.judges import draw_pairs
-from allalike.report.people import People, name_sureness, read_unit
+from allalike.report.people import People, all_overlap, may_differ, name_sureness, read_unit
 from allalike.telling.truths import say_correlation
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def describe_pictures(
     charts = {
         "map": chart_map(_places(rows, neighbours), unit) if neighbours else None,
         "intervals": chart_intervals(rows, unit),
-        "faults": chart_bins(values, f"{unit} of workers", "workers"),
+        "faults": chart_bins(values, f"{unit} of workers", "workers") if may_differ(material) else None,
         "sureness": (
             chart_bins(survey.sample.doubt, "width of the limits of a truth", "tasks")
             if numbers
@@ -104,8 +104,10 @@ def _caption_map(material: Material, neighbours: dict[str, Any]) -> str:
 
 
 def _caption_intervals(material: Material, neighbours: dict[str, Any]) -> str:
-    sure = " with the limits of 95 %" if "low" in material.workers else ""
-    return f"The best and the worst workers{sure}; a short line is well known, a long one hardly."
+    if all_overlap(material):
+        return "95 % confidence intervals of the workers' errors. All overlap: no two workers clearly differ."
+    intervals = ", with 95 % confidence intervals" if "low" in material.workers else ""
+    return f"The workers with the smallest and the largest errors{intervals}."
 
 
 def _caption_sureness(material: Material, neighbours: dict[str, Any]) -> str:

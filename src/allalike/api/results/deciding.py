@@ -117,7 +117,7 @@ def _compare(block: Block, found: dict[str, Array], equal: dict[str, Array], ker
     tasks = np.flatnonzero(changed & equal["tied"])
     if len(tasks):
         changed[tasks] = ~_as_close(block, tasks, label[tasks], plain[tasks], kernels)
-    tied = (found["tied"] | equal["tied"]) & ~found.get("known", np.zeros(block.n_tasks, bool))
+    tied = (found["tied"] | (equal["tied"] & ~changed)) & ~found.get("known", np.zeros(block.n_tasks, bool))
     return {"unweighted": plain, "changed": changed, "tied": tied, "drawn": found["tied"]}
 
 
