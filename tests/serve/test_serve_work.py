@@ -190,4 +190,4 @@ def test_a_result_without_a_report_gets_one(tmp_path: Path) -> None:
     assert perform(order) == {"notes": []}
     assert (tmp_path / "page.html").exists()
     (tmp_path / "out" / "state" / "state.json").unlink()
-    assert "cannot be loaded" in perform(order)["error"]["what"]
+    assert "is incomplete" in perform(order)["error"]["what"]

@@ -13,7 +13,7 @@ is checked in a `__post_init__` that calls that of `Options` first.
 from __future__ import annotations
 
 import dataclasses
-import math
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from numbers import Integral, Real
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 Check = Callable[[Any, str], Any]
+_EXACT = 1 << 53  # below which a float has every whole number
 _CHECK = "check"  # the key of a field's check in its metadata
 
 
@@ -139,12 +140,12 @@ def check_number(
     allalike.errors.OptionError: rounds is 'a'. It must be a whole number, at least 1.
     """
     is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not is_number or not -math.inf < value < math.inf or (least is not None and value < least):
+    if not is_number or not abs(value) <= sys.float_info.max or (least is not None and value < least):
         limit = "" if least is None else f", at least {least}"
         raise OptionError(f"{option} is {value!r}. It must be a {'whole' if whole else 'finite'} number{limit}.")
     if below is not None and value >= below:
         raise OptionError(f"{option} is {value!r}. It must be less than {below}.")
-    return value
+    return value if whole or abs(value) < _EXACT else float(value)  # larger ones fit no array of whole numbers
 
 
 def check_length(text: str, name: str) -> str:

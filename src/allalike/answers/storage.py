@@ -9,7 +9,6 @@ and whatever is wrong with a file is an error that names it.
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from base64 import b64decode, b64encode
 from contextlib import ExitStack, contextmanager
@@ -20,7 +19,8 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of, is_string
 from allalike._core.late import pa
-from allalike._core.masks.packed import Mask
+from allalike._core.limits import MAX_VOXELS
+from allalike._core.masks.packed import Mask, check_size
 from allalike._core.masks.volumes import Grid
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
@@ -142,6 +142,8 @@ def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool 
     for path in paths:
         with _reading(path):
             file = pq.ParquetFile(path, page_checksum_verification=True)
+            if not file.metadata.num_rows:
+                raise ValueError("it has no rows")
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(names)):
                 fields = [batch.schema.field(name).with_type(common[name]) for name in names]
                 yield {f.name: _read_column(batch.column(f.name), f, complete=complete) for f in fields}
@@ -160,9 +162,11 @@ def _find_common(kinds: set[Any]) -> Any:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, zlib.error, pa.ArrowException) as error:
         said = " ".join((getattr(error, "strerror", None) or str(error)).split())
-        raise InputError(f"{path} is damaged, or is not what was saved there: {said}") from error
+        raise InputError(
+            f"{path} is damaged, or is not what was saved there: {said.rstrip('.')}. Run 'allalike discover' again."
+        ) from error
 
 
 def _read_column(column: Any, field: Any, *, complete: bool) -> Column:
@@ -206,10 +210,29 @@ def _read(value: Any) -> Any:
 
 
 def _read_mask(parts: list[Any]) -> Mask:
-    (height, width, top, left), shape, text, grid = parts
-    held = zlib.decompressobj().decompress(b64decode(text, validate=True), math.prod(shape) + 1)  # and no more
-    space = None if grid is None else Grid(tuple(grid[0]), None if grid[1] is None else np.array(grid[1]))
-    return Mask(height, width, top, left, np.frombuffer(held, np.uint8).reshape(shape), grid=space)
+    """Return a mask of which all numbers fit each other; no more is unpacked than the picture has."""
+    (height, width, top, left), (rows, columns), text, grid = parts
+    if not all(type(number) is int and number >= 0 for number in (height, width, top, left, rows, columns)):
+        raise ValueError("a mask has sizes that are not whole numbers, or negative")
+    if grid is None:
+        check_size(height, width)
+    elif height * width > MAX_VOXELS:
+        raise ValueError(f"a volume has {height * width:,} voxels, more than {MAX_VOXELS:,}")
+    if top + rows > height or left // 8 + columns > -(-width // 8) or (rows and not left < width):
+        raise ValueError("a mask does not lie in its picture")
+    held = zlib.decompressobj().decompress(b64decode(text, validate=True), rows * columns + 1)  # and no more
+    bits = np.frombuffer(held, np.uint8).reshape(rows, columns)
+    if bits.size and not np.unpackbits(bits, axis=1)[:, left % 8 :].any():
+        raise ValueError("a mask has no pixel where its object is")
+    return Mask(height, width, top, left, bits, grid=None if grid is None else _read_grid(grid, height, width))
+
+
+def _read_grid(parts: list[Any], height: int, width: int) -> Grid:
+    (x, y, z), affine = parts
+    matrix = None if affine is None else np.array(affine, np.float64)
+    if (x, y * z) != (width, height) or not (matrix is None or (matrix.shape == (4, 4) and np.isfinite(matrix).all())):
+        raise ValueError("a volume has another grid than its mask")
+    return Grid((x, y, z), matrix)
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "mask": _read_mask}

@@ -11,9 +11,9 @@ import numpy as np
 from allalike._core.late import pa, pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.formulas import unguard_text
-from allalike._core.system.json_text import parse_json
 from allalike._core.system.tables import FORMATS
 from allalike.answers.history import History
+from allalike.api.inputs.saved_files import check_complete, check_own_file, read_summary
 from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_regular
@@ -50,9 +50,11 @@ def _find_table(path: str) -> str:
     if not find_folder(path).is_dir():
         return path
     tables = [Path(path, f"workers.{ending}") for ending in FORMATS]
-    found = next((table for table in tables if table.is_file()), None)
+    check_complete(Path(path))
+    found = next((table for table in tables if os.path.lexists(table)), None)
     if found is None:
         raise InputError(f"The history {path} is a folder in which there is no result: it has no workers.csv.")
+    check_own_file(found)
     return str(found)
 
 
@@ -73,11 +75,9 @@ def _read(path: str) -> Any:
 def _is_guarded(path: Path) -> bool:
     """Tell whether the summary beside a table says that its texts were kept from being formulas."""
     try:
-        summary_path = path.parent / "summary.json"
-        check_regular(summary_path)
-        summary = parse_json(summary_path.read_text(encoding="utf-8"))
+        summary = read_summary(path.parent)
         return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, TypeError, InputError):
         return False
 
 

@@ -61,7 +61,7 @@ def reopen(state: SavedState, engine: str | Engine | None) -> tuple[Basis, Weigh
     first, *later = state.parts
     where, held = read_whole(first.read().per_task() if state.told["per_task"] else first, engine)
     run = load_run(where, held, state.gold, find_ties(settings["seed"], settings["ties"]), guessed=False)
-    origin = Origin(state.scan, state.gold, history=state.history, gold_map=state.told["gold_map"])
+    origin = Origin(state.scan, state.gold, history=state.history, gold_map=state.gold_map)
     basis = Basis(run, state.method, origin, {"engine": where.name, **settings}, renew=renew)
     for part in later:
         weighing = solve(basis, [], weighing).weighing

@@ -96,7 +96,7 @@ def _compare_truths(result: Result, state: SavedState) -> tuple[list[Change] | N
     old, codes = (np.concatenate(part) for part in zip(*read, strict=True))
     order = np.argsort(old)
     old, codes = old[order], codes[order]
-    for piece in result.found.pieces():
+    for piece in result.found.pieces() if len(old) else ():
         hashes = piece.tasks.hashes()
         place = np.searchsorted(old, hashes) % len(old)
         here = np.flatnonzero(old[place] == hashes)

@@ -84,11 +84,11 @@ def next_answers(
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
     from allalike.api.load import load
-    from allalike.api.results.targets import list_read, table_output
+    from allalike.api.results.targets import names_input, table_output
 
-    if output is not None:
-        # before hours of work
-        table_output(output, inputs=list_read(out), overwrite=overwrite).check([Path(output).name])
+    if output is not None:  # before hours of work
+        inputs = (Path(output),) if names_input(out, output) else ()
+        table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         result = load(out, engine=name_engine(options))
         how = {name: options[name] for name in ("price", "prices", "batch", "max_load", "worth")}

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from threading import RLock
 from typing import IO, TYPE_CHECKING, Any
 
+from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS as PACKINGS
 from allalike.readers.formats.endings import ENDINGS
@@ -122,9 +123,11 @@ class Desk:
 
     def show(self, folder: Path) -> None:
         """Show a result that is there; write its page if it has none."""
-        if not (folder / "summary.json").is_file():
+        check_complete(folder)
+        check_own_file(folder / SUMMARY)
+        if not (folder / SUMMARY).is_file():
             raise InputError(
-                f"There is no summary.json in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
+                f"There is no {SUMMARY} in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
                 " a file of answers."
             )
         with self._lock:

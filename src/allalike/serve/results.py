@@ -7,9 +7,10 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from allalike._core.system.json_text import parse_json
+from allalike.api.inputs.saved_files import read_summary
 from allalike.api.results.targets import REPORT, list_saved, result_names
-from allalike.readers.formats.compression import check_regular
+from allalike.errors import InputError
+from allalike.telling.schemas import describe_form, find_misfit
 from allalike.telling.summary import Summary
 from allalike.telling.truths import list_facts
 
@@ -75,9 +76,10 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 def _list_facts(folder: Path) -> tuple[str, ...]:
     """Say in a few words what the result is of."""
-    file = folder / "summary.json"
     try:
-        check_regular(file)
-        return tuple(list_facts(Summary.from_dict(parse_json(file.read_bytes()))))
-    except (OSError, ValueError, KeyError, TypeError):
+        summary = read_summary(folder)
+    except (OSError, ValueError, TypeError, InputError):
         return ()
+    if find_misfit(summary, describe_form(Summary)) is not None:
+        return ()
+    return tuple(list_facts(Summary.from_dict(summary)))

@@ -6,7 +6,7 @@ is renamed, left out, or means something else; what is added does not change it,
 than they know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -15,10 +15,16 @@ from allalike.errors import UnknownNameError
 from allalike.telling.panel_summary import PanelSummary
 from allalike.telling.summary import Changes, Section, Summary
 
-__all__ = ["SCHEMAS", "make_schema", "name_schema"]
+__all__ = ["SCHEMAS", "SUMMARY", "JsonForm", "describe_form", "find_misfit", "make_schema", "name_schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_KINDS: Mapping[str, Any] = {
+    **{name: kind for kind, name in _PLAIN.items()},
+    "number": int | float,
+    "object": dict,
+    "array": list,
+}
 
 
 class JsonForm(NamedTuple):
@@ -50,7 +56,7 @@ def _list_things(kind: type[Section]) -> dict[str, Any]:
 _NUMBER = float | None
 _ROWS = tuple[Mapping[str, Any], ...]
 _COUNTS = {"answers": int, "workers": int, "tasks": int}
-_SUMMARY = {
+SUMMARY = {
     **_list_things(Summary),
     "seed?": int,
     "ties?": str,
@@ -61,7 +67,7 @@ _SUMMARY = {
 _SAVED = JsonForm(
     "What was found: counts, settings, what was guessed, what was noticed; and the files that were written.",
     {
-        **_SUMMARY,
+        **SUMMARY,
         "files": tuple[str, ...],
         "inputs?": tuple[str, ...],
         "read?": Mapping[str, Any],
@@ -74,7 +80,7 @@ _COLUMNS = JsonForm(
     "What was found for each of several columns of labels, and why others have no result.",
     {"results": {str: _SAVED}, "failed": Mapping[str, str]},
 )
-_UPDATED = JsonForm("What was found in all answers, and what changed.", {**_SUMMARY, "changes": Changes})
+_UPDATED = JsonForm("What was found in all answers, and what changed.", {**SUMMARY, "changes": Changes})
 _PANEL = JsonForm("What was found, and what is known of the panel.", {**_SAVED.things, "panel": PanelSummary})
 _METHOD = JsonForm(
     "How a method did beside others.",
@@ -90,7 +96,7 @@ _METHOD = JsonForm(
 )
 _COMPARED = JsonForm(
     "How methods did: by their errors, or by how much they agree.",
-    {**_SUMMARY, "methods": [_METHOD], "best?": str, "agreement?": Mapping[str, Any], "file?": str},
+    {**SUMMARY, "methods": [_METHOD], "best?": str, "agreement?": Mapping[str, Any], "file?": str},
 )
 _WITHOUT = JsonForm(
     "How alpha would be without a worker.", {"worker": Any, "alpha_without": _NUMBER, "effect": _NUMBER}
@@ -98,7 +104,7 @@ _WITHOUT = JsonForm(
 _AGREEMENT = JsonForm(
     "How much workers agree.",
     {
-        **_SUMMARY,
+        **SUMMARY,
         **dict.fromkeys(("alpha", "low", "high", "observed", "expected", "expected_error"), _NUMBER),
         **dict.fromkeys(("percent", "fleiss", "ac1", "cohen"), _NUMBER),
         "expected_from": str,
@@ -227,7 +233,7 @@ def make_schema(command: str) -> dict[str, Any]:
     if command not in SCHEMAS:
         close = did_you_mean(command, SCHEMAS)
         raise UnknownNameError(f"No command {command!r} has a schema.{close} Those are: {', '.join(SCHEMAS)}.")
-    forms = [_describe(form) for form in SCHEMAS[command][1]]
+    forms = [describe_form(form) for form in SCHEMAS[command][1]]
     for form in forms:
         form["properties"] = {"schema": {"const": name_schema(command)}, **form["properties"]}
         form["required"] = ["schema", *form["required"]]
@@ -240,10 +246,10 @@ def make_schema(command: str) -> dict[str, Any]:
     }
 
 
-def _describe(hint: Any) -> dict[str, Any]:
+def describe_form(hint: Any) -> dict[str, Any]:
     """Return the schema of a type, a form, or a list of one.
 
-    >>> _describe([JsonForm("A pair.", {"one": int, "two?": float | None})])["items"]["properties"]["two"]
+    >>> describe_form([JsonForm("A pair.", {"one": int, "two?": float | None})])["items"]["properties"]["two"]
     {'anyOf': [{'type': 'number'}, {'type': 'null'}]}
     """
     if hint is Any:
@@ -252,20 +258,60 @@ def _describe(hint: Any) -> dict[str, Any]:
         return {
             "type": "object",
             "description": hint.summary,
-            "properties": {name.removesuffix("?"): _describe(each) for name, each in hint.things.items()},
+            "properties": {name.removesuffix("?"): describe_form(each) for name, each in hint.things.items()},
             "required": [name for name in hint.things if not name.endswith("?")],
         }
     if isinstance(hint, list):
-        return {"type": "array", "items": _describe(hint[0])}
+        return {"type": "array", "items": describe_form(hint[0])}
     if isinstance(hint, dict):
-        return {"type": "object", "additionalProperties": _describe(hint[str])}
+        return {"type": "object", "additionalProperties": describe_form(hint[str])}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
     if isinstance(hint, UnionType):
-        return {"anyOf": [_describe(each) for each in get_args(hint)]}
+        return {"anyOf": [describe_form(each) for each in get_args(hint)]}
     if isinstance(hint, type) and issubclass(hint, Section):
-        return _describe(JsonForm((hint.__doc__ or "").strip().partition("\n")[0], _list_things(hint)))
-    values = [_describe(each) for each in get_args(hint) if each is not Ellipsis]
-    if get_origin(hint) is tuple:
+        return describe_form(JsonForm((hint.__doc__ or "").strip().partition("\n")[0], _list_things(hint)))
+    values = [describe_form(each) for each in get_args(hint) if each is not Ellipsis]
+    if get_origin(hint) is not tuple:
+        return {"type": "object", "additionalProperties": values[-1]}
+    if Ellipsis in get_args(hint):
         return {"type": "array", "items": values[0]}
-    return {"type": "object", "additionalProperties": values[-1]}
+    return {"type": "array", "prefixItems": values, "minItems": len(values), "maxItems": len(values)}
+
+
+def find_misfit(value: Any, schema: Mapping[str, Any], place: str = "") -> str | None:
+    """Return the place of the first part of a JSON value that does not fit a schema; None if all of it fits.
+
+    It knows the parts of JSON Schema that `describe_form` writes.
+
+    >>> schema = describe_form(JsonForm("A pair.", {"one": int, "two?": tuple[float, ...]}))
+    >>> [find_misfit(each, schema) for each in ({"one": 1}, {"one": True}, {"one": 1, "two": [1.5, "x"]}, {}, [])]
+    [None, '.one', '.two[1]', '.one', '']
+    """
+    if "anyOf" in schema:
+        return None if any(find_misfit(value, each) is None for each in schema["anyOf"]) else place
+    kind = schema.get("type")
+    if kind is not None and not (
+        isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
+    ):
+        return place
+    if kind == "object":
+        return _find_in_object(value, schema, place)
+    return _find_in_array(value, schema, place) if kind == "array" else None
+
+
+def _find_in_object(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> str | None:
+    missing = (f"{place}.{name}" for name in schema.get("required", ()) if name not in value)
+    known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+    misfits = (find_misfit(each, known.get(name, others), f"{place}.{name}") for name, each in value.items())
+    return next(missing, None) or next((found for found in misfits if found is not None), None)
+
+
+def _find_in_array(value: Sequence[Any], schema: Mapping[str, Any], place: str) -> str | None:
+    forms = schema.get("prefixItems") or [schema.get("items", {})] * len(value)
+    if len(forms) != len(value):
+        return place
+    misfits = (
+        find_misfit(each, form, f"{place}[{n}]") for n, (each, form) in enumerate(zip(value, forms, strict=True))
+    )
+    return next((found for found in misfits if found is not None), None)

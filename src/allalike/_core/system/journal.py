@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from allalike._core.system.claims import CLAIM, claim_folder, draw_name, find_abandoned, find_forgotten, is_proved
 from allalike._core.system.files import atomic_file
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.moves import make_folder, move, remove_empty, remove_tree
+from allalike._core.system.moves import is_link, make_folder, move, remove_empty, remove_tree
 from allalike._core.system.proof import is_signed, sign
 from allalike._core.system.signals import signals_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["NEW", "STAGE_PREFIX", "replace_files", "stage_made", "sweep_stages"]
+__all__ = ["NEW", "STAGE_PREFIX", "find_interrupted", "replace_files", "stage_made", "sweep_stages"]
 
 NEW = "new"
 STAGE_PREFIX = ".allalike-"
@@ -82,6 +82,22 @@ def sweep_stages(parent: Path, folder: Path) -> list[Path]:
             remove_tree(stage)
     ended += [stage for stage in find_forgotten(parent, STAGE_PREFIX) if stage not in ended]
     return [stage for stage in ended if not _clear(stage, folder)]
+
+
+def find_interrupted(folder: Path) -> Path | None:
+    """Return the stage whose journal names files that are still to be put into a folder, whoever wrote it.
+
+    >>> find_interrupted(Path("nowhere"))
+    """
+    place = Path(os.path.realpath(folder))
+    for parent in (place, place.parent):
+        for journal in parent.glob(f"{STAGE_PREFIX}*/{_JOURNAL}"):
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                if journal.is_file() and not is_link(journal) and not is_link(journal.parent):
+                    name = parse_json(journal.read_text(encoding="utf-8"))["folder"]
+                    if name == os.path.relpath(place, parent):
+                        return journal.parent
+    return None
 
 
 def _clear(stage: Path, folder: Path) -> bool:

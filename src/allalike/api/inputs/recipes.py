@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["read_domain", "read_scan", "write_domain", "write_scan"]
 
 _OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run
+_KEPT = (*(name for name in READ_OPTIONS if name not in _OF_DATABASES), "golden")
 
 
 def write_scan(how: Scan) -> dict[str, Any]:
@@ -29,21 +30,23 @@ def write_scan(how: Scan) -> dict[str, Any]:
     {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
     """
     held = {**vars(how), **vars(how.files)}
-    plain = {name: held[name] for name in (*READ_OPTIONS, "golden") if name not in ("label_map", *_OF_DATABASES)}
+    plain = {name: held[name] for name in _KEPT if name != "label_map"}
     meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
     read = {name: _listed(value) for name, value in find_unusual(plain).items()}
     return {**read, **({"label_map": meant} if meant else {})}
 
 
 def read_scan(written: Mapping[str, Any]) -> Scan:
-    """Return how answers were read, as it was written.
+    """Return how answers were read, as it was written; a label map is a mapping then, which names no file.
 
     >>> read_scan({"repeats": "last", "tool": "toloka"}).files.tool
     'toloka'
     """
+    if strange := written.keys() - set(_KEPT):
+        raise ValueError(f"{sorted(strange)} are not options that a saved result has")
     how: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in written.items()}
-    if given := how.keys() & set(_OF_DATABASES):
-        raise ValueError(f"{given} is not to be run again")
+    if "label_map" in how:
+        how["label_map"] = dict(how["label_map"])
     files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
     return Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
 
@@ -77,6 +80,8 @@ def read_domain(written: Mapping[str, Any]) -> Domain:
     >>> read_domain({"name": "real", "bias": True}).bias
     True
     """
+    if not all(isinstance(written.get(name, ""), str) for name in ("rule", "distance")):
+        raise TypeError("a rule and a distance are names")
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in written.items() if name != "name"
     }

@@ -3,7 +3,8 @@
 The folder ``state`` beside the tables has the answers, as they were read and cleaned: a file for the first ones, and a
 further one each time that answers were added, so that nothing is written twice. Beside them are known truths, what was
 known of workers, the truths that were found, and ``state.json``: the format's version, the kind of label, the method,
-how answers are read, and when they came. Nothing in it is executed, and no file outside is named.
+how answers are read, and when they came. Nothing in it is executed, or used as a path or an address. It is checked
+against a typed definition (`state_form`) before any of it is used, and all files are regular ones.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from hashlib import sha256
@@ -23,6 +24,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
 from allalike._core.system.json_text import parse_json
+from allalike._core.system.moves import is_link
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
@@ -37,13 +39,15 @@ from allalike.answers.storage import (
 )
 from allalike.answers.stream import Stream
 from allalike.api.inputs.recipes import read_domain, read_scan, write_domain, write_scan
+from allalike.api.inputs.saved_files import STATE, check_complete, check_own_file, read_summary, refuse_incomplete
+from allalike.api.inputs.state_form import find_wrong_setting
 from allalike.domains.spelling import Spelling
 from allalike.engines.growing import list_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import Streaming
 from allalike.readers import Scan
-from allalike.readers.formats.compression import check_regular
+from allalike.readers.gold_maps import is_written
 from allalike.readers.label_maps import read_label_map
 
 if TYPE_CHECKING:
@@ -56,8 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "STATE", "SavedState", "StoredAnswers", "find_date", "find_digest", "read_state", "write_state"]
 
 FORMAT = 2
-STATE = "state"
-_INDEX, _SUMMARY = "state.json", "summary.json"
+_INDEX = "state.json"
 _ROLES = ("worker", "task", "label")
 _PACKED = 10  # answers take so many times as many bytes as text, about
 _SETTINGS = ("seed", "ties", "min_confidence")
@@ -89,8 +92,8 @@ def write_state(
     if origin.gold is not None:
         write_columns(folder, "gold", [_gold_columns(origin.gold, run.encoding)])
         told["gold"] = [origin.gold.blank, origin.gold.stated, origin.gold.label.text]
-    if origin.history is not None:
-        past = origin.history
+    past = origin.history
+    if past is not None and past.workers:
         columns: dict[str, Any] = {"worker": Values(list(past.workers)), "answers": past.answers, "fault": past.fault}
         write_columns(folder, "history", [columns])
     label = partial(label_values, run.encoding)
@@ -108,15 +111,17 @@ def _describe(basis: Basis) -> dict[str, Any]:
     """Return what can be written as JSON."""
     origin, run = basis.origin, basis.run
     gold_map = origin.gold_map
-    if gold_map is not None:
-        from allalike.readers.gold_maps import is_written
-
-        gold_map = gold_map if is_written(gold_map) else [list(pair) for pair in read_label_map(gold_map).items()]
-    if METHODS.get(basis.method.name) is not type(basis.method):
-        raise TypeError(f"{basis.method.name} is a method of the user's own")
+    if gold_map is not None and not is_written(gold_map):
+        gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
+    method = basis.method
+    if METHODS.get(method.name) is not type(method):
+        raise TypeError(f"{method.name} is a method of the user's own")
+    options = {each.name: getattr(method, each.name) for each in fields(method)}
+    if any(hasattr(value, "items") for value in options.values()):
+        raise TypeError(f"{method.name} has an option that is a mapping")
     return {
         "domain": write_domain(run.domain),
-        "method": basis.method.describe(),
+        "method": {"name": method.name, "options": options},
         "settings": {name: basis.settings[name] for name in _SETTINGS if name in basis.settings},
         "read": write_scan(origin.scan),
         "gold_map": gold_map,
@@ -227,6 +232,12 @@ class SavedState:
         blank, stated, label.text = self.told["gold"]
         return Gold(task, label, blank, stated)
 
+    @property
+    def gold_map(self) -> Any:
+        """What labels of the gold mean: a mapping, or a text such as ``+1``; never the name of a file."""
+        given = self.told["gold_map"]
+        return dict(given) if isinstance(given, list) else given
+
     @cached_property
     def history(self) -> History | None:
         """What was known of workers."""
@@ -237,16 +248,23 @@ class SavedState:
 
     def truths(self) -> Iterator[tuple[Values, Column]]:
         """Yield tasks, and the truths that were found, some at a time."""
-        for batch in read_columns(name_files(self.folder, "truth"), ("task", "label"), complete=False):
-            yield column_values(batch["task"]), batch["label"]
+        for batch in read_columns(self._find("truth"), ("task", "label"), complete=False):
+            known = ~batch["label"].missing()
+            yield column_values(batch["task"].keep(known)), batch["label"].keep(known)
 
     def _columns(self, name: str, *names: str) -> list[Column]:
-        return _join(read_columns(name_files(self.folder, name), names), names)
+        return _join(read_columns(self._find(name), names), names)
+
+    def _find(self, name: str) -> list[Path]:
+        if not (files := name_files(self.folder, name)):
+            raise refuse_incomplete(self.folder.parent, f"{STATE}/{name}-1.parquet")
+        return files
 
 
 def find_digest(folder: Path) -> str:
     """Return what tells whether a saved result is still the same; nothing where there is none."""
     path = folder / STATE / _INDEX
+    check_own_file(path)
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
@@ -258,10 +276,11 @@ def read_state(folder: Path) -> SavedState:
     allalike.errors.InputError: There is no result in nowhere. Name a folder that 'allalike discover' wrote.
     """
     place = folder / STATE
+    check_complete(folder)
+    _check_files(place)
     if not (place / _INDEX).exists():
         raise _refuse(folder)
     try:
-        check_regular(place / _INDEX)
         index = parse_json((place / _INDEX).read_text(encoding="utf-8"))
         if index["format"] != FORMAT:
             raise UnsupportedError(
@@ -271,16 +290,29 @@ def read_state(folder: Path) -> SavedState:
         return _open(place, index, find_digest(folder))
     except AllalikeError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"{place / _INDEX} is damaged, or is not what was saved there. Run 'allalike discover' again."
         ) from error
+
+
+def _check_files(place: Path) -> None:
+    """Refuse links, pipes, devices and folders among the files from which a result is loaded."""
+    if is_link(place):
+        check_own_file(place)
+    for path in sorted(place.glob("*")):
+        check_own_file(path)
 
 
 def _open(place: Path, index: Mapping[str, Any], digest: str) -> SavedState:
     files, told = name_files(place, "answers"), index["told"]
     if index["sum"] != _digest(json.dumps(told)) or len(files) != index["parts"]:
         raise ValueError("something else was saved")
+    if (wrong := find_wrong_setting(told)) is not None:
+        raise InputError(
+            f"{place / _INDEX} is not what allalike saves: {wrong} is missing, or not of its type. Nothing that"
+            " it names is opened. Run 'allalike discover' again."
+        )
     scan, domain = _as_recognised(read_scan(told["read"]), told["notes"]), read_domain(told["domain"])
     given = told["method"]["options"].items()
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
@@ -290,13 +322,10 @@ def _open(place: Path, index: Mapping[str, Any], digest: str) -> SavedState:
 def _refuse(folder: Path) -> AllalikeError:
     """Say why a result cannot be loaded."""
     try:
-        check_regular(folder / _SUMMARY)
-        told = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
+        told = read_summary(folder)
         why = told.get("state", {}).get("not_kept", "by an older allalike")
-    except OSError:
+    except (OSError, AttributeError):
         return InputError(f"There is no result in {folder}. Name a folder that 'allalike discover' wrote.")
-    except (ValueError, AttributeError):
-        return InputError(f"{folder / _SUMMARY} is not the summary of a result. Run 'allalike discover' again.")
     return UnsupportedError(
         f"The result in {folder} was saved without its answers ({why}), and cannot be loaded. Run 'allalike"
         f" {'jury' if 'panel' in told else 'discover'}' again."

@@ -16,11 +16,13 @@ from allalike._core.columns.values import text_column
 from allalike._core.late import pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.formulas import unguard_text
-from allalike._core.system.json_text import parse_json
+from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.api.judges.task_verdicts import find_ids
 from allalike.engines.sample import sample_tasks
 from allalike.errors import InputError
-from allalike.readers.formats.compression import check_regular
+from allalike.telling.panel_summary import PanelSummary
+from allalike.telling.schemas import JsonForm, describe_form, find_misfit
+from allalike.telling.summary import LabelKind
 
 if TYPE_CHECKING:
     import os
@@ -37,6 +39,10 @@ __all__ = ["Earlier", "KeptVerdicts", "keep_verdicts", "read_earlier"]
 
 _DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
 _COLUMNS = ("judge", "task", "label", "truth", "group")
+_EARLIER = JsonForm(
+    "What is read of the summary of an earlier panel.",
+    {"panel": PanelSummary, "domain": LabelKind, "files": tuple[str, ...], "safe_csv?": bool},
+)
 
 
 @dataclass(frozen=True)
@@ -134,22 +140,22 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
 
 
 def _read_summary(folder: Path) -> Any:
-    path = folder / "summary.json"
+    check_complete(folder)
+    check_own_file(folder / SUMMARY)
     try:
-        check_regular(path)
-        summary = parse_json(path.read_text(encoding="utf-8"))
+        summary = read_summary(folder)
     except OSError:
         raise InputError(f"There is no panel in {folder}. Name a folder that 'allalike jury' wrote.") from None
-    except ValueError:
-        raise InputError(f"{path} is not the summary of a panel. Name a folder that 'allalike jury' wrote.") from None
-    if not isinstance(summary, dict) or not isinstance(summary.get("panel"), dict):
-        raise InputError(f"{path} is not the summary of a panel. Name a folder that 'allalike jury' wrote.")
+    except (ValueError, TypeError):
+        summary = {}
+    if find_misfit(summary, describe_form(_EARLIER)) is not None:
+        raise InputError(f"{folder / SUMMARY} is not the summary of a panel. Name a folder that 'allalike jury' wrote.")
     return summary
 
 
 def _read_table(path: Path, *, guarded: bool) -> KeptVerdicts:
     try:
-        check_regular(path)
+        check_own_file(path)
         if path.suffix == ".parquet":
             table = pd.read_parquet(path)
         else:

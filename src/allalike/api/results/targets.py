@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
@@ -14,9 +14,10 @@ from allalike._core.system.formulas import guard_text
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
-from allalike.api.inputs.state import STATE, find_digest
+from allalike.api.inputs.saved_files import STATE, SUMMARY, read_summary
+from allalike.api.inputs.state import find_digest
 from allalike.api.writers import WRITERS
-from allalike.errors import OutputError
+from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
 
@@ -33,8 +34,8 @@ __all__ = [
     "REPORT",
     "find_writers",
     "list_output",
-    "list_read",
     "list_saved",
+    "names_input",
     "page_output",
     "result_names",
     "result_output",
@@ -44,7 +45,6 @@ __all__ = [
 ]
 
 REPORT = "report.html"
-_SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects", "probabilities")
 _RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
@@ -71,7 +71,7 @@ def result_names(file_format: str) -> list[str]:
     >>> result_names("csv")
     ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'probabilities.csv', 'summary.json']
     """
-    return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
+    return [*(f"{name}.{file_format}" for name in _TABLES), SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
@@ -130,7 +130,7 @@ def result_output(
         find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
         inputs=tuple(list_inputs(inputs)),
         overwrite=overwrite,
-        index=_SUMMARY,
+        index=SUMMARY,
         failure=f"The result cannot be written to {name}",
     )
 
@@ -147,9 +147,8 @@ def list_saved(folder: Path) -> list[str]:
     >>> list_saved(Path("nowhere"))
     []
     """
-    path = folder / _SUMMARY
-    with suppress(OSError, ValueError):
-        return _list_own(path.read_text(encoding="utf-8")) if path.is_file() else []
+    with suppress(OSError, ValueError, TypeError, InputError):
+        return _pick_own(read_summary(folder))
     return []
 
 
@@ -160,24 +159,29 @@ def _list_own(summary: str) -> list[str]:
     (['truth.csv'], [])
     """
     try:
-        told = parse_json(summary)
-        listed = told["files"] if "allalike" in told["versions"] else []
-        return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (ValueError, KeyError, TypeError):
+        return _pick_own(parse_json(summary))
+    except ValueError:
         return []
 
 
-def list_read(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """List the files that a saved result was found from, as its summary does.
-
-    >>> list_read("nowhere")
-    ()
-    """
+def _pick_own(summary: Any) -> list[str]:
     try:
-        summary = parse_json(Path(folder, _SUMMARY).read_text(encoding="utf-8"))
-        return tuple(map(Path, summary["inputs"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()
+        listed = summary["files"] if "allalike" in summary["versions"] else []
+        return [name for name in listed if _is_own(PurePosixPath(name))]
+    except (KeyError, TypeError):
+        return []
+
+
+def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
+    """Tell whether the summary of a saved result names a path among its inputs, as text; nothing there is opened.
+
+    >>> names_input("nowhere", "answers.csv")
+    False
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError, InputError):
+        listed = read_summary(Path(folder))["inputs"]
+        return not {os.fspath(path), str(Path(path).absolute()), os.path.realpath(path)}.isdisjoint(listed)
+    return False
 
 
 def _is_own(path: PurePosixPath) -> bool:

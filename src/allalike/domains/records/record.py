@@ -130,6 +130,8 @@ class Record(Domain, FieldKinds[Domain]):
                 f"weights is 'field', but the rule {str(self.rule)!r} takes a whole record. Decide {_EACH} by its own."
             )
         ignored = (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore)
+        if not all(isinstance(name, str) for name in ignored):
+            raise OptionError(f"ignore is {self.ignore!r}. Give names of fields, such as ['comment'].")
         object.__setattr__(self, "fields", fields)
         object.__setattr__(self, "ignore", ignored)
         object.__setattr__(self, "importance", read_importance(self.importance, fields))

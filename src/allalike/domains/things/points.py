@@ -94,7 +94,7 @@ class Points(Objects):
     summary: ClassVar[str] = "lists of points [x, y, class], or of moments; distance by the best matching in a radius"
     thing: ClassVar[str] = "a point"
     width: ClassVar[int] = 2
-    radius: float | None = number(None, least=0)
+    radius: float | None = number(None, least=0, below=1e150)
     names: Sequence[str] | None = option(None, _check_names)
     form: str = choice("soft", "hard")
     overlap: float = share(0.0)
