@@ -208,6 +208,14 @@ def test_an_update_that_is_killed_leaves_a_whole_result(when: tuple[str, int, in
     assert done.returncode == -signal.SIGKILL
     if name == "write_state":  # nothing was replaced yet
         assert allalike.load(out).summary["answers"] == expected
+    else:
+        for again in (allalike.load, lambda folder: allalike.update(folder, [("kim", "t0001", 1)])):
+            with pytest.raises(InputError, match=r"is incomplete.* with: allalike update \S+$"):
+                again(out)
+        for command, said in ((("explain", "out", "task", "t0001"), "incomplete"), (("serve", "out"), "incomplete")):
+            stopped = call(*command, folder=tmp_path)
+            assert (stopped.returncode, said in stopped.stderr, len(stopped.stderr.splitlines())) == (2, True, 1)
+        assert call("update", "out", folder=tmp_path).returncode == 0
     assert allalike.update(out, [("kim", "t0001", 1)]).summary["answers"] == expected + 1
     assert allalike.load(out).summary["answers"] == expected + 1
     assert (out / "notes.txt").read_text() == "mine"

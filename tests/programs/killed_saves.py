@@ -6,6 +6,7 @@ Usage: killed_saves.py FOLDER SCENARIO:SIGNAL... It prints how many processes we
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -17,8 +18,12 @@ import numpy as np
 
 import allalike
 from allalike._core.system import output
+from allalike.api.history import read_history
 from allalike.api.result import Result
 from allalike.api.results.targets import result_names, result_output
+from allalike.cli import main
+from allalike.errors import InputError
+from allalike.serve.desk import Desk
 
 Files = dict[str, bytes]
 _STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}
@@ -109,12 +114,38 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
             assert there in (before, after), (step, sorted(there))
         assert there.items() <= before.items() or there.items() <= after.items(), (step, sorted(there))
         assert there.items() >= note.items()
+        if there in (before, after):
+            assert there == note or allalike.load(folder).truth is not None
+        elif step % 2:
+            repair(folder)
+            assert content(folder) == after, (step, sorted(content(folder)))
         result_output(folder).check(result_names("csv"))  # as the next run does before it begins
         assert content(folder) in (before, after), (step, sorted(content(folder)))
         new.save(folder)
         assert content(folder) == after, step
         assert not list(folder.parent.rglob(".allalike-*")), (step, list(folder.parent.rglob(".allalike-*")))
     raise AssertionError("It never ends.")
+
+
+def repair(folder: Path) -> None:
+    """Check that whoever opens an incomplete result is told so, and run the command that is proposed to them."""
+    there, messages = content(folder), set()
+    desk = Desk(folder.parent, limit=1)
+    opening = (allalike.load, lambda folder: allalike.update(folder, [("zoe", "t0", "1")]), desk.show, read_history)
+    for each in opening:
+        try:
+            each(folder)
+        except InputError as error:
+            messages.add(str(error))
+    assert content(folder) == there
+    assert len(messages) == 1, messages
+    assert "is incomplete" in min(messages)
+    program, *arguments = shlex.split(min(messages).rpartition(": ")[2])
+    assert program == "allalike"
+    try:
+        main(arguments)
+    except SystemExit as stop:
+        assert not stop.code
 
 
 def save_thrice(result: Result, folder: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.addresses import find_folder
+from allalike._core.system.journal import find_interrupted
 from allalike._core.system.progress import report
 from allalike.api.discover import renew, solve
+from allalike.api.inputs.saved_files import check_complete
 from allalike.api.inputs.state import read_state
 from allalike.api.load import reopen
 from allalike.api.results.targets import result_output
 from allalike.api.since import find_changes
-from allalike.errors import UnsupportedError
+from allalike.errors import OutputError, UnsupportedError
 from allalike.methods.base import Streaming
 from allalike.readers.tools import PLAIN
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from allalike.api.result import Result
     from allalike.engines import Engine
 
-__all__ = ["update"]
+__all__ = ["complete_save", "update"]
 
 
 def update(
@@ -55,7 +58,8 @@ def update(
     (['y', 'y', 'x'], 1)
     """
     place = find_folder(folder)
-    result_output(place).check([])  # before hours of work; what a killed program left half done is completed
+    check_complete(place)
+    result_output(place).check([])  # before hours of work
     state = read_state(place)
     if (how := state.told["saved"]) is None:
         raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
@@ -74,3 +78,22 @@ def update(
     report("saving")
     result.save_with({}, {}, place, changes=table, unchanged=state.digest, **how)
     return result
+
+
+def complete_save(folder: str | os.PathLike[str]) -> bool:
+    """Complete a save that was interrupted; return whether there was one.
+
+    >>> complete_save("nowhere")
+    False
+    """
+    place = find_folder(folder)
+    if find_interrupted(place) is None:
+        return False
+    result_output(place).check([])
+    if (left := find_interrupted(place)) is not None:
+        raise OutputError(
+            f"The result in {place} cannot be completed here: nothing proves that a program of yours left {left}."
+            f" Remove {left}, and save the result again from its answers, for example with:"
+            f" {shlex.join(['allalike', 'discover', 'answers.csv', '-o', str(place)])}"
+        )
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from allalike.cli.console import bar_after_a_second, echo, note, notes_for_warni
 from allalike.cli.options import name_engine, take_engine_options, take_print_options
 from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
+from allalike.errors import OptionError
 from allalike.telling.answers import remark_doubts
 from allalike.telling.summary import Summary
 
@@ -19,7 +21,7 @@ __all__ = ["update"]
 
 @click.command(no_args_is_help=True)
 @click.argument("out")
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1)
 @click.option("--gold", help="Further truths that are known: a file with task and label.")
 @click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant.")
 @take_engine_options
@@ -32,10 +34,20 @@ def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: 
 
     It says which truths turned, which workers got better or worse beyond chance, and which copies are new; changes.csv
     has all of them, and the report a line for each time that answers came.
+
+    Without FILES, it completes a result whose saving was interrupted.
     """
+    from allalike.api.update import complete_save
     from allalike.api.update import update as run
     from allalike.telling.changes import remark_changes
 
+    if not files:
+        if not complete_save(out):
+            example = shlex.join(["allalike", "update", out, "more.csv"])
+            raise OptionError(f"No answers are given to add to {out}. Name their files, for example with: {example}")
+        if not quiet:
+            note(f"The result in {out} is complete.")
+        return
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=force), bar_after_a_second(quiet=quiet):
         result = run(out, list(files), gold=options["gold"], engine=name_engine(options))
