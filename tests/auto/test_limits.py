@@ -117,8 +117,10 @@ def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = scattered("categorical")
     rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
-    found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
+    with pytest.warns(DataNote, match="search for copies was skipped"):
+        found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
     assert any("search for copies was skipped" in each for each in found.notes)
+    assert any("search for copies was skipped" in each for each in found.summary["warnings"])
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real"])
@@ -130,18 +132,15 @@ def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: 
 
 
 def test_reports_summaries_and_the_screen_warn_of_a_skipped_search_for_copies(tmp_path: Path) -> None:
-    rows = [(f"w{task}-{worker}", f"t{task}", "xyz"[worker % 3]) for task in range(2) for worker in range(10_000)]
-    answers = tmp_path / "answers.csv"
-    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(answers, index=False)
-    with pytest.warns(DataNote, match="search for copies was skipped"):
-        found = allalike.discover(answers, engine=Disk(memory="500MB"))
-    [warning] = [each for each in found.summary["warnings"] if "copies" in each]
+    rows = [(f"w{task}-{worker}", f"t{task}", "xyz"[worker % 3]) for task in range(2) for worker in range(9_000)]
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "answers.csv", index=False)
+    limits = "--engine", "disk", "--memory", "500MB"
+    said = " ".join(" ".join(run("discover", tmp_path / "answers.csv", *limits, "-o", tmp_path / "out")).split())
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    [warning] = [each for each in summary["warnings"] if "search for copies was skipped" in each]
     assert "engine='memory'" in warning
-    assert warning in found.notes
-    said = run("discover", answers, "--engine", "disk", "--memory", "500MB", "-o", tmp_path / "out")
-    assert "search for copies was skipped" in " ".join("".join(said).split())
-    assert "--engine memory" in " ".join("".join(said).split())
-    assert warning in json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["warnings"]
+    assert "search for copies was skipped" in said
+    assert "--engine memory" in said
     assert "search for copies was skipped" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

@@ -90,10 +90,12 @@ def trust_columns(insight: Insight) -> dict[str, Values | Array]:
 
 def fault_columns(weighing: Weighing, faults: Faults) -> dict[str, Floats]:
     """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
-    fault = faults.best(weighing.fault) if weighing.skill.error_rate is None else weighing.skill.error_rate
+    rate = weighing.skill.error_rate
+    fault = faults.best(weighing.fault) if rate is None else weighing.fault
+    told = fault if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
-    low, high = faults.limits_around(fault)
-    return {"fault": fault, faults.unit: read(fault), "low": read(low), "high": read(high)}
+    low, high = faults.limits_around(told)
+    return {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
 
 
 def find_few(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:

@@ -89,7 +89,9 @@ class Auto(Informed):
 
     def _find_faults(self, run: Run, screening: Screening, weighing: Weighing) -> Faults:
         heard = give_voices(run, screening.groups)
-        faults = find_faults(heard)
+        faults, rates = find_faults(heard), weighing.skill.error_rate
+        if rates is not None:
+            faults = replace(faults, unit="error_rate", fault=rates, shrunk=rates)
         if not run.encoding.numeric:
             return faults
         return replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))

@@ -62,7 +62,7 @@ class _Field(NamedTuple):
         """Each worker's fault, as a table of workers shows it."""
         found, faults = self.found, self.found.insight.faults
         if found.skill.error_rate is not None:
-            return self.spread(found.skill.error_rate, np.nan)
+            return self.spread(found.fault, np.nan)
         return self.spread(found.fault if faults is None else faults.best(found.fault), np.nan)
 
 

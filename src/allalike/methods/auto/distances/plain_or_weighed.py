@@ -30,13 +30,14 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.distances.decision import decide_by_voices, decide_surely
+from allalike.methods.auto.distances.levels import decide_levels, estimate_error_rates, estimate_profile
 from allalike.methods.auto.distances.pulls import find_pull, has_levels
 from allalike.methods.auto.distances.shrunken import ROUNDS, find_shrunken
 from allalike.methods.auto.distances.sides import count_alike, decide_as_heard, find_support
 from allalike.methods.auto.screening.screen import find_guess_distances
 from allalike.methods.auto.sureness.reliability import find_reliability
 from allalike.methods.auto.voices.groups import between_groups, give_voices
-from allalike.methods.base import DecisionRule, Rounds, Weighing
+from allalike.methods.base import DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.insight import Insight
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
@@ -58,6 +59,7 @@ _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred ca
 _SURELY = 1.96  # standard errors, which chance reaches in one of twenty cases
 _SHIFT = 0.1  # squared shift of all labels, of the variance that weights remove from a label
 _MIN_ANSWERS = 2.0  # a task
+_MAX_LEVELS = 20  # whose probabilities are estimated
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
 _FEW = "there are fewer than two answers per task"
@@ -87,11 +89,14 @@ def weigh_distances(run: Run, screening: Screening, *, use_gold: bool = False) -
     weight = np.where(run.problems.spread(found.plain), loud, found.shrunken.weight)
     single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
     kernels, choices = (run.kernels, {}) if groups.everyone_counts else run.choose_quorum(single)
-    decision, insight = _decide(run, groups, kernels), Insight()
+    decision, insight, skill = _decide(run, groups, kernels), Insight(), Skill()
     if screening.signal is not None:
         insight = Insight(signal=screening.signal, groups=groups)
         if run.encoding.nominal and run.encoding.n_labels > 1:
             decision, confidence = _decide_surely(run, groups, kernels)
+            insight = replace(insight, confidence=confidence)
+        elif run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= _MAX_LEVELS:
+            decision, confidence, skill = _decide_levels(run, groups, kernels, weight)
             insight = replace(insight, confidence=confidence)
     return Weighing(
         disparity=found.disparity.mean,
@@ -99,6 +104,7 @@ def weigh_distances(run: Run, screening: Screening, *, use_gold: bool = False) -
         weight=weight,
         rounds=Rounds(ROUNDS),
         decision=replace(decision, choices=choices),
+        skill=skill,
         notes={**screening.notes, **(_note(found, guess) if len(guess) == 1 else {})},
         insight=insight,
     )
@@ -119,6 +125,19 @@ def _decide_surely(run: Run, groups: VoiceGroups, kernels: Kernels) -> tuple[Dec
     shares = np.column_stack([run.problems.spread(each) for each in (again, found.error)])
     decide = partial(decide_surely, kernels=kernels, ties=run.ties, k=run.encoding.n_labels)
     return DecisionRule(decide, (*_parameters(groups), shares)), {**single, "told_by": "pairs"}
+
+
+def _decide_levels(
+    run: Run, groups: VoiceGroups, kernels: Kernels, weight: Floats
+) -> tuple[DecisionRule, dict[str, Any], Skill]:
+    """Return how labels are decided between a few levels, how their confidence was found, and error rates."""
+    again = find_reliability(give_voices(run, groups), run.encoding.n_labels).expect_again()
+    profile = estimate_profile(run, run.encoding.n_labels, weight, *_parameters(groups))
+    parameters = (*_parameters(groups), profile, run.problems.spread((1 + again) / 2))
+    single = {"found_again": float(again[0])} if len(again) == 1 else {}
+    decide = partial(decide_levels, kernels=kernels, ties=run.ties)
+    rates = estimate_error_rates(run, weight, *parameters)
+    return DecisionRule(decide, parameters), {**single, "told_by": "pairs"}, Skill(error_rate=rates)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""Levels of a scale have a confidence and error rates, as classes have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike import Disk, Memory
+from running.program import run
+
+Rows = list[tuple[str, str, int]]
+
+
+def rate(seed: int, levels: int = 5, workers: int = 20, tasks: int = 300, answers: int = 5) -> tuple[Rows, pd.Series]:
+    """Simulate ratings of workers whose Gaussian errors, rounded to levels, have deviations from 0.4 to 1.3."""
+    rng = np.random.default_rng(seed)
+    deviation, truth = rng.uniform(0.4, 1.3, workers), rng.integers(1, levels + 1, tasks)
+    who = rng.permuted(np.tile(np.arange(workers), (tasks, 1)), axis=1)[:, :answers]
+    said = np.clip(np.rint(truth[:, None] + deviation[who] * rng.normal(size=who.shape)), 1, levels).astype(int)
+    rows = [(f"w{w:02}", f"t{t:03}", int(said[t, place])) for (t, place), w in np.ndenumerate(who)]
+    return rows, pd.Series(truth, [f"t{t:03}" for t in range(tasks)])
+
+
+@pytest.mark.parametrize(("levels", "answers"), [(5, 5), (7, 5), (3, 3), (5, 10)])
+def test_confidence_and_error_rates_fit_simulated_ratings(levels: int, answers: int) -> None:
+    rows, truth = rate(1, levels, answers=answers)
+    result = allalike.discover(rows, domain="ordinal")
+    table = result.truth.set_index("task")
+    right = (table["label"] == truth[table.index]).to_numpy()
+    confidence = table["confidence"].to_numpy()
+    assert abs(confidence.mean() - right.mean()) < 0.2
+    surer = confidence > np.median(confidence)
+    assert right[surer].mean() > right[~surer].mean() + 0.05
+    wrong = pd.DataFrame(rows, columns=["worker", "task", "label"]).assign(
+        truth=lambda each: truth[each["task"]].values
+    )
+    errors = (wrong["label"] != wrong["truth"]).groupby(wrong["worker"]).mean()
+    rates = result.workers.set_index("worker")["error_rate"]
+    assert abs(rates.mean() - errors.mean()) < 0.15
+    assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.7
+    assert result.summary["confidence"]["mean"] == pytest.approx(confidence.mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize("engine", [Memory(block_answers=50), Disk(partitions=3)])
+def test_every_engine_finds_the_same_confidence_and_error_rates(engine: Any) -> None:
+    rows, _ = rate(2, tasks=60)
+    rows += [("copy", task, label) for worker, task, label in rows if worker == "w03"]
+    one, other = (allalike.discover(rows, domain="ordinal", engine=each) for each in (None, engine))
+    for table, column in (("truth", "confidence"), ("workers", "error_rate")):
+        np.testing.assert_allclose(getattr(one, table)[column], getattr(other, table)[column], rtol=1e-9)
+
+
+def test_a_level_that_few_chose_may_be_the_likeliest_one() -> None:
+    rows, _ = rate(3)
+    rows += [("w00", "odd", 2), ("w01", "odd", 2), ("w02", "odd", 3), ("w03", "odd", 4), ("w04", "odd", 4)]
+    odd = allalike.discover(rows, domain="ordinal").truth.set_index("task").loc["odd"]
+    assert odd["label"] == 3
+    assert odd["confidence"] > 0.4
+
+
+def test_few_answers_equal_answers_and_many_levels_are_no_problem() -> None:
+    for labels in ([1, 1], [1, 2], [1, 5, 5], [2, 2, 2, 2]):
+        rows = [(f"w{w}", f"t{t}", label) for t in range(2) for w, label in enumerate(labels)]
+        domain = allalike.Ordinal(levels=[1, 2, 3, 4, 5])
+        confidence = allalike.discover(rows, domain=domain).truth["confidence"]
+        assert confidence.between(0, 1).all()
+    rows, _ = rate(4, levels=40)
+    assert "confidence" not in allalike.discover(rows, domain="ordinal").truth
+
+
+def test_the_screen_names_the_share_of_labels_that_should_be_right(tmp_path: Path) -> None:
+    rows, _ = rate(5)
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "ratings.csv", index=False)
+    said, _ = run("discover", tmp_path / "ratings.csv", "--domain", "ordinal", "-o", tmp_path / "out")
+    assert "should be right" in said
+    assert "error_rate" in said
+    assert {"label", "confidence"} <= set(pd.read_csv(tmp_path / "out" / "truth.csv"))
