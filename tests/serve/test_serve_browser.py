@@ -193,6 +193,28 @@ def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("last", "button"), [("Bob", "Take wide = tasks"), ("gold", "Take wide = tasks, gold = gold")])
+def test_a_matrix_is_read_with_the_first_button(
+    browser: Browser, server: Server, tmp_path: Path, last: str, button: str
+) -> None:
+    rows = [(f"i{row}", "xyz"[row % 3], "xyyz"[row % 4], "xyz"[row % 3]) for row in range(30)]
+    cells = rows if last == "gold" else [row[:3] for row in rows]
+    path = rows_of(tmp_path / "a.csv", list(dict.fromkeys(["item", "Anna", "Bob", last])), cells)
+    with visited(browser, server.address) as page:
+        page.set_input_files("#answers", path)
+        page.wait_for_selector("#settle button")
+        first = page.locator("#settle button").first
+        assert first.inner_text() == button
+        first.click()
+        page.locator("#reading-facts", has_text="2 workers").wait_for()
+        ready(page)
+        assert not page.is_visible("#problem")
+        assert page.input_value("#wide") == "tasks"
+        assert page.input_value("#gold-column") == ("gold" if last == "gold" else "")
+        assert page.is_enabled("#run")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", MISFITS)
 def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
     browser: Browser, server: Server, tmp_path: Path, name: str
