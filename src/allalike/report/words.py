@@ -155,7 +155,7 @@ def cite(material: Material) -> list[str]:
         f"We collected {count(summary.answers, 'answer')} by {count(summary.workers, 'worker')} on"
         f" {count(summary.tasks, 'task')}.{agreed} We estimated one label per task with allalike"
         f" {summary.versions['allalike']} ({summary.domain.name} labels, distance {summary.domain.distance}, rule"
-        f" {summary.domain.rule}), {model}{cited}.{_say_differences(summary)}"
+        f" {summary.domain.rule}), {model}{cited}.{_say_evidence(summary)}{_say_differences(summary)}"
     )
     return [text, *(paper.full for paper in papers)]
 
@@ -185,6 +185,19 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
     models = [MODELS.get(each, (_EQUAL, ())) for each in chosen]
     papers = tuple(dict.fromkeys(paper for _, cited in models for paper in cited))
     return f"method auto, which chose for each field {' or '.join(model for model, _ in models)}", papers
+
+
+def _say_evidence(summary: Summary) -> str:
+    """Say what the model used beside the answers of single workers: gold labels, copy groups, uninformative workers."""
+    trust, gold = summary.trust, summary.reading.known_truths if summary.reading else None
+    copies = trust.n_groups.get("copies", 0) if trust else 0
+    silent = trust.no_signal.workers if trust and trust.no_signal.silenced else 0
+    said = [
+        f"{count(gold['tasks'], 'gold label')} calibrated the model." if gold else "",
+        f"{count(copies, 'group')} of workers who copied counted as one worker each." if copies else "",
+        f"{count(silent, 'worker')} whose answers did not depend on the tasks did not count." if silent else "",
+    ]
+    return "".join(f" {each}" for each in said if each)
 
 
 def _say_differences(summary: Summary) -> str:
