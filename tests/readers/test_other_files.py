@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import scipy.sparse
 
 import allalike
 from allalike.cli import main
-from allalike.errors import InputError
+from allalike.errors import AllalikeError, InputError
 from allalike.readers import Scan, scan
 from files.plain_rows import HEADER, TEXT, rows, write
 
@@ -105,6 +106,61 @@ def test_matrices_of_numpy_and_scipy_are_read(tmp_path: Path) -> None:
     for name, message in (("b.npy", "cannot be read"), ("b.npz", "has 2 arrays"), ("c.npz", "cannot be read")):
         with pytest.raises(InputError, match=message):
             allalike.read(tmp_path / name, wide="tasks")
+
+
+def zipped(**members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return packed.getvalue()
+
+
+def array(shape: Any, kind: str = "<f8", size: int = 96) -> bytes:
+    header = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(size)
+
+
+def damaged() -> list[bytes]:
+    """Return files of numpy and scipy that are cut, changed, or hold what no matrix is."""
+    matrix, whole = np.arange(12.0).reshape(4, 3), io.BytesIO()
+    scipy.sparse.save_npz(whole, scipy.sparse.csr_array(matrix))
+    stored = [array((4, 3)), zipped(x=array((4, 3))), whole.getvalue()]
+    cuts = [data[: len(data) * part // 8] for data in stored for part in range(8)]
+    rng = np.random.default_rng(0)
+    places = [(data, int(rng.integers(len(data)))) for data in stored for _ in range(60)]
+    changed = [data[:place] + bytes([data[place] ^ 85]) + data[place + 1 :] for data, place in places]
+    shapes: list[Any] = [(-1, 3), (-4, -3), (2**62, 2), (4,), (), "x", (4.5, 3)]
+    heads = [*(array(shape) for shape in shapes), *(array((4, 3), kind) for kind in ("|O", "V8", "zz")), b"text", b""]
+    parts: dict[str, Any] = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2, 2, 2], "shape": [4, 3]}
+    wrong: dict[str, Any] = {"data": ["a", "b"], "indices": [-1, 99], "indptr": [0, 2, 1, 2, 2], "shape": [-4, 3]}
+    sparse = [{**parts, name: value} for name, value in wrong.items()]
+    return [*cuts, *changed, *heads, *(zipped(x=head) for head in heads), *map(sparse_file, sparse)]
+
+
+def sparse_file(parts: dict[str, Any]) -> bytes:
+    stored = io.BytesIO()
+    np.savez(stored, allow_pickle=False, format=b"csr", **{name: np.array(value) for name, value in parts.items()})
+    return stored.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_a_damaged_array_is_one_message_of_our_own(tmp_path: Path) -> None:
+    refused = 0
+    for number, data in enumerate(damaged()):
+        mask = tmp_path / str(number) / "t1" / ("ada.npz" if data.startswith(b"PK") else "ada.npy")
+        mask.parent.mkdir(parents=True)
+        mask.write_bytes(data)
+        for source, how in ((mask, {"wide": "tasks"}), (mask.parent.parent, {"layout": "tasks/workers"})):
+            try:
+                allalike.read(source, **how)  # type: ignore[arg-type]
+            except AllalikeError as error:
+                said, refused = str(error).partition("\nSay it")[0], refused + 1
+                assert len(said.splitlines()) == 1, (number, said)
+                assert not [
+                    raw for raw in ("allow_pickle", "CRC", " at 0x", "header", "Errno", "buffer") if raw in said
+                ]
+    assert refused > 300
 
 
 class Piped(io.TextIOWrapper):

@@ -21,6 +21,7 @@ from allalike._core.columns.hashes import hash_bytes
 from allalike._core.masks.packed import Mask, Pixels, check_size
 from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
 from allalike._core.system.archives import Archive
+from allalike.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,14 +120,22 @@ def _read_array(path: str | Path) -> npt.NDArray[Any]:
     return values
 
 
+class _NotMaskError(ValueError):
+    """An array that can be read, and is not a mask."""
+
+
 @contextmanager
 def _opened_array(path: str | Path) -> Iterator[tuple[IO[bytes], tuple[int, int]]]:
     """Open an array of numpy, and look at its size before anything is read."""
     try:
         with _unpacked(Path(path)) as inner:
             yield inner, _array_size(inner)
-    except Exception as error:  # whatever unpacking makes of broken bytes
+    except (_NotMaskError, InputError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
+    except Exception as error:  # whatever unpacking makes of broken bytes
+        raise ValueError(
+            f"{path} cannot be read: it is damaged, incomplete, or not an array of numpy. Copy it again"
+        ) from error
 
 
 @contextmanager
@@ -138,7 +147,7 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
     with Archive(path) as archive:
         names = archive.namelist()
         if len(names) != 1:
-            raise ValueError(f"it holds {len(names)} arrays; a mask is one")
+            raise _NotMaskError(f"it holds {len(names)} arrays; a mask is one")
         with archive.open(names[0]) as inner:
             yield inner
 
@@ -148,8 +157,12 @@ def _array_size(file: IO[bytes]) -> tuple[int, int]:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(file)  # type: ignore[no-untyped-call]
     if len(shape) != 2 or dtype.kind not in "biuf":
-        raise ValueError(f"it holds {' x '.join(map(str, shape))} of {dtype}; a mask has rows and columns of numbers")
-    check_size(*shape)
+        held = f"{' x '.join(map(str, shape))} of {dtype}"
+        raise _NotMaskError(f"it holds {held}; a mask has rows and columns of numbers")
+    try:
+        check_size(*shape)
+    except ValueError as error:
+        raise _NotMaskError(str(error)) from None
     return shape[0], shape[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 from dataclasses import replace
@@ -129,31 +130,49 @@ def load_matrix(path: Path) -> Any:
     check_regular(path)
     try:
         matrix = _load(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
     except InputError:
         raise
     except Exception as error:  # a damaged file may break anything in the parser
-        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-        raise InputError(f"{path} cannot be read as a matrix of numpy or scipy: {reason}.") from error
+        raise _explain(path, error) from error
     if len(matrix.shape) != 2:
         raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
     return matrix
 
 
+def _explain(path: Path, error: Exception) -> InputError:
+    """Return what to say of a file that numpy or scipy cannot read; what they say is about their own code."""
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # of a place that a file does not have
+        return unreadable(path, error)
+    if "Object arrays" in str(error):
+        return InputError(
+            f"{path} cannot be read: it holds Python objects, and nothing is unpickled. Save numbers or texts, for"
+            " example with numpy.save('matrix.npy', matrix.astype(float))."
+        )
+    return InputError(
+        f"{path} cannot be read: it is damaged, incomplete, or not a matrix of numpy or scipy. Copy it again, or save"
+        " the matrix again with numpy.save or scipy.sparse.save_npz."
+    )
+
+
 def _load(path: Path) -> Any:
     if not zipfile.is_zipfile(path):
         if read_start(path, len(_MAGIC)) != _MAGIC:
-            raise ValueError("it begins like neither")  # before numpy opens it, and lets it open
+            raise ValueError("another format")  # before numpy opens it, and lets it open
         return np.load(path, mmap_mode="r", allow_pickle=False)
     names = {Path(name).stem for name in check_archive(path)}
     if {"format", "shape", "data"} <= names:
         from scipy.sparse import load_npz
 
         with path.open("rb") as file:
-            return load_npz(file)
+            matrix: Any = load_npz(file)
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)  # or its indices may lead beyond it
+        return matrix.tocoo()
     if len(names) != 1:
         listed = ", ".join(map(repr, sorted(names)))
         raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return arrays[names.pop()]
+        array = arrays[names.pop()]
+    if not isinstance(array, np.ndarray):
+        raise TypeError("a file that is not an array")
+    return array
