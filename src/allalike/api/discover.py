@@ -327,12 +327,12 @@ def remark_names(run: Run, methods: Iterable[Any]) -> Run:
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
     """Return the engine of this name, or the engine itself.
 
-    If none is given, answers are kept in memory, unless they are files larger than half of what is free.
+    If none is given, answers are kept in memory, unless the files take more than half of the free memory once read.
     """
     if engine is None:
         if isinstance(source, Scan):
             fetch_places(source.source, source.files.query, source.files.table)
-        large = isinstance(source, Scan) and source.size > free_memory() / 2
+        large = isinstance(source, Scan) and source.unpacked > free_memory() / 2
         return ENGINES["disk"]() if large else Memory()
     return choose(engine, ENGINES, "engine", Engine)
 

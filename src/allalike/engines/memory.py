@@ -15,6 +15,7 @@ import numpy as np
 
 from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import Options, whole
+from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine, one_pass
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
@@ -79,6 +80,7 @@ class Memory(Options, Engine):
         from allalike.engines.ingest.routes import route
 
         stream = source.stream()
+        check_memory(stream.size, "The table of answers", "Keep the answers on disk with engine='disk'.")
         routed = route(stream, None, memory=_SHARD_BYTES, partitions=stream.size // _SHARD_BYTES)
         encoding, truths = routed.encode(gold)
         shards, tallies, answer_counts = [], [], np.zeros(len(routed.workers), np.int64)

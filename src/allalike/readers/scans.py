@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.options import Options, choice
 from allalike._core.registry import choose, find_close
+from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
@@ -24,6 +26,7 @@ from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
 from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.formats.unpacked_sizes import estimate_unpacked
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
@@ -44,7 +47,6 @@ from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
@@ -84,10 +86,17 @@ class Scan(Options):
     @property
     def size(self) -> int:
         """How many bytes the files have that are on this machine, or 0 if the answers are in none."""
+        return sum(path.stat().st_size for path in self._near() if path.is_file())
+
+    @property
+    def unpacked(self) -> int:
+        """About how many bytes the files take once read, which is more than their `size` for Parquet and Arrow."""
+        parts = [part for path in self._near() for part in (path.rglob("*.parquet") if path.is_dir() else [path])]
+        return sum(map(estimate_unpacked, filter(Path.is_file, parts)))
+
+    def _near(self) -> list[Path]:
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
-        if not listed or not all(map(is_path, listed)):
-            return 0
-        return sum(path.stat().st_size for name in listed for path in list_near(name) if path.is_file())
+        return [path for name in listed for path in list_near(name)] if all(map(is_path, listed)) else []
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -140,6 +149,7 @@ class Scan(Options):
 
     def finish(self, table: Table, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
         """Read the columns of a table into memory."""
+        check_memory(table.size(picked), table.where, "Keep the answers on disk with engine='disk'.")
         found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
         notes, kind = {**note_table(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
         notes |= find_gold_column(table, picked)

@@ -54,7 +54,7 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _of_dictionary(column: Any) -> Any:
-    """Keep a dictionary if its values are plain, and none of them is missing or there twice."""
+    """Keep a dictionary, of plain values, without those that are missing or there twice."""
     import pyarrow as pa
 
     none = make_plain(pa.chunked_array([], column.type.value_type))
@@ -68,8 +68,19 @@ def _of_dictionary(column: Any) -> Any:
     if kind != column.type:
         parts = zip(column.chunks, whole, strict=True)
         column = pa.chunked_array([pa.DictionaryArray.from_arrays(part.indices, each) for part, each in parts], kind)
-    plain = all(not each.null_count and len(each.unique()) == len(each) for each in whole)
-    return column if plain else column.cast(kind.value_type)
+    if all(not each.null_count and len(each.unique()) == len(each) for each in whole):
+        return column
+    parts = zip(column.chunks, whole, strict=True)
+    return pa.chunked_array([_without_repeats(part.indices, each) for part, each in parts])
+
+
+def _without_repeats(places: Any, values: Any) -> Any:
+    """Return a dictionary array in which each value is there once; written out, a few bytes could fill the memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kept = values.unique().drop_null()
+    return pa.DictionaryArray.from_arrays(pc.index_in(values, kept).take(places), kept)
 
 
 def _decoded(column: Any) -> Any:

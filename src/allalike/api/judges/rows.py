@@ -67,10 +67,10 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
     >>> found.ballots.reconcile().label
     array([ 0, -1])
     """
-    if source.size > free_memory() / 2:
+    if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
-            "Orders, samples and a list of verdicts are looked at in memory, and these files are larger than half of"
-            " what is free. Make one row for each judge and task of them before."
+            "Orders, samples and a list of verdicts are looked at in memory, and these files take more than half"
+            " of the free memory once read. Make one row for each judge and task of them before."
         )
     if source.domain is None and (asked.order is not None or asked.verdicts):
         source = replace(source, domain=Categorical())  # which of two is better, or one of a few

@@ -11,6 +11,14 @@ from allalike._core.late import pa
 from allalike.errors import InputError
 from allalike.readers.formats.failures import check_columns, check_names, check_width, each_batch, guard
 from allalike.readers.formats.tables import Table, take_rows
+from allalike.readers.formats.unpacked_sizes import (
+    Extent,
+    check_unpacked,
+    find_limit,
+    measure_arrow,
+    measure_parquet,
+    measure_shared,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +30,6 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 _MAX_COMPACT_BYTES = 3  # a column with fewer per value is stored as a dictionary, and best read as one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
 _ARROW_ROWS = 1 << 17  # a file of Arrow is read this many at a time
-_CODE_BYTES = 4  # a value that is read as the number of an entry of a dictionary takes this many
 _BUFFER_BYTES = 1 << 20  # this much of a column is read at once, and not a whole row group
 
 
@@ -41,11 +48,12 @@ def open_parquet(path: Path) -> Table:
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
     names = guard(path, "Parquet", lambda: file.schema_arrow.names)
     check_width(names, str(path))
-    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+    kinds, packed = dict(zip(names, file.schema_arrow.types, strict=True)), path.stat().st_size
 
     @cache
-    def extents() -> dict[str, tuple[int, int]]:
-        return _extents(file)
+    def extents() -> dict[str, Extent]:
+        measured: dict[str, Extent] = guard(path, "Parquet", lambda: measure_parquet(path, file))
+        return measured
 
     def read(asked: Sequence[str]) -> dict[str, Any]:
         table = guard(path, "Parquet", lambda: reopen(asked).read(columns=list(asked)))
@@ -54,10 +62,12 @@ def open_parquet(path: Path) -> Table:
         return columns
 
     def reopen(asked: Sequence[str], **options: int) -> Any:
-        compact = [name for name in asked if _is_compact(kinds[name], *extents().get(name, (0, 0)))]
+        check_unpacked(path, packed, n_bytes(asked))
+        compact = [name for name in asked if _is_compact(kinds[name], extents().get(name, Extent()), packed)]
         return pq.ParquetFile(path, read_dictionary=compact, **options)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
+        check_unpacked(path, packed, n_bytes(asked))
         if n_bytes(asked) > _BATCH_BYTES:  # then one after the other is read when it is needed, to save memory
             return {name: lambda name=name: read([name])[name] for name in asked}
         return read(asked)  # which reads columns in parallel
@@ -73,8 +83,8 @@ def open_parquet(path: Path) -> Table:
             return take_rows(each_batch(path, "Parquet", batches, asked), asked, rows)
 
     def n_bytes(asked: Sequence[str]) -> int:
-        known = [extents().get(name, (0, 0)) for name in asked]
-        return sum(max(size, _CODE_BYTES * values) for size, values in known)
+        known = [(kinds[name], extents()[name]) for name in asked if name in extents()]
+        return sum(each.least if _is_compact(kind, each, packed) else each.most for kind, each in known)
 
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes, load_sample=load_sample)
 
@@ -96,9 +106,11 @@ def open_arrow(path: Path) -> Table:
     def read(asked: Sequence[str]) -> Iterator[Any]:
         options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in asked])
         with pa.OSFile(os.fspath(path)) as file:
-            reader = pa.ipc.open_file(file, options=options)
+            reader, shared = pa.ipc.open_file(file, options=options), 0
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
+                shared += sum(map(measure_shared, batch.columns))
+                check_unpacked(path, packed, shared)
                 yield from (batch.slice(start, _ARROW_ROWS) for start in range(0, batch.num_rows, _ARROW_ROWS))
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -108,7 +120,8 @@ def open_arrow(path: Path) -> Table:
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield from each_batch(path, "Arrow", read(asked), asked, sound=False)
 
-    size = path.stat().st_size
+    packed, size = path.stat().st_size, measure_arrow(path)
+    check_unpacked(path, packed, size)
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 
 
@@ -140,7 +153,7 @@ def open_parts(folder: Path) -> Table:
             [str(path) for path in paths], format="parquet", partitioning=hive, partition_base_dir=str(folder)
         )
 
-    return _open_dataset(folder, "Parquet", discover)
+    return _open_dataset(folder, discover)
 
 
 def _is_part(path: Path, folder: Path) -> bool:
@@ -157,35 +170,41 @@ def _kind_of(values: Sequence[str]) -> Any:
     return pa.int64() if whole else pa.string()
 
 
-def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
-    found = guard(path, file_format, discover)
-    names = guard(path, file_format, lambda: found.schema.names)
+def _open_dataset(path: Path, discover: Callable[[], Any]) -> Table:
+    found = guard(path, "Parquet", discover)
+    names = guard(path, "Parquet", lambda: found.schema.names)
     check_width(names, str(path))
-    size = sum(Path(name).stat().st_size for name in found.files)
+    parts = list(map(Path, found.files))
+    packed = sum(part.stat().st_size for part in parts)
+
+    @cache
+    def extents() -> list[dict[str, Extent]]:
+        import pyarrow.parquet as pq
+
+        measured: list[dict[str, Extent]] = guard(
+            path, "Parquet", lambda: [measure_parquet(part, pq.ParquetFile(part)) for part in parts]
+        )
+        return measured
+
+    def n_bytes(asked: Sequence[str]) -> int:
+        return sum(part[name].most for part in extents() for name in asked if name in part)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        table = guard(path, file_format, lambda: found.to_table(columns=list(asked)))
+        check_unpacked(path, packed, n_bytes(asked))
+        table = guard(path, "Parquet", lambda: found.to_table(columns=list(asked)))
         columns = {name: table[name] for name in asked}
         check_columns(columns, str(path))
         return columns
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        check_unpacked(path, packed, n_bytes(asked))
         batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
-        yield from each_batch(path, file_format, batches, asked)
+        yield from each_batch(path, "Parquet", batches, asked)
 
-    return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
-
-
-def _extents(file: Any) -> dict[str, tuple[int, int]]:
-    """Return how many bytes each column of a Parquet file is before compression, and how many values it has."""
-    found: dict[str, tuple[int, int]] = {}
-    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            name = chunk.path_in_schema.split(".")[0]
-            size, values = found.get(name, (0, 0))
-            found[name] = size + chunk.total_uncompressed_size, values + chunk.num_values
-    return found
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes)
 
 
-def _is_compact(kind: Any, size: int, values: int) -> bool:
-    return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and size < _MAX_COMPACT_BYTES * values
+def _is_compact(kind: Any, extent: Extent, packed: int) -> bool:
+    """Return whether a column is stored as a dictionary and best read as one, or must be lest it fill the memory."""
+    small = extent.packed < _MAX_COMPACT_BYTES * extent.values
+    return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and (small or extent.most > find_limit(packed))
