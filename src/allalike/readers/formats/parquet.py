@@ -27,7 +27,6 @@ __all__ = ["PARQUET_ENDINGS", "open_arrow", "open_parquet", "open_parts"]
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 
-_MAX_COMPACT_BYTES = 3  # a column with fewer per value is stored as a dictionary, and best read as one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
 _ARROW_ROWS = 1 << 17  # a file of Arrow is read this many at a time
 _BUFFER_BYTES = 1 << 20  # this much of a column is read at once, and not a whole row group
@@ -206,5 +205,5 @@ def _open_dataset(path: Path, discover: Callable[[], Any]) -> Table:
 
 def _is_compact(kind: Any, extent: Extent, packed: int) -> bool:
     """Return whether a column is stored as a dictionary and best read as one, or must be lest it fill the memory."""
-    small = extent.packed < _MAX_COMPACT_BYTES * extent.values
-    return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and (small or extent.most > find_limit(packed))
+    is_text = pa.types.is_string(kind) or pa.types.is_binary(kind)
+    return is_text and (extent.is_small or extent.most > find_limit(packed))

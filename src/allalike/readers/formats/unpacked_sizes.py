@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _CODE_BYTES = 4  # of a value that is the number of an entry of a dictionary, or the offset of a text
+_MAX_COMPACT_BYTES = 3  # per value
 _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 
@@ -55,6 +56,18 @@ class Extent:
     least: int = 0
     most: int = 0
 
+    @property
+    def is_small(self) -> bool:
+        """Whether values take so few bytes that they are stored as a dictionary, and best read as one."""
+        return self.packed < _MAX_COMPACT_BYTES * self.values
+
+    def add(self, packed: int, values: int, size: int) -> None:
+        """Add a part of the column."""
+        self.packed += packed
+        self.values += values
+        self.least += size
+        self.most += size
+
 
 def find_limit(packed: int) -> int:
     """Return how many bytes a file of so many bytes may unpack to.
@@ -78,32 +91,31 @@ def check_unpacked(path: Path, packed: int, unpacked: int) -> None:
 def measure_parquet(path: Path, file: Any) -> dict[str, Extent]:
     """Return the extent of each column of an open Parquet file, and refuse one whose sizes make no sense."""
     found: dict[str, Extent] = defaultdict(Extent)
-    limit, metadata = find_limit(path.stat().st_size), file.metadata
+    limit, metadata, risky = find_limit(path.stat().st_size), file.metadata, []
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for place in range(group.num_columns):
-            chunk, kind = group.column(place), file.schema.column(place)
+            chunk = group.column(place)
             extent = found[chunk.path_in_schema.split(".")[0]]
             values = max(chunk.num_values, group.num_rows)
-            width = max(_WIDTHS.get(chunk.physical_type, _CODE_BYTES), kind.length)
+            width = max(_WIDTHS.get(chunk.physical_type, _CODE_BYTES), file.schema.column(place).length)
             size = max(chunk.total_uncompressed_size, width * values)
-            extent.packed += chunk.total_uncompressed_size
-            extent.values += values
-            extent.least += size
-            risky = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-            if risky and values * chunk.total_uncompressed_size > limit >= size:
-                size = max(size, values * _find_longest(path, chunk.path_in_schema, number, place))
-            extent.most += size
+            extent.add(chunk.total_uncompressed_size, values, size)
+            is_text = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
+            if is_text and values * chunk.total_uncompressed_size > limit >= size:
+                risky.append((extent, chunk.path_in_schema, number, values, size))
+    for extent, column, number, values, size in risky:
+        if "." in column or not extent.is_small:  # others are read as dictionaries anyway
+            extent.most += max(0, values * _find_longest(path, column, number) - size)
     return dict(found)
 
 
-def _find_longest(path: Path, column: str, group: int, place: int) -> int:
+def _find_longest(path: Path, column: str, group: int) -> int:
     """Return how many bytes the longest text of a dictionary has, from its first row."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, read_dictionary=[column]) as file:
-        names = [column.split(".")[0]] if "." not in column else [column]
-        batch = next(file.iter_batches(1, row_groups=[group], columns=names, use_threads=False), None)
+        batch = next(file.iter_batches(1, row_groups=[group], columns=[column], use_threads=False), None)
     arrays = [] if batch is None else [array for each in batch.columns for array in _list_arrays(each)]
     return max((_measure_longest(each.dictionary) for each in arrays if pa.types.is_dictionary(each.type)), default=0)
 
