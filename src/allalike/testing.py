@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.api.result import Result
     from allalike.methods import Method
 
-__all__ = ["Row", "as_rows", "check_domain", "check_method", "same_results", "shuffled", "solve", "sparse"]
+__all__ = ["check_domain", "check_method"]
 
 
 # Crowds for laws: whole, sparse, of one worker, of equals.

@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
 __all__ = [
-    "N",
     "aitken_error_bound",
-    "as_bias",
-    "as_floats",
-    "as_number",
-    "as_numbers",
-    "as_row",
-    "bias_size",
     "cloned_disparity",
     "cosine_to_squared",
     "deviation_chance",
@@ -34,12 +27,10 @@ __all__ = [
     "gaussian_moments",
     "hammer_spammer_conditions",
     "hammer_spammer_gap",
-    "inner",
     "inverse_bounds",
     "mallows_swaps",
     "metric_disparity_bounds",
     "metric_fault_bounds",
-    "plain",
     "sample_size",
     "separates",
     "weight_shift",
@@ -51,10 +42,10 @@ __all__ = [
 N = TypeVar("N", float, npt.NDArray[np.float64])
 
 
-def as_floats(values: Any, name: str) -> Floats:
+def _as_floats(values: Any, name: str) -> Floats:
     """Return finite numbers as an array.
 
-    >>> as_floats("one", "fault")
+    >>> _as_floats("one", "fault")
     Traceback (most recent call last):
     allalike.errors.OptionError: fault is 'one'. It must be a finite number, or an array of them.
     """
@@ -67,51 +58,51 @@ def as_floats(values: Any, name: str) -> Floats:
     return array.astype(np.float64)
 
 
-def as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
+def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
     """Return a number as a float and a list as an array, if all of it is in the range.
 
-    >>> as_numbers([0.5, 1.5], "fault", most=1)
+    >>> _as_numbers([0.5, 1.5], "fault", most=1)
     Traceback (most recent call last):
     allalike.errors.OptionError: fault is 1.5. It must be a number from 0 to 1.
     """
-    array = as_floats(values, name)
+    array = _as_floats(values, name)
     for value in (array.min().item(), array.max().item()):
         if not least <= value <= most:
             span = f"{least} or more" if most == inf else f"from {least} to {most}"
             raise OptionError(f"{name} is {value!r}. It must be a number {span}.")
-    checked: N = plain(array)
+    checked: N = _plain(array)
     return checked
 
 
-def as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
+def _as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
     """Return one number, if it is in the range.
 
-    >>> as_number([0.5, 1.5], "mean_fault")
+    >>> _as_number([0.5, 1.5], "mean_fault")
     Traceback (most recent call last):
     allalike.errors.OptionError: mean_fault is [0.5, 1.5]. It must be one number.
     """
-    if as_floats(value, name).ndim:
+    if _as_floats(value, name).ndim:
         raise OptionError(f"{name} is {value!r}. It must be one number.")
-    return as_numbers(value, name, least=least, most=most)
+    return _as_numbers(value, name, least=least, most=most)
 
 
-def as_row(values: npt.ArrayLike, name: str) -> Floats:
+def _as_row(values: npt.ArrayLike, name: str) -> Floats:
     """Return some numbers that are not negative as an array with one dimension.
 
-    >>> as_row([1, 2], "disparity")
+    >>> _as_row([1, 2], "disparity")
     array([1., 2.])
     """
-    row: Floats = np.atleast_1d(as_numbers(as_floats(values, name), name))
+    row: Floats = np.atleast_1d(_as_numbers(_as_floats(values, name), name))
     if row.ndim > 1:
         raise OptionError(f"{name} has {row.ndim} dimensions. Give a plain list of numbers.")
     return row
 
 
-def plain(values: Any) -> Any:
+def _plain(values: Any) -> Any:
     """Return an array without dimensions as a number.
 
     >>> import numpy as np
-    >>> plain(np.float64(2))
+    >>> _plain(np.float64(2))
     2.0
     """
     return float(values) if np.ndim(values) == 0 else values
@@ -128,7 +119,7 @@ def cosine_to_squared(cosine: N) -> N:
     >>> cosine_to_squared(0.5)
     1.0
     """
-    return 2 * (1 - as_numbers(cosine, "cosine", least=-1, most=1))
+    return 2 * (1 - _as_numbers(cosine, "cosine", least=-1, most=1))
 
 
 def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
@@ -145,7 +136,7 @@ def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
     >>> distance_to_mean([20, 10, 26])  # of the answers 0, 2, 6, whose mean is 8/3
     array([ 7.11111111,  0.44444444, 11.11111111])
     """
-    row = as_row(disparity, "disparity")
+    row = _as_row(disparity, "disparity")
     distance: Floats = (len(row) - 1) / len(row) * (row - row.mean() / 2)
     return distance
 
@@ -170,7 +161,7 @@ def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
     """
     check_number(workers, "workers", least=2, whole=True)
     check_number(copies, "copies", least=0, whole=True)
-    return as_numbers(disparity, "disparity") * ((workers - 1) / (workers - 1 + copies))
+    return _as_numbers(disparity, "disparity") * ((workers - 1) / (workers - 1 + copies))
 
 
 # Expected disparity: how far a worker with a given fault is from the others, on average.
@@ -204,9 +195,9 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
     >>> expected_disparity(2.0, 3.0, bias=[1, -1], mean_bias=[1, 0])
     4.0
     """
-    fault, mean_fault = as_numbers(fault, "fault"), as_number(mean_fault, "mean_fault")
-    own, theirs = as_bias(bias, fault, "bias"), as_bias(mean_bias, mean_fault, "mean_bias")
-    expected: N = plain(fault + mean_fault - 2 * inner(own, theirs))
+    fault, mean_fault = _as_numbers(fault, "fault"), _as_number(mean_fault, "mean_fault")
+    own, theirs = _as_bias(bias, fault, "bias"), _as_bias(mean_bias, mean_fault, "mean_bias")
+    expected: N = _plain(fault + mean_fault - 2 * _inner(own, theirs))
     return expected
 
 
@@ -222,7 +213,7 @@ def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2
     0.4466...
     """
     check_number(classes, "classes", least=2, whole=True)
-    fault, mean_fault = as_numbers(fault, "fault", most=1), as_number(mean_fault, "mean_fault", most=1)
+    fault, mean_fault = _as_numbers(fault, "fault", most=1), _as_number(mean_fault, "mean_fault", most=1)
     return mean_fault + (1 - classes / (classes - 1) * mean_fault) * fault
 
 
@@ -237,7 +228,7 @@ def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -
     0.5
     """
     check_number(classes, "classes", least=2, whole=True)
-    p, q = as_numbers(accuracy, "accuracy", most=1), as_number(mean_accuracy, "mean_accuracy", most=1)
+    p, q = _as_numbers(accuracy, "accuracy", most=1), _as_number(mean_accuracy, "mean_accuracy", most=1)
     return p * q + (1 - p) * (1 - q) / (classes - 1)
 
 
@@ -259,7 +250,7 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     >>> mallows_swaps(0.5, 3).round(4)
     array([0.3333, 0.2381, 0.3333])
     """
-    phi = as_number(phi, "phi", most=1)
+    phi = _as_number(phi, "phi", most=1)
     check_number(items, "items", least=2, whole=True)
     powers = phi ** np.arange(items)
     sums = powers.cumsum()
@@ -291,9 +282,9 @@ def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | 
     >>> disparity_bounds(4.0, 1.0, mean_bias=0)
     (5.0, 5.0)
     """
-    fault, mean_fault = as_numbers(fault, "fault"), as_number(mean_fault, "mean_fault")
+    fault, mean_fault = _as_numbers(fault, "fault"), _as_number(mean_fault, "mean_fault")
     around: N = fault + mean_fault
-    margin: N = plain(2 * np.sqrt(fault) * bias_size(mean_bias, mean_fault))
+    margin: N = _plain(2 * np.sqrt(fault) * _bias_size(mean_bias, mean_fault))
     return around - margin, around + margin
 
 
@@ -313,8 +304,8 @@ def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
     >>> metric_disparity_bounds(2.0, [1.0, 3.0])
     (2.5, 4.0)
     """
-    others, fault = as_row(faults, "faults"), as_numbers(fault, "fault")
-    low: N = plain(np.maximum(np.expand_dims(fault, -1), others).mean(axis=-1))
+    others, fault = _as_row(faults, "faults"), _as_numbers(fault, "fault")
+    low: N = _plain(np.maximum(np.expand_dims(fault, -1), others).mean(axis=-1))
     high: N = fault + float(others.mean())
     return low, high
 
@@ -328,7 +319,7 @@ def metric_fault_bounds(disparity: N) -> tuple[N, N]:
     >>> metric_fault_bounds(3.0)
     (1.5, 3.0)
     """
-    disparity = as_numbers(disparity, "disparity")
+    disparity = _as_numbers(disparity, "disparity")
     return disparity / 2, disparity
 
 
@@ -356,8 +347,8 @@ def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.Arra
     >>> separates(1.0, 2.0, 1.0, mean_bias=0)
     True
     """
-    good, bad = as_number(good, "good"), as_number(bad, "bad")
-    shared = bias_size(mean_bias, as_number(mean_fault, "mean_fault"))
+    good, bad = _as_number(good, "good"), _as_number(bad, "bad")
+    shared = _bias_size(mean_bias, _as_number(mean_fault, "mean_fault"))
     return bool(np.sqrt(bad) > np.sqrt(good) + 2 * shared)
 
 
@@ -388,8 +379,8 @@ def hammer_spammer_gap(
     -1.5
     """
     share, hammer, spammer = _crowd(share, hammer_fault, spammer_fault)
-    b_h, b_p = as_bias(hammer_bias, hammer, "hammer_bias"), as_bias(spammer_bias, spammer, "spammer_bias")
-    size_h, size_p, product = float(inner(b_h, b_h)), float(inner(b_p, b_p)), float(inner(b_h, b_p))
+    b_h, b_p = _as_bias(hammer_bias, hammer, "hammer_bias"), _as_bias(spammer_bias, spammer, "spammer_bias")
+    size_h, size_p, product = float(_inner(b_h, b_h)), float(_inner(b_p, b_p)), float(_inner(b_h, b_p))
     noise = (spammer - size_p) - (hammer - size_h)
     return noise + (1 - 2 * share) * (size_p + size_h - 2 * product)
 
@@ -424,8 +415,8 @@ def hammer_spammer_conditions(
     ()
     """
     share, hammer, spammer = _crowd(share, hammer_fault, spammer_fault)
-    b_h, b_p = as_bias(hammer_bias, hammer, "hammer_bias"), as_bias(spammer_bias, spammer, "spammer_bias")
-    size_h, size_p = float(inner(b_h, b_h)), float(inner(b_p, b_p))
+    b_h, b_p = _as_bias(hammer_bias, hammer, "hammer_bias"), _as_bias(spammer_bias, spammer, "spammer_bias")
+    size_h, size_p = float(_inner(b_h, b_h)), float(_inner(b_p, b_p))
     holds = {
         "a": size_h == 0 and 2 * share * size_p < spammer - hammer,
         "b": hammer == 0 < spammer and share < 0.5,
@@ -436,8 +427,8 @@ def hammer_spammer_conditions(
 
 
 def _crowd(share: float, hammer: float, spammer: float) -> tuple[float, float, float]:
-    share, hammer = as_number(share, "share", most=1), as_number(hammer, "hammer_fault")
-    return share, hammer, as_number(spammer, "spammer_fault", least=hammer)
+    share, hammer = _as_number(share, "share", most=1), _as_number(hammer, "hammer_fault")
+    return share, hammer, _as_number(spammer, "spammer_fault", least=hammer)
 
 
 # Concentration: how many workers and tasks it takes until disparities are close to what is expected of them.
@@ -454,7 +445,7 @@ def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
     >>> [round(moment, 4) for moment in gaussian_moments(1.0)]
     [0.7979, 1.0, 1.5958, 3.0]
     """
-    fault = as_number(fault, "fault")
+    fault = _as_number(fault, "fault")
     first = sqrt(2 * fault / pi)
     return first, fault, 2 * fault * first, 3 * fault * fault
 
@@ -483,7 +474,7 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
     (1682, 639)
     """
     check_number(eps, "eps", least=np.nextafter(0, 1).item())
-    delta = as_number(delta, "delta", least=np.nextafter(0, 1).item(), most=1)
+    delta = _as_number(delta, "delta", least=np.nextafter(0, 1).item(), most=1)
     m1, m2, m3, m4 = _moments(moments)
     scale = delta * eps * eps
     workers = 24 * (4 * m2 * m2 + 4 * m2 + 2 * m4) / scale + 1
@@ -519,7 +510,7 @@ def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLik
 
 
 def _moments(moments: npt.ArrayLike) -> tuple[float, float, float, float]:
-    row = as_row(moments, "moments")
+    row = _as_row(moments, "moments")
     if len(row) != 4:
         raise OptionError(f"moments has {len(row)} numbers. Give four: the first to fourth absolute moment.")
     roots = row ** (1 / np.arange(1, 5))
@@ -538,25 +529,25 @@ def _above(bound: float) -> int:
 _BIASES_ROUNDING_SHARE = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
 
 
-def as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
+def _as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
     """Return biases with the tasks along the last axis, if the faults leave room for them.
 
     One number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it cannot
     be less than the first.
 
-    >>> as_bias([1, -1], 1.0, "bias")
+    >>> _as_bias([1, -1], 1.0, "bias")
     array([ 1., -1.])
-    >>> as_bias(2, 1.0, "bias")
+    >>> _as_bias(2, 1.0, "bias")
     Traceback (most recent call last):
     allalike.errors.OptionError: bias has the mean square 4, but the fault is 1. A fault is no less than that.
     """
-    bias = as_floats(values, name)
+    bias = _as_floats(values, name)
     if bias.ndim and bias.shape[:-1] != np.shape(fault):
         raise OptionError(
             f"{name} has the shape {bias.shape}. Give one number, or one for each task, in a row for each fault."
         )
     bias = np.atleast_1d(bias)
-    square, limit = (np.ravel(a) for a in np.broadcast_arrays(inner(bias, bias), fault))
+    square, limit = (np.ravel(a) for a in np.broadcast_arrays(_inner(bias, bias), fault))
     over = square > limit * (1 + _BIASES_ROUNDING_SHARE)
     if over.any():
         found, allowed = square[over][0], limit[over][0]
@@ -566,21 +557,21 @@ def as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
     return bias
 
 
-def bias_size(mean_bias: npt.ArrayLike | None, mean_fault: float) -> float:
+def _bias_size(mean_bias: npt.ArrayLike | None, mean_fault: float) -> float:
     """Return the root mean square of a bias, or the largest that the fault allows.
 
-    >>> bias_size(None, 9.0), bias_size([1, -1], 9.0)
+    >>> _bias_size(None, 9.0), _bias_size([1, -1], 9.0)
     (3.0, 1.0)
     """
-    square = mean_fault if mean_bias is None else np.square(as_bias(mean_bias, mean_fault, "mean_bias")).mean()
+    square = mean_fault if mean_bias is None else np.square(_as_bias(mean_bias, mean_fault, "mean_bias")).mean()
     return float(np.sqrt(square))
 
 
-def inner(own: Floats, theirs: Floats) -> Floats:
+def _inner(own: Floats, theirs: Floats) -> Floats:
     """Return <x, y>, the mean product over tasks.
 
     >>> import numpy as np
-    >>> inner(np.array([1.0, 2.0]), np.array([3.0])).item()
+    >>> _inner(np.array([1.0, 2.0]), np.array([3.0])).item()
     4.5
     """
     tasks = {own.shape[-1], theirs.shape[-1]} - {1}
@@ -601,7 +592,7 @@ def inverse_bounds(delta: float) -> tuple[float, float]:
     >>> inverse_bounds(0.25)
     (0.75, 1.5)
     """
-    delta = as_number(delta, "delta", most=0.5)
+    delta = _as_number(delta, "delta", most=0.5)
     return 1 - delta, 1 + 2 * delta
 
 
@@ -623,8 +614,8 @@ def aitken_error_bound(error: float, delta: float, largest: float) -> float:
     >>> aitken_error_bound(1.0, 0.01, 2.0)
     3.0
     """
-    error, largest = as_number(error, "error"), as_number(largest, "largest")
-    return error + 50 * as_number(delta, "delta", most=0.5) * largest * largest
+    error, largest = _as_number(error, "error"), _as_number(largest, "largest")
+    return error + 50 * _as_number(delta, "delta", most=0.5) * largest * largest
 
 
 def weight_shift(delta: float) -> float:
@@ -637,5 +628,5 @@ def weight_shift(delta: float) -> float:
     >>> weight_shift(0.6)
     0.333...
     """
-    delta = as_number(delta, "delta", most=1)
+    delta = _as_number(delta, "delta", most=1)
     return delta / (1 + sqrt(1 - delta * delta))
