@@ -168,7 +168,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         return []
     ways = [Proposal(), *([] if source.files.worker_from else [Proposal({"worker_from": "filename"})])]
     alone = _Trials(source, alone=True)
-    for way in ways:
+    for way in ways if unread else ways[:1]:
         alone.follow(way)
     if not alone.found and not (unread and _may_be_alone(source)):
         return []
@@ -181,10 +181,10 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     if found:
         return [replace(each, files=files) for each in found]
     ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else [path.suffix])
-    other = (
-        Path(os.path.relpath(folder.parent / "other" / path.name)) if in_folder else path.with_name(f"other{ending}")
-    )
-    other = other.with_name(f"an{other.name}") if other == path else other
+    other = path.with_name(f"other{ending}" if path.name != f"other{ending}" else f"another{ending}")
+    if in_folder:
+        beside = folder.parent / "other" / path.name
+        other = beside if path.is_absolute() else Path(os.path.relpath(beside))
     gives = f"with the files of the others in place of {other}"
     return [Proposal(first.settles, gives, files=(str(path), str(other)))]
 
