@@ -179,6 +179,7 @@ def test_a_check_of_attention_says_what_to_answer(text: str, answers: list[str],
     [
         ("Any other comments?", ["None", "None", "none", "Too fast at the end."], True),
         ("Any other comments?", ["Good", "Good", "no"], True),
+        ("What could we improve?", ["Price", "Price", "wifi", "nothing"], True),
         ("Do you have any comments?", ["Yes", "No", "No", "No"], False),
         ("The feedback helped me", ["Agree", "Neutral", "Agree"], False),
         ("Why?", ["It was raining all day", "I had no time that week"], True),

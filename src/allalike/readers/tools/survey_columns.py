@@ -35,7 +35,8 @@ _CONSENT = re.compile(
     re.IGNORECASE,
 )
 _COMMENTS = re.compile(
-    r"\b(comments?|remarks?|suggestions?|feedback|(anything|something) else|anmerkung(en)?|kommentare?|bemerkung(en)?"
+    r"\b(comments?|remarks?|suggestions?|feedback|(any|some)thing else|explain|elaborate|improve"
+    r"|anmerkung(en)?|kommentare?|bemerkung(en)?"
     r"|commentaires?|remarques?|comentarios?|sugerencias?|commenti|osservazioni|comentários?|sugestões|opmerking(en)?"
     r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
     re.IGNORECASE,
@@ -43,21 +44,7 @@ _COMMENTS = re.compile(
 _NOTHING = frozenset(
     (
         *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
-        *(
-            "keine",
-            "nein",
-            "nichts",
-            "non",
-            "aucun",
-            "rien",
-            "nada",
-            "ninguno",
-            "nessuno",
-            "geen",
-            "nie",
-            "brak",
-            "нет",
-        ),
+        *("keine", "nein", "nichts", "non", "aucun", "rien", "nada", "ninguno", "nessuno", "geen", "brak", "нет"),
     )
 )  # which people write into a field for comments
 _YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
