@@ -32,7 +32,7 @@ class CompiledPasses(BuildHookInterface):  # type: ignore[type-arg]
         if not compile_passes(folder, library):
             self.app.display_warning("No C compiler was found, or it failed: the passes run in numpy, which is slower.")
             return
-        build_data["artifacts"].append(f"/{FOLDER.as_posix()}/{library.name}")
+        build_data["artifacts"] += [f"/{FOLDER.as_posix()}/{name}" for name in (library.name, record_of(library).name)]
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{next(iter(platform_tags()))}"
 
@@ -46,11 +46,24 @@ def compile_passes(folder: Path, library: Path, *flags: str) -> bool:
     command = [*compiler.split(), *FLAGS, *flags, f"-DSOURCE={checksum(folder)}", SOURCES[0], "-o", str(made), "-lm"]
     try:
         subprocess.run(command, cwd=folder, check=True)
+        record = describe(made.read_bytes())
+        record_of(library).unlink(missing_ok=True)  # without which a library is not used
         made.replace(library)
+        record_of(library).write_text(record, encoding="ascii")
     except (OSError, subprocess.CalledProcessError):
         made.unlink(missing_ok=True)
         return False
     return True
+
+
+def record_of(library: Path) -> Path:
+    """Return the file beside a library that records what it is, so that a damaged one is not loaded."""
+    return library.with_name(f"{library.name}.crc32")
+
+
+def describe(data: bytes) -> str:
+    """Return the size and the checksum of a library, as they are recorded."""
+    return f"{len(data)} {zlib.crc32(data):08x}\n"
 
 
 def checksum(folder: Path) -> int:

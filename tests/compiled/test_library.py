@@ -116,9 +116,32 @@ def test_a_library_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pyt
     assert find_library.__wrapped__() is None
     broken.parent.mkdir()
     broken.write_bytes(b"no library")
-    assert find_library.__wrapped__() is None
+    assert find_library.__wrapped__() is None  # for nothing is recorded of it
     monkeypatch.setattr(library, "find_library", find_library.__wrapped__)
     assert describe() == "passes in numpy (the compiled ones are not in this installation; several times faster)"
+
+
+DAMAGED = """
+import pathlib, sys, warnings
+import allalike, allalike._core.compiled.library as library
+path = pathlib.Path(sys.argv[1])
+library.library_path = lambda: path
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = [allalike.discover([("a", 1, "x"), ("b", 1, "x"), ("c", 2, "y"), ("a", 2, "y")]) for _ in range(2)]
+print(len([each for each in caught if "is damaged" in str(each.message)]), library.find_library(), library.describe())
+"""
+
+
+def test_a_damaged_library_is_not_loaded_and_said_once(tmp_path: Path) -> None:
+    made = make(tmp_path, "-O0")
+    data = made.read_bytes()
+    for damaged in (data[: len(data) // 2], data[:-9] + b"x" + data[-8:], b""):
+        made.write_bytes(damaged)
+        done = subprocess.run([sys.executable, "-c", DAMAGED, str(made)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("1 None passes in numpy (the compiled library is damaged")
+        assert "pip install --force-reinstall" in done.stdout
 
 
 def test_without_a_compiler_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

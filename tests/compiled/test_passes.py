@@ -94,6 +94,24 @@ def agree(kernel: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12 * scale)
 
 
+@pytest.mark.parametrize("n_workers", [2**16, 2**17], ids=["beyond 2^31", "beyond 2^32"])
+def test_more_cells_than_numbers_of_four_bytes_can_count(n_workers: int) -> None:
+    """Workers and labels of high numbers give the sums of the same answers with low numbers."""
+    small, k = draw(20, 6, 4, grouped=True), 40_000
+    workers, labels = np.array([0, 1, 2**15, 54_000, n_workers - 2, n_workers - 1]), np.array([0, 7, k - 2, k - 1])
+    large = replace(small, worker=workers[small.worker], label=labels[small.label], n_workers=n_workers)
+    large = large.keeping(group_labels(large, np.arange(k, dtype=np.uint64)))
+    few, weights = weigh(6), np.ones(n_workers)
+    weights[workers] = few
+    votes = count_votes(large, weights, k=k)
+    np.testing.assert_allclose(votes[:, labels], count_votes(small, few, k=4))
+    assert votes.sum() == pytest.approx(votes[:, labels].sum())
+    agree(count_votes, large, weights, k=k)
+    agree(hit_sums, large, weights, k=k)
+    agree(agreement_sums, large, weights, k=k)
+    assert cells_of(large, k).cell.max() == int((large.worker * k + large.label).max())
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums_of_ballots(shape: tuple[int, int, int], grouped: bool) -> None:

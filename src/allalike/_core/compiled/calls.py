@@ -13,7 +13,7 @@ import numpy as np
 
 from allalike._core.blocks.voices import Voices
 from allalike._core.compiled.cells import Cells, cells_of
-from allalike._core.compiled.library import find_library
+from allalike._core.compiled.library import NotCompiledError, find_library
 from allalike._core.late import sparse
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
 _AGREEMENT = ("hits", "strength", "answers", "pairs")
 _MOMENTS = ("", " squared", " of two", " of all")
 _NO_MEMORY = -1
+_MAX_PLACES = 1 << 31  # that are counted with numbers of four bytes
 _MAX_LABELS = 64  # of a worker's rows, as passes.c has it
 _MAX_COUNTED_LABELS = 50  # of each answer's task; of more, few are given to any
 
@@ -168,6 +169,8 @@ def weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
 def complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
     """Return the logarithms of rows, of what a worker does at each level beside what she does at all of them."""
     n, k, _, levels = by_level.shape
+    if k * k * levels >= _MAX_PLACES:
+        raise NotCompiledError
     tables = _table(by_level, (n, k, k, levels)), _table(own, (n, k, k)), _table(shift, (n, k, levels))
     rows = np.empty(by_level.shape)
     _call("complete_rows", n, k, levels, *tables, rows)
@@ -182,6 +185,8 @@ def sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
         raise ValueError(f"Each answer must have a group, and rows be those of {n_workers} workers.")
     asked = slice(None) if n_rows == n_workers else (worker >= rows.start) & (worker < rows.stop)
     most = int(block.to_answers(block.sizes - 1)[asked].sum())
+    if max(most, n) >= _MAX_PLACES:
+        raise NotCompiledError
     indptr, indices, common, differ = np.zeros(n_rows + 1, np.int32), np.empty(most, np.int32), *np.empty((2, most))
     arrays = indptr, indices, common, differ
     found = _call("pairs", block.n_tasks, _starts(block), worker, within, n_workers, rows.start, rows.stop, *arrays)
@@ -194,6 +199,8 @@ def sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
 
 
 def _arrays(cells: Cells) -> tuple[Any, ...]:
+    if cells.cell.dtype != np.int32:
+        raise NotCompiledError
     voice = None if cells.voice is None else np.ascontiguousarray(cells.voice)
     return cells.n_tasks, np.ascontiguousarray(cells.starts), np.ascontiguousarray(cells.cell), voice
 

@@ -1,4 +1,4 @@
-"""Cells: who said what, as one whole number of four bytes for each answer."""
+"""Cells: who said what, as one whole number for each answer, of four bytes where that is enough."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "cells_of", "keep_cells"]
 
+_MAX_CELLS = 1 << 31  # that numbers of four bytes can tell apart
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -28,7 +30,8 @@ class Cells:
     starts
         The first answer of each task, and the number of answers.
     cell
-        Of each answer: the number of its worker, times k, and its label.
+        Of each answer: the number of its worker, times k, and its label. Of eight bytes if there are more than 2^31
+        cells, for which no pass is compiled.
     voice
         Of each answer: how much it counts; None if all count 1.
     n_workers, k
@@ -41,14 +44,15 @@ class Cells:
     """
 
     starts: npt.NDArray[np.int64]
-    cell: npt.NDArray[np.int32]
+    cell: npt.NDArray[np.int32] | npt.NDArray[np.int64]
     voice: Floats | None
     n_workers: int
     k: int
 
     def __post_init__(self) -> None:
         starts, cell, voice = self.starts, self.cell, self.voice
-        whole = starts.dtype == np.int64 and cell.dtype == np.int32 and (voice is None or voice.dtype == np.float64)
+        kind = _find_kind(self.n_workers, self.k)
+        whole = starts.dtype == np.int64 and cell.dtype == kind and (voice is None or voice.dtype == np.float64)
         fits = starts[0] == 0 and starts[-1] == len(cell) and (voice is None or len(voice) == len(cell))
         inside = not len(cell) or (cell.min() >= 0 and cell.max() < self.n_workers * self.k)
         if not (whole and fits and inside and (np.diff(starts) > 0).all()):
@@ -86,12 +90,21 @@ def cells_of(block: Block, k: int) -> Cells:
     """
     if Cells in block:
         return block[Cells]
-    cell = block.worker.astype(np.int32)
+    cell: Any = block.worker.astype(_find_kind(block.n_workers, k))
     cell *= k
     cell += block.label
     starts = np.append(block.starts, len(block.label)).astype(np.int64, copy=False)
     voice = np.ascontiguousarray(block[Voices].voice, np.float64) if Voices in block else None
     return Cells(starts, cell, voice, block.n_workers, k)
+
+
+def _find_kind(n_workers: int, k: int) -> type[np.int32] | type[np.int64]:
+    """Return the type of whole numbers that can number all cells.
+
+    >>> _find_kind(2**30, 2).__name__, _find_kind(2**30, 3).__name__
+    ('int32', 'int64')
+    """
+    return np.int32 if n_workers * k <= _MAX_CELLS else np.int64
 
 
 def keep_cells(block: Block, *, k: int) -> Block:

@@ -19,7 +19,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.ties import TOLERANCE, Ties
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.voices import Voices, find_voices
 from allalike._core.compiled import calls
 from allalike._core.compiled.cells import Cells, cells_of
 from allalike._core.compiled.library import compiled
@@ -73,7 +73,10 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
 @compiled(calls.count_votes)
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     """Count the votes for each label of each task, weighted by worker."""
-    return add_up(cells_of(block, k), weights[:, None, None] * np.eye(k))
+    votes = weights.take(block.worker)
+    if Voices in block:
+        votes = votes * block[Voices].voice
+    return sum_by(block.task * k + block.label, votes, block.n_tasks * k).reshape(-1, k)
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
