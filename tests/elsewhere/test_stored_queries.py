@@ -1,0 +1,53 @@
+"""A query that a saved result holds is never run: results keep none, and one that was written there is refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import allalike
+from allalike.api.inputs import state
+from allalike.errors import InputError
+from running.elsewhere import ROWS
+from running.program import call
+
+STORED = "SELECT 'mallory' AS worker, task, label FROM answers"
+
+
+def write_database(path: Path, rows: list[tuple[str, str, str]]) -> None:
+    with sqlite3.connect(path) as held:
+        held.execute("CREATE TABLE answers (worker TEXT, task TEXT, label TEXT)")
+        held.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
+    held.close()
+
+
+def test_a_result_keeps_no_query_and_no_table(tmp_path: Path) -> None:
+    write_database(tmp_path / "crowd.db", ROWS)
+    for option in (["--query", "SELECT * FROM answers WHERE 'sesame' = 'sesame'"], ["--table", "answers"]):
+        done = call("discover", "crowd.db", *option, "-o", "out", "--no-report", folder=tmp_path)
+        assert done.returncode == 0, done
+        told = json.loads((tmp_path / "out" / "state" / "state.json").read_text(encoding="utf-8"))["told"]
+        assert not told["read"].keys() & {"query", "table"}
+        assert "sesame" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("stored", [{"query": STORED}, {"table": "answers"}])
+def test_a_query_in_a_saved_result_is_refused_and_not_run(tmp_path: Path, stored: dict[str, str]) -> None:
+    allalike.discover(ROWS).save(tmp_path / "out")
+    write_database(tmp_path / "new.db", [("zoe", "t0", "x"), ("zoe", "t1", "y")])
+    path = tmp_path / "out" / "state" / "state.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["told"]["read"] |= stored
+    index["sum"] = state._digest(json.dumps(index["told"]))  # as whoever wrote it would
+    path.write_text(json.dumps(index), encoding="utf-8")
+    before = {each: each.read_bytes() for each in (tmp_path / "out").rglob("*") if each.is_file()}
+    with pytest.raises(InputError, match=r"state\.json"):
+        allalike.load(tmp_path / "out")
+    for words in (["update", "out", "new.db"], ["next", "out"], ["explain", "out", "task", "t0"]):
+        done = call(*words, folder=tmp_path)
+        assert done.returncode == 2
+        assert "state.json" in done.stderr
+    assert {each: each.read_bytes() for each in (tmp_path / "out").rglob("*") if each.is_file()} == before
