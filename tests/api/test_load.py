@@ -42,7 +42,6 @@ def assert_equal(found: Result, expected: Result) -> None:
 
 
 def signed(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what somebody else might have saved, who knows the form."""
     return {"format": 2, "parts": 1, "sum": sha256(json.dumps(told).encode()).hexdigest(), "told": told}
 
 
@@ -61,8 +60,8 @@ def test_a_result_that_was_saved_is_loaded_as_it_was(domain: str, tmp_path: Path
     if domain == "custom":  # whose distance is a function
         with pytest.raises(UnsupportedError, match="was saved without its answers"):
             allalike.load(tmp_path / "elsewhere")
-        return
-    assert_equal(allalike.load(tmp_path / "elsewhere"), result)
+    else:
+        assert_equal(allalike.load(tmp_path / "elsewhere"), result)
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real", "spans"])
@@ -204,17 +203,16 @@ def test_an_update_that_is_killed_leaves_a_whole_result(when: tuple[str, int, in
     allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(out)
     (out / "notes.txt").write_text("mine")  # so that files are replaced one by one
     name, number, expected = when
-    done = subprocess.run([sys.executable, "-c", KILLED, str(out), name, str(number)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    command = [sys.executable, "-c", KILLED, str(out), name, str(number)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     if name == "write_state":  # nothing was replaced yet
         assert allalike.load(out).summary["answers"] == expected
     else:
-        for again in (allalike.load, lambda folder: allalike.update(folder, [("kim", "t0001", 1)])):
-            with pytest.raises(InputError, match=r"is incomplete.* with: allalike update \S+$"):
-                again(out)
-        for command, said in ((("explain", "out", "task", "t0001"), "incomplete"), (("serve", "out"), "incomplete")):
-            stopped = call(*command, folder=tmp_path)
-            assert (stopped.returncode, said in stopped.stderr, len(stopped.stderr.splitlines())) == (2, True, 1)
+        with pytest.raises(InputError, match=r"is incomplete.* with: allalike update \S+$"):
+            allalike.load(out)
+        for typed in ("update out b.csv", "explain out task t0001", "next out", "serve out"):
+            stopped = call(*typed.split(), folder=tmp_path)
+            assert (stopped.returncode, "incomplete" in stopped.stderr) == (2, True)
         assert call("update", "out", folder=tmp_path).returncode == 0
     assert allalike.update(out, [("kim", "t0001", 1)]).summary["answers"] == expected + 1
     assert allalike.load(out).summary["answers"] == expected + 1
@@ -295,9 +293,8 @@ def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
 def test_numbers_turn_if_they_leave_their_limits(tmp_path: Path) -> None:
     rows = crowd("real", seed=1, n=6, m=40)
     allalike.discover(rows, domain="real").save(tmp_path / "out", format="parquet")
-    task = rows[0][1]
-    told = allalike.update(tmp_path / "out", [(f"new{k}", task, 1e3) for k in range(9)]).summary["changes"]
-    assert task in [each["task"] for each in told["truths"]]
+    told = allalike.update(tmp_path / "out", [(f"new{k}", rows[0][1], 1e3) for k in range(9)]).summary["changes"]
+    assert rows[0][1] in [each["task"] for each in told["truths"]]
     assert told["turned"] < 20
     assert (tmp_path / "out" / "changes.parquet").exists()
 

@@ -13,6 +13,7 @@ is checked in a `__post_init__` that calls that of `Options` first.
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -140,7 +141,11 @@ def check_number(
     allalike.errors.OptionError: rounds is 'a'. It must be a whole number, at least 1.
     """
     is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= sys.float_info.max or (least is not None and value < least):
+    if (
+        not is_number
+        or not abs(value) <= (math.inf if whole else sys.float_info.max)
+        or (least is not None and value < least)
+    ):
         limit = "" if least is None else f", at least {least}"
         raise OptionError(f"{option} is {value!r}. It must be a {'whole' if whole else 'finite'} number{limit}.")
     if below is not None and value >= below:
