@@ -18,7 +18,7 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STATE", "SUMMARY", "check_complete", "check_own_file", "read_summary", "refuse_incomplete"]
+__all__ = ["STATE", "SUMMARY", "check_complete", "check_own_file", "propose_save", "read_summary", "refuse_incomplete"]
 
 STATE = "state"
 SUMMARY = "summary.json"
@@ -31,15 +31,14 @@ def check_own_file(path: Path) -> None:
     >>> check_own_file(Path("nowhere/summary.json"))  # opening it raises the error
     """
     if is_link(path):
-        folder = path.parent.parent if path.parent.name == STATE else path.parent
         raise InputError(
             f"{path} is a link, and a saved result must be made of its own files, so that it leads to no others. Name a"
-            f" copy of it that is made with: {shlex.join(['cp', '-rL', str(folder), 'copy'])}"
+            f" copy of it that is made with: {shlex.join(['cp', '-rL', str(_find_result(path)), 'copy'])}"
         )
     if path.exists() and not path.is_file():
         raise InputError(
-            f"{path} is not a regular file, as all files of a saved result are. Save the result again with 'allalike"
-            " discover'."
+            f"{path} is not a regular file, as all files of a saved result are. Save the result again from its answers,"
+            f" for example with: {propose_save(_find_result(path))}"
         )
 
 
@@ -67,7 +66,7 @@ def check_complete(folder: Path) -> None:
         except (OSError, ValueError, TypeError):
             raise InputError(
                 f"{folder / SUMMARY} is not the summary of a result. Save it again from its answers, for example with:"
-                f" {_propose_save(folder)}"
+                f" {propose_save(folder)}"
             ) from None
         there = {f"{STATE}/{path.name}" for path in (folder / STATE).glob("*")}
         kept = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
@@ -86,9 +85,20 @@ def refuse_incomplete(folder: Path, missing: str) -> InputError:
     """Return the error about a file of a result that is missing."""
     return InputError(
         f"The result in {folder} is incomplete: {missing} is missing. Save it again from its answers, for example with:"
-        f" {_propose_save(folder)}"
+        f" {propose_save(folder)}"
     )
 
 
-def _propose_save(folder: Path) -> str:
+def _find_result(path: Path) -> Path:
+    """Return the folder of the result that a file belongs to."""
+    return path.parent.parent if path.parent.name == STATE else path.parent
+
+
+def propose_save(folder: Path) -> str:
+    """Return a command that saves a result again, whose answers only the user knows.
+
+    >>> from pathlib import Path
+    >>> propose_save(Path("out"))
+    'allalike discover answers.csv -o out'
+    """
     return shlex.join(["allalike", "discover", "answers.csv", "-o", str(folder)])

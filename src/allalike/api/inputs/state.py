@@ -39,7 +39,14 @@ from allalike.answers.storage import (
 )
 from allalike.answers.stream import Stream
 from allalike.api.inputs.recipes import read_domain, read_scan, write_domain, write_scan
-from allalike.api.inputs.saved_files import STATE, check_complete, check_own_file, read_summary, refuse_incomplete
+from allalike.api.inputs.saved_files import (
+    STATE,
+    check_complete,
+    check_own_file,
+    propose_save,
+    read_summary,
+    refuse_incomplete,
+)
 from allalike.api.inputs.state_form import find_wrong_setting
 from allalike.domains.spelling import Spelling
 from allalike.engines.growing import list_answers
@@ -292,7 +299,8 @@ def read_state(folder: Path) -> SavedState:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(
-            f"{place / _INDEX} is damaged, or is not what was saved there. Run 'allalike discover' again."
+            f"{place / _INDEX} is damaged, or is not what was saved there. Save the result again from its answers, for"
+            f" example with: {propose_save(folder)}"
         ) from error
 
 
@@ -311,7 +319,8 @@ def _open(place: Path, index: Mapping[str, Any], digest: str) -> SavedState:
     if (wrong := find_wrong_setting(told)) is not None:
         raise InputError(
             f"{place / _INDEX} is not what allalike saves: {wrong} is missing, or not of its type. Nothing that"
-            " it names is opened. Run 'allalike discover' again."
+            " it names is opened. Save the result again from its answers, for example with:"
+            f" {propose_save(place.parent)}"
         )
     scan, domain = _as_recognised(read_scan(told["read"]), told["notes"]), read_domain(told["domain"])
     given = told["method"]["options"].items()
