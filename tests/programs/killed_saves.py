@@ -142,10 +142,12 @@ def repair(folder: Path) -> None:
     assert "is incomplete" in min(messages)
     program, *arguments = shlex.split(min(messages).rpartition(": ")[2])
     assert program == "allalike"
+    before = signal.getsignal(signal.SIGTERM)
     try:
         main(arguments)
     except SystemExit as stop:
         assert not stop.code
+    signal.signal(signal.SIGTERM, before)
 
 
 def save_thrice(result: Result, folder: Path) -> None:
