@@ -1,11 +1,10 @@
 """Environments that hold the wheel of this checkout and only the packages that it declares, without a network.
 
-Packages are those of the environment that runs the tests: a tree of hard links, as a fresh installation has them.
+Packages are those of the environment that runs the tests: a tree of links to their files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
-from importlib.metadata import Distribution, distribution, distributions
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -28,16 +27,16 @@ KEPT = ("HOME", "JAVA_HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "T
 
 @cache
 def find_environment(*extras: str) -> Path:
-    """Return the folder with the programs of an environment, which is made if the sources changed."""
-    home = Path(sys.prefix) / "declared"
-    folder = home / "-".join([_fingerprint(), *extras])
-    if not folder.exists():
-        home.mkdir(exist_ok=True)
-        for other in home.iterdir():
-            if re.match(r"[0-9a-f]{16}", other.name) and not other.name.startswith(_fingerprint()):  # of other sources
-                shutil.rmtree(other, ignore_errors=True)
-        _make(folder, extras)
-    return folder / ("Scripts" if os.name == "nt" else "bin")
+    """Return the folder with the programs of an environment, which is made once, and removed when this process ends."""
+    environment = Path(_home().name, "-".join(["declared", *extras]))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    uv = [find_uv_bin(), "--quiet", "pip", "install", "--offline", "--no-deps", "--python"]
+    subprocess.run([*uv, environment, _build()], check=True)
+    [packages] = [path.parent for path in environment.rglob("allalike") if (path / "__init__.py").exists()]
+    declared = Distribution.at(next(packages.glob("allalike-*.dist-info")))
+    for package in _closure(declared.requires or [], extras):
+        _link(package, packages)
+    return environment / ("Scripts" if os.name == "nt" else "bin")
 
 
 def run_in(
@@ -60,59 +59,22 @@ def variables(programs: Path, folder: Path) -> dict[str, str]:
 
 
 @cache
-def _fingerprint() -> str:
-    """Return letters that change with the sources, and with the packages beside them."""
-    digest = hashlib.sha256()
-    for path in sorted(path for name in BUILT_FROM for path in (ROOT / name, *(ROOT / name).rglob("*"))):
-        if path.is_file() and path.suffix in (".py", ".pyi", ".toml", ".md", ".c", ".h", ".html", ".css", ".js"):
-            digest.update(path.read_bytes())
-    digest.update(repr(sorted((each.name, each.version) for each in distributions())).encode())
-    return digest.hexdigest()[:16]
+def _home() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="declared-", ignore_cleanup_errors=True)
 
 
-def _make(folder: Path, extras: tuple[str, ...]) -> None:
-    """Make an environment beside its place, and move it there, unless another process was faster."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        wheel, made = _build(folder.parent, Path(work)), Path(work, "made")
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
-        uv = [find_uv_bin(), "--quiet", "pip", "install", "--offline", "--no-deps", "--python"]
-        subprocess.run([*uv, made, wheel], check=True)
-        [packages] = [path.parent for path in made.rglob("allalike") if (path / "__init__.py").exists()]
-        declared = Distribution.at(next(packages.glob("allalike-*.dist-info")))
-        for package in _closure(declared.requires or [], extras):
-            _link(package, packages)
-        _point_to(made, folder)
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.exists():
-                raise
-
-
-def _build(home: Path, work: Path) -> Path:
-    """Return the wheel of these sources, which is built once for all environments."""
-    kept = home / f"{_fingerprint()}-wheel"
-    if not kept.exists():
-        source = work / "source"
-        source.mkdir()
-        for name in BUILT_FROM:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
-            copy(ROOT / name, source / name)
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*pip, "--wheel-dir", work / "wheel", source], check=True)
-        try:
-            (work / "wheel").rename(kept)
-        except OSError:
-            if not kept.exists():
-                raise
-    [wheel] = kept.iterdir()
+@cache
+def _build() -> Path:
+    """Build the wheel of this checkout from a copy, so that nothing is written into the checkout."""
+    source, wheels = Path(_home().name, "source"), Path(_home().name, "wheels")
+    source.mkdir()
+    for name in BUILT_FROM:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
+        copy(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", wheels, source], check=True)
+    [wheel] = wheels.iterdir()
     return wheel
-
-
-def _point_to(made: Path, folder: Path) -> None:
-    """Have the programs of an environment call the Python of the place to which it goes."""
-    for program in (path for path in (made / "bin").glob("*") if not path.is_symlink()):
-        program.write_bytes(program.read_bytes().replace(os.fsencode(made), os.fsencode(folder)))
 
 
 def _closure(requirements: list[str], extras: tuple[str, ...]) -> list[Distribution]:
@@ -147,5 +109,5 @@ def _link(package: Distribution, target: Path) -> None:
 def _link_file(source: Path, place: Path) -> None:
     try:
         os.link(source, place)
-    except OSError:  # another disk, or one without links
-        shutil.copy2(source, place)
+    except OSError:  # another disk
+        place.symlink_to(source)
