@@ -43,12 +43,7 @@ N = TypeVar("N", float, npt.NDArray[np.float64])
 
 
 def _as_floats(values: Any, name: str) -> Floats:
-    """Return finite numbers as an array.
-
-    >>> _as_floats("one", "fault")
-    Traceback (most recent call last):
-    allalike.errors.OptionError: fault is 'one'. It must be a finite number, or an array of them.
-    """
+    """Return finite numbers as an array."""
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths
@@ -59,12 +54,7 @@ def _as_floats(values: Any, name: str) -> Floats:
 
 
 def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
-    """Return a number as a float and a list as an array, if all of it is in the range.
-
-    >>> _as_numbers([0.5, 1.5], "fault", most=1)
-    Traceback (most recent call last):
-    allalike.errors.OptionError: fault is 1.5. It must be a number from 0 to 1.
-    """
+    """Return a number as a float and a list as an array, if all of it is in the range."""
     array = _as_floats(values, name)
     for value in (array.min().item(), array.max().item()):
         if not least <= value <= most:
@@ -75,23 +65,14 @@ def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) ->
 
 
 def _as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
-    """Return one number, if it is in the range.
-
-    >>> _as_number([0.5, 1.5], "mean_fault")
-    Traceback (most recent call last):
-    allalike.errors.OptionError: mean_fault is [0.5, 1.5]. It must be one number.
-    """
+    """Return one number, if it is in the range."""
     if _as_floats(value, name).ndim:
         raise OptionError(f"{name} is {value!r}. It must be one number.")
     return _as_numbers(value, name, least=least, most=most)
 
 
 def _as_row(values: npt.ArrayLike, name: str) -> Floats:
-    """Return some numbers that are not negative as an array with one dimension.
-
-    >>> _as_row([1, 2], "disparity")
-    array([1., 2.])
-    """
+    """Return some numbers that are not negative as an array with one dimension."""
     row: Floats = np.atleast_1d(_as_numbers(_as_floats(values, name), name))
     if row.ndim > 1:
         raise OptionError(f"{name} has {row.ndim} dimensions. Give a plain list of numbers.")
@@ -99,12 +80,7 @@ def _as_row(values: npt.ArrayLike, name: str) -> Floats:
 
 
 def _plain(values: Any) -> Any:
-    """Return an array without dimensions as a number.
-
-    >>> import numpy as np
-    >>> _plain(np.float64(2))
-    2.0
-    """
+    """Return an array without dimensions as a number."""
     return float(values) if np.ndim(values) == 0 else values
 
 
@@ -558,22 +534,13 @@ def _as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
 
 
 def _bias_size(mean_bias: npt.ArrayLike | None, mean_fault: float) -> float:
-    """Return the root mean square of a bias, or the largest that the fault allows.
-
-    >>> _bias_size(None, 9.0), _bias_size([1, -1], 9.0)
-    (3.0, 1.0)
-    """
+    """Return the root mean square of a bias, or the largest that the fault allows."""
     square = mean_fault if mean_bias is None else np.square(_as_bias(mean_bias, mean_fault, "mean_bias")).mean()
     return float(np.sqrt(square))
 
 
 def _inner(own: Floats, theirs: Floats) -> Floats:
-    """Return <x, y>, the mean product over tasks.
-
-    >>> import numpy as np
-    >>> _inner(np.array([1.0, 2.0]), np.array([3.0])).item()
-    4.5
-    """
+    """Return <x, y>, the mean product over tasks."""
     tasks = {own.shape[-1], theirs.shape[-1]} - {1}
     if len(tasks) > 1:
         raise OptionError(f"The biases are on {own.shape[-1]} and on {theirs.shape[-1]} tasks. Give as many for both.")

@@ -149,7 +149,7 @@ def test_no_secret_of_an_input_is_in_what_is_saved(web: Web, tmp_path: Path) -> 
     web.files["/gold.csv"] = b"task,truth\nt0,x\nt1,y\n"
     web.files["/map.csv"] = b"from,to\nw,x\n"
     here = {name: f"{web.address}/{name}.csv?sig={SECRET}&X-Amz-Signature={SECRET}" for name in ("a", "gold", "map")}
-    options = ["--gold", here["gold"], "--label-map", here["map"], "--force", "--to", "crowd-kit"]
+    options = ["--gold", here["gold"], "--label-map", here["map"], "--force", "--to", "label-studio"]
     for more in (["--json"], []):
         done = call("discover", here["a"], *options, "-o", "out", *more, folder=tmp_path)
         assert done.returncode == 0, done

@@ -76,6 +76,7 @@ class Case:
         return self.data is None or self.data.exists()
 
 
+SHOWN = 8  # differences of a case
 CASES: dict[str, Case] = {}  # "area/name" -> case, filled by the modules of cases
 
 
@@ -179,6 +180,13 @@ def digest(rows: Any) -> str:
     """Return a hash of rows in any order."""
     lines = sorted(json.dumps(plain(row), ensure_ascii=False) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def compare(name: str, stored: Any, now: Any) -> None:
+    """Fail with the first differences between the stored record of a case and what is computed now."""
+    found = [*differences(stored, now, CASES[name].tolerance)]
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    assert not found, "\n  ".join([f"{name}: recorded -> now", *found[:SHOWN], *more])
 
 
 def differences(stored: Any, now: Any, tolerance: float, where: str = "") -> Iterator[str]:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from allalike import Disk
 from golden.methods_cases import discover, find_covering
-from golden.record import CASES, differences, load_cases, plain, read_stored, run
+from golden.record import CASES, compare, differences, load_cases, plain, read_stored, run
 
-SHOWN = 8
 STORED = read_stored()
 load_cases()
-
-
-def compare(name: str, now: Any) -> None:
-    """Fail with the first differences between the stored record of a case and what is computed now."""
-    found = [*differences(STORED[name], now, CASES[name].tolerance)]
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    assert not found, "\n  ".join([f"{name}: recorded -> now", *found[:SHOWN], *more])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -29,7 +20,7 @@ def test_a_case_is_as_recorded(name: str, tmp_path: Path) -> None:
     if not CASES[name].is_possible:
         pytest.skip("data not here")
     assert name in STORED, "write it: python tests/golden/record.py"
-    compare(name, run(name, tmp_path))
+    compare(name, STORED[name], run(name, tmp_path))
 
 
 def test_every_stored_entry_has_a_case() -> None:
@@ -39,7 +30,8 @@ def test_every_stored_entry_has_a_case() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("kind", "method"), find_covering())
 def test_disk_finds_what_is_recorded_of_memory(kind: str, method: str, tmp_path: Path) -> None:
-    compare(f"methods/{kind}/{method}", plain(discover(kind, method, tmp_path, engine=Disk(partitions=3))))
+    name = f"methods/{kind}/{method}"
+    compare(name, STORED[name], plain(discover(kind, method, tmp_path, engine=Disk(partitions=3))))
 
 
 def test_differences_are_found_and_named() -> None:

@@ -11,7 +11,7 @@ import pytest
 import allalike
 from allalike.api.result import Result
 from allalike.errors import OutputError, UnsupportedError
-from allalike.report.plot import Picture
+from allalike.report.plot import Chart
 
 
 def discover(*, gold: bool = False) -> Result:
@@ -25,7 +25,7 @@ def discover(*, gold: bool = False) -> Result:
 
 @pytest.mark.parametrize("name", ["workers", "map", "confidence", "errors", "gold"])
 def test_a_picture_is_an_svg_that_needs_no_style_sheet(name: str, tmp_path: Path) -> None:
-    picture: Picture = getattr(discover(gold=True).plot, name)()
+    picture: Chart = getattr(discover(gold=True).plot, name)()
     tree = ET.parse(picture.save(tmp_path / "picture.svg"))
     assert tree.getroot().tag.endswith("svg")
     assert "var(--" not in picture.svg

@@ -96,9 +96,10 @@ def asking(source: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        asked = bool(error.proposals)
         if not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
             _try(source, error)
-            if isinstance(error, ColumnError) and not error.proposals:
+            if asked and isinstance(error, ColumnError) and not error.proposals:
                 error.lines = (*error.lines, *EXAMPLE)
         raise
 
@@ -161,7 +162,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     """Propose to read the files of other workers with a file that has the answers of one.
 
     Those beside it that can be read together are named. Where there are none, a name stands for them, with the options
-    that read the file itself, or without any if it is ``unread``: its columns are not known.
+    that read the file itself; if it is ``unread``, only for the texts of a language model.
     """
     path = find_single(source.source)
     if path is None or source.wide is not None or "worker" in source.columns:
@@ -180,6 +181,8 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     found = next(filter(None, (find_proposals(whole, [way], strict=True) for way in ways)), []) if files[1:] else []
     if found:
         return [replace(each, files=files) for each in found]
+    if unread and "domain" not in first.settles:  # which extracts answers from the texts of a language model
+        return []
     ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else [path.suffix])
     other = path.with_name(f"other{ending}" if path.name != f"other{ending}" else f"another{ending}")
     if in_folder:

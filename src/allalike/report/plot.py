@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from allalike.report.material import Material
 
-__all__ = ["Picture", "Plots"]
+__all__ = ["Chart", "Plots"]
 
 
 @dataclass(frozen=True, repr=False)
-class Picture:
+class Chart:
     """A chart as SVG, which notebooks display.
 
     Parameters
@@ -39,7 +39,7 @@ class Picture:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture to a file whose name ends in ``.svg``, and return its path.
 
-        >>> Picture("<svg/>").save("map.png")
+        >>> Chart("<svg/>").save("map.png")
         Traceback (most recent call last):
         allalike.errors.OutputError: Cannot write map.png: pictures are SVG. Name a file such as map.svg.
         """
@@ -69,23 +69,23 @@ class Plots:
 
     material: Material
 
-    def workers(self) -> Picture:
+    def workers(self) -> Chart:
         """Draw the estimated error of the best and the worst workers, with 95 % confidence intervals."""
         return self._draw("intervals", "no worker's error is known")
 
-    def map(self) -> Picture:
+    def map(self) -> Chart:
         """Draw workers on a map by multidimensional scaling: workers with similar answers are close."""
         return self._draw("map", "the distances between workers are not known, or say little")
 
-    def confidence(self) -> Picture:
+    def confidence(self) -> Chart:
         """Draw a histogram of the labels' confidence, or of the width of intervals for numbers."""
         return self._draw("sureness", "the confidence of the labels is not known")
 
-    def errors(self) -> Picture:
+    def errors(self) -> Chart:
         """Draw a histogram of the workers' estimated errors."""
         return self._draw("faults", "the workers' errors are not known, or hardly differ")
 
-    def gold(self) -> Picture:
+    def gold(self) -> Chart:
         """Draw each worker's disparity (mean distance to the others) against the error on gold labels."""
         return self._draw("gold", "fewer than three workers answered three tasks with gold labels")
 
@@ -93,7 +93,7 @@ class Plots:
     def _page(self) -> dict[str, Any]:
         return describe(self.material)
 
-    def _draw(self, name: str, reason: str) -> Picture:
+    def _draw(self, name: str, reason: str) -> Chart:
         """Return a chart with the workers' names and the colours of the light theme."""
         chart = self._page["charts"].get(name)
         if chart is None:
@@ -103,4 +103,4 @@ class Plots:
         names = self._page["data"]["people"]["names"]
         colours = dict(re.findall(r"--([\w-]+): (#\w+)", read_asset("style.css").partition("}")[0]))
         chart = re.sub(r"(?<=[>\"])W(\d+)(?=[<\"])", lambda alias: escape(names[int(alias[1]) - 1]), chart)
-        return Picture(re.sub(r"var\(--([\w-]+)\)", lambda colour: colours[colour[1]], chart))
+        return Chart(re.sub(r"var\(--([\w-]+)\)", lambda colour: colours[colour[1]], chart))

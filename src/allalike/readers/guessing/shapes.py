@@ -179,6 +179,8 @@ def _are_two(sample: TableSample, left: str, right: str) -> bool:
     workers = sorted(rate_name(name, "worker") for name in (left, right))
     tasks = max(rate_name(name, "task") for name in (left, right))
     ids = {left, right} <= {*"xyzXYZ"} or tasks >= _OWN_NAME or (workers[1] >= _OWN_NAME and workers[0] < SYNONYM)
+    if max(rate_name(name, "label") for name in (left, right)) >= SYNONYM:  # an answer and another column
+        return False
     contents = sample[left], sample[right]
     recurs = any(content.n_present < _present(content) or content.kind == "number" for content in contents)
     if ids or not (recurs or any(sample[name].n_values == sample.n_rows for name in {*sample.names} - {left, right})):
