@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from files.documented import choose_blocks, list_blocks, list_commands, prepare
-from running.declared import find_environment, run_in, variables
+from running.declared import find_environment, remove_environments, run_in, variables
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -90,6 +90,12 @@ def serve(line: str, folder: Path) -> None:
                 assert b"<!doctype html>" in answer.read(99).lower()
         finally:
             process.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _environments() -> Iterator[None]:
+    yield
+    remove_environments()
 
 
 class Reader:

@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from uv import find_uv_bin
 
-__all__ = ["find_environment", "run_in"]
+__all__ = ["find_environment", "remove_environments", "run_in", "variables"]
 
 ROOT = Path(__file__).parents[2]
 BUILT_FROM = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src")
@@ -27,7 +27,7 @@ KEPT = ("HOME", "JAVA_HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "T
 
 @cache
 def find_environment(*extras: str) -> Path:
-    """Return the folder with the programs of an environment, which is made once, and removed when this process ends."""
+    """Return the folder with the programs of an environment, which is made once."""
     environment = Path(_home().name, "-".join(["declared", *extras]))
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     uv = [find_uv_bin(), "--quiet", "pip", "install", "--offline", "--no-deps", "--python"]
@@ -37,6 +37,14 @@ def find_environment(*extras: str) -> Path:
     for package in _closure(declared.requires or [], extras):
         _link(package, packages)
     return environment / ("Scripts" if os.name == "nt" else "bin")
+
+
+def remove_environments() -> None:
+    """Remove all that were made; processes of xdist end without doing so by themselves."""
+    if _home.cache_info().currsize:
+        _home().cleanup()
+    for each in (find_environment, _build, _home):
+        each.cache_clear()
 
 
 def run_in(
