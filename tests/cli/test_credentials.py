@@ -145,10 +145,12 @@ def test_a_text_without_secrets_stays_as_it_is() -> None:
 
 
 def test_no_secret_of_an_input_is_in_what_is_saved(web: Web, tmp_path: Path) -> None:
-    web.files["/a.csv"] = CSV.encode()
-    web.files["/gold.csv"] = b"task,truth\nt0,x\nt1,y\n"
-    web.files["/map.csv"] = b"from,to\nw,x\n"
-    here = {name: f"{web.address}/{name}.csv?sig={SECRET}&X-Amz-Signature={SECRET}" for name in ("a", "gold", "map")}
+    web.files["/secret_a.csv"] = CSV.encode()
+    web.files["/secret_gold.csv"] = b"task,truth\nt0,x\nt1,y\n"
+    web.files["/secret_map.csv"] = b"from,to\nw,x\n"
+    here = {
+        name: f"{web.address}/secret_{name}.csv?sig={SECRET}&X-Amz-Signature={SECRET}" for name in ("a", "gold", "map")
+    }
     options = ["--gold", here["gold"], "--label-map", here["map"], "--force", "--to", "label-studio"]
     for more in (["--json"], []):
         done = call("discover", here["a"], *options, "-o", "out", *more, folder=tmp_path)
