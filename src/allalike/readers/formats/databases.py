@@ -176,9 +176,10 @@ def _nest_query(query: str, address: Address) -> str:
     bare = bare.rstrip("; \t\r\n")
     depths = accumulate({"(": 1, ")": -1}.get(character, 0) for character in bare)
     if not re.match(r"[\s(]*(select|with)\b", bare, re.IGNORECASE) or ";" in bare or min(depths) < 0:
+        example = "SELECT worker, task, label FROM answers"
         raise InputError(
             f"The query of {address} is not a single SELECT, and no other statement is run. Write one, such as"
-            " query='SELECT worker, task, label FROM answers'."
+            f" query={example!r}."
         )
     return f"SELECT * FROM (\n{query[: len(bare)]}\n) AS answers"  # nosec B608 # which the connection only reads
 
