@@ -14,7 +14,7 @@ from files.documented import prepare
 from running.program import call
 
 COMMANDS = {name: command for name, command in app.commands.items() if not hasattr(command, "commands")}
-ASIDE = ("--master", "--output", "--safe-csv")  # a cluster, a database, and a text that a table may have
+ASIDE = ("--master", "--safe-csv")  # a cluster, and a text that a table may have
 VALUE = re.compile(r"such as (?:--\w+ )?((?:'[^']*'|[^\s']+?)(?: or '[^']*')?)(?=[.;]? |[.;]?$)")
 ARGUMENTS = {
     "explain": "allalike-out task t1",

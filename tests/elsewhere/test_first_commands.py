@@ -78,18 +78,11 @@ def test_the_command_for_postgresql(postgres: str, tmp_path: Path, crowd: Path, 
         cursor.adbc_ingest("answers", pacsv.read_csv(crowd), mode="create")
         connection.commit()
     check(find_command("postgresql://"), tmp_path, **{"postgresql_host/crowd": postgres})
-    assert not (tmp_path / "allalike-out").exists()
-    with adbc_driver_postgresql.dbapi.connect(postgres) as connection:
-        assert run_statement(connection, "SELECT label FROM truth ORDER BY task") == [(label,) for label in truths]
-        [(summary,)] = run_statement(connection, "SELECT summary FROM summary")
-    assert "sesame" not in summary
+    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
+    assert "sesame" not in (tmp_path / "allalike-out" / "summary.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("start", ["sqlite://", "crowd.duckdb"])
 def test_the_commands_for_databases_that_are_files(start: str, tmp_path: Path, truths: list[str]) -> None:
     check(find_command(start), tmp_path)
-    if start == "sqlite://":
-        assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
-        return
-    with duckdb.connect(tmp_path / "crowd.duckdb") as made:
-        assert made.execute("SELECT label FROM truth ORDER BY task").fetchall() == [(label,) for label in truths]
+    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths

@@ -44,7 +44,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
     "-o",
     "--output",
     default="allalike-out",
-    help="The folder for truth, workers and summary, or a database for their tables, such as postgresql://host/db.",
+    help="The folder for truth, workers and summary.",
     show_default=True,
 )
 @click.option(
@@ -83,7 +83,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     files = spool_input(files, options)
     _check_options(options)
     options |= {"engine": name_engine(options), "quiet": quiet}
-    options["report"] = not options["no_report"] and _has_files(options["output"])
+    options["report"] = not options["no_report"]
     fast = options["method"].partition("(")[0].strip() in _FAST
     bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar:
@@ -97,8 +97,6 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
             found, failed = _run_each(sources, options)
     if not quiet:
         _print_notes(found)
-        if not options["no_report"] and not _has_files(options["output"]):
-            note("Note: the report is a page, and a database has tables: -o FOLDER writes it.")
         if options["safe_csv"]:
             note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
     if as_json:
@@ -154,13 +152,6 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     return result, [*result.save(folder, **how), *listed]
 
 
-def _has_files(output: str) -> bool:
-    """Tell whether files are written, and not tables of a database."""
-    from allalike._core.system.addresses import find_address
-
-    return find_address(output) is None
-
-
 def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
     """Write the ids of workers to exclude, if that was asked for."""
     path = options["block_list"]
@@ -174,18 +165,16 @@ def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.inputs.opening import inputs_of, name_inputs
+    from allalike.api.inputs.opening import inputs_of
     from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
-    named = name_inputs(source, options["gold"], options["history"])
-    about: dict[str, Any] = {"inputs": inputs, "sources": named, "table": source.files.table}
-    output = result_output(folder, **about, overwrite=options["overwrite"])
+    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
     writers = find_writers(options["to"]).values()
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
-    names = result_names(output.format or options["file_format"])
+    names = result_names(options["file_format"])
     output.check([*(each for each in names if options["probabilities"] or "probabilities" not in each), *further])
 
 
@@ -197,8 +186,6 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."
         )
-    if not _has_files(options["output"]):
-        raise UnsupportedError("A database takes one result, but --label names several columns. Name one of them.")
     from allalike.api.results.targets import result_output
 
     result_output(options["output"])  # which may be no folder at all

@@ -171,7 +171,7 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
     output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])
-    kind = output.format or options["file_format"]
+    kind = options["file_format"]
     names = [*result_names(kind), *(f"{name}.{kind}" for name in PANEL_TABLES), *([REPORT] if wants_page else [])]
     output.check(names)
 

@@ -73,7 +73,7 @@ class Address(str):
 
 
 @contextmanager
-def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Iterator[None]:
+def reaching(address: Address) -> Iterator[None]:
     """Do something elsewhere; what goes wrong there is said in a line, without secrets.
 
     >>> with reaching(Address("s3://bucket/a.csv")):
@@ -92,12 +92,12 @@ def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Ite
     except Exception as error:  # each package has errors of its own, with secrets in what led to them
         cause = error.__cause__ if isinstance(error, FileNotFoundError) else error  # as fsspec has it of the web
         if cause is None or isinstance(cause, FileNotFoundError):
-            raise failure(f"There is no {address}.") from None
+            raise InputError(f"There is no {address}.") from None
         lines = [line.strip() for line in address.scrub(str(cause)).splitlines() if line.strip()]
         reason = next(iter(lines), type(cause).__name__)[:_MOST_REASON].rstrip(". ")
         cast = ". Columns have one type here: give a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
         verb = "says" if address.is_database else "cannot be reached"
-        raise failure(f"{address} {verb}: {reason}{cast}.") from None
+        raise InputError(f"{address} {verb}: {reason}{cast}.") from None
 
 
 def find_address(name: str | os.PathLike[str]) -> Address | None:

@@ -71,11 +71,6 @@ class Output:
     overwrite: bool = False
     index: str = ""
     failure: str = "The files cannot be written"
-    format = ""  # of tables, where only one can be written
-
-    def name_written(self, names: Iterable[str]) -> list[Path]:
-        """Say where files went."""
-        return [self.folder / name for name in names]
 
     @cached_property
     def _place(self) -> Path:

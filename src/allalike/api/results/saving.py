@@ -127,8 +127,7 @@ class Saved(Rated[Frame], ABC):
         Parameters
         ----------
         folder
-            Where the files go. It is made if need be. It may be a database, such as ``postgresql://host/crowd`` or
-            ``crowd.duckdb``, whose tables are replaced within one transaction.
+            Where the files go. It is made if need be.
         format
             The format of the tables: ``csv`` or ``parquet``.
         to
@@ -182,10 +181,7 @@ class Saved(Rated[Frame], ABC):
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
-        table = None if self.files is None else self.files.table
-        about: dict[str, Any] = {"inputs": self.inputs, "sources": self.sources, "table": table}
-        output = result_output(folder, **about, overwrite=overwrite, unchanged=unchanged)
-        format = output.format or format  # noqa: A001
+        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, unchanged=unchanged)
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
         basis, dates = self._date()
@@ -227,7 +223,7 @@ class Saved(Rated[Frame], ABC):
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
-            why = "a database holds tables only" if output.format else "" if answers else "that was asked for"
+            why = "" if answers else "that was asked for"
             how = {"format": format, "to": to, "report": report, "probabilities": probabilities}
             kept = self._keep(stage / STATE, basis, None if tables else {**how, "safe_csv": safe_csv}, why)
             said = {"state": kept, **notes, **({"safe_csv": True} if safe_csv else {})}
@@ -240,7 +236,7 @@ class Saved(Rated[Frame], ABC):
             }
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
-        return output.name_written([*names, *further])
+        return [output.folder / name for name in (*names, *further)]
 
     def _date(self) -> tuple[Basis | None, dict[str, Any]]:
         """Return what it was found from, with the date, and what a summary says of several ones."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
 from allalike._core.system.formulas import guard_text
-from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
 from allalike.api.inputs.saved_files import STATE, SUMMARY, read_summary
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
 
 __all__ = [
@@ -98,13 +96,11 @@ def result_output(
     *,
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
-    sources: Iterable[str] = (),
-    table: str | None = None,
     unchanged: str | None = None,
-) -> Output | DatabaseOutput:
-    """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
+) -> Output:
+    """Return where a result is written: a folder, in which an earlier result may be replaced.
 
-    That must be the one whose digest is given, if one is. A table that is read, named or not, stays.
+    That must be the one whose digest is given, if one is.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
@@ -115,16 +111,13 @@ def result_output(
         raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
     name = local_name(name) if name.startswith("file:") else name
     if (address := find_address(name)) is not None:
-        if not address.is_database:
-            raise OutputError(
-                f"A result cannot be written to {address}, where several files cannot be replaced at once. Name a"
-                " folder, be it a shared one, and copy it, or a database."
-            )
-        from allalike.api.results.elsewhere import DatabaseOutput
-
-        place = {str(address), str(Path(address.file or os.devnull).absolute())}
-        read = table or "" if place & {*sources, *map(str, map(Path.absolute, inputs))} else None
-        return DatabaseOutput(address=address, find_own=_list_own, overwrite=overwrite, read=read)
+        kind, remedy = "an address", "copy it there"
+        if address.is_database:
+            kind, remedy = "a database", "load its CSV or Parquet files into the database"
+        raise OutputError(
+            f"A result cannot be written to {address}, which is {kind}. Write it to a folder, such as"
+            f" allalike-out, and {remedy}."
+        )
     return Output(
         folder=Path(name),
         find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
@@ -152,19 +145,12 @@ def list_saved(folder: Path) -> list[str]:
     return []
 
 
-def _list_own(summary: str) -> list[str]:
+def _pick_own(summary: Any) -> list[str]:
     """List the files that the summary of a result names and that a result may have.
 
-    >>> _list_own('{"versions": {"allalike": "1"}, "files": ["truth.csv", "notes.txt"]}'), _list_own("[]")
+    >>> _pick_own({"versions": {"allalike": "1"}, "files": ["truth.csv", "notes.txt"]}), _pick_own([])
     (['truth.csv'], [])
     """
-    try:
-        return _pick_own(parse_json(summary))
-    except ValueError:
-        return []
-
-
-def _pick_own(summary: Any) -> list[str]:
     try:
         listed = summary["files"] if "allalike" in summary["versions"] else []
         return [name for name in listed if _is_own(PurePosixPath(name))]

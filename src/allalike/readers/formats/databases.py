@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.registry import did_you_mean
 from allalike._core.system.addresses import Address, reaching
 from allalike._core.system.progress import report
-from allalike.errors import AllalikeError, InputError
+from allalike.errors import InputError
 from allalike.readers.formats.arrow_streams import spool_batches
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ _LISTS = {
 
 
 @contextmanager
-def connected(address: Address, *, write: bool = False, failure: type[AllalikeError] = InputError) -> Iterator[Any]:
-    """Connect to a database, read-only unless ``write``; its failures are one line without secrets.
+def connected(address: Address) -> Iterator[Any]:
+    """Connect to a database, read-only, in a transaction; its failures are one line without secrets.
 
-    Read-only, SQLite opens the file alone: a journal beside it may name files, which SQLite would remove. DuckDB opens
-    no other file either, which the views of a stranger's file may name. A transaction begins at once, and whoever
-    writes ends it.
+    SQLite opens the file alone: a journal beside it may name files, which SQLite would remove. DuckDB opens no other
+    file either, which the views of a stranger's file may name.
 
     >>> with connected(Address("sqlite:///nowhere.db")) as connection:
     ...     pass
@@ -52,46 +51,45 @@ def connected(address: Address, *, write: bool = False, failure: type[AllalikeEr
     allalike.errors.InputError: There is no sqlite:///nowhere.db.
     """
     if address.scheme in ("sqlite", "duckdb") and not address.file:
-        raise failure(f"{address} names no file. Write {address.scheme}:///crowd.db.")
-    with reaching(address, failure):
-        before = _check_recovery(address, write=write, failure=failure)
-        with _connect(address, write=write) as connection:
+        raise InputError(f"{address} names no file. Write {address.scheme}:///crowd.db.")
+    with reaching(address):
+        before = _check_recovery(address)
+        with _connect(address) as connection:
             yield connection
-        if not write and _check_recovery(address, write=write, failure=failure) != before:
-            raise failure(
+        if _check_recovery(address) != before:
+            raise InputError(
                 f"{address} was changed while it was read. Run the command again when no program writes to it."
             )
 
 
-def _connect(address: Address, *, write: bool) -> Any:
+def _connect(address: Address) -> Any:
     kind = address.scheme if address.file else "postgresql"
     if kind == "duckdb":
-        mode = {} if write else {"access_mode": "READ_ONLY"}
         connection = import_module("adbc_driver_manager.dbapi").connect(
             driver=import_module("adbc_driver_duckdb").driver_path(),
             entrypoint="duckdb_adbc_init",
-            db_kwargs={"path": address.file, "enable_external_access": "false", **mode},
+            db_kwargs={"path": address.file, "enable_external_access": "false", "access_mode": "READ_ONLY"},
         )
     else:
-        opened = "mode=rwc" if write else "mode=ro&immutable=1"  # the latter never looks at a journal
-        place = f"{Path(address.file).absolute().as_uri()}?{opened}" if address.file else address[:]
+        alone = "mode=ro&immutable=1"  # which never looks at a journal
+        place = f"{Path(address.file).absolute().as_uri()}?{alone}" if address.file else address[:]
         connection = import_module(f"adbc_driver_{kind}.dbapi").connect(place)
-    for setting in () if write else _READING[kind]:
+    for setting in _READING[kind]:
         run_statement(connection, setting)
     return connection
 
 
-def _check_recovery(address: Address, *, write: bool, failure: type[AllalikeError]) -> tuple[int, int] | None:
+def _check_recovery(address: Address) -> tuple[int, int] | None:
     """Refuse a file of SQLite that needs recovery, and return the time and size of any file that is read."""
-    if not address.file or (write and not Path(address.file).exists()):
+    if not address.file:
         return None
     path = Path(address.file).resolve()  # beside which SQLite looks for the journal
     journal, log = Path(f"{path}-journal"), Path(f"{path}-wal")
     left = journal if _holds_changes(journal) else log
-    if address.scheme == "sqlite" and _holds_changes(left) and not (write and left == log):
+    if address.scheme == "sqlite" and _holds_changes(left):
         names = " Recovery can remove other files, which a journal names." if left == journal else ""
         command = shlex.join(["sqlite3", address.file, _RECOVERY])
-        raise failure(
+        raise InputError(
             f"{address} needs recovery: {left.name} beside it holds changes of a program that was killed or still"
             f" writes.{names} If you trust both files, run: {command}. Otherwise remove {left.name}."
         )
@@ -110,9 +108,9 @@ def _holds_changes(path: Path) -> bool:
 def run_statement(connection: Any, statement: str) -> list[Any]:
     """Run a statement, and return its rows, if it has any.
 
-    >>> with connected(Address("duckdb:///:memory:"), write=True) as connection:
-    ...     run_statement(connection, "SELECT 1 + 1"), list_tables(connection, Address("duckdb:///:memory:"))
-    ([(2,)], [])
+    >>> import duckdb
+    >>> run_statement(duckdb.connect(), "SELECT 1 + 1")
+    [(2,)]
     """
     with connection.cursor() as cursor:
         cursor.execute(statement)
