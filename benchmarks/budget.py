@@ -9,7 +9,7 @@ and a half on average. All cost the same. Four ways to buy:
 - *least sure first*: the tasks that `Result.next` names, and whoever comes;
 - *plan*: tasks and workers as `Result.plan` chooses them, among those who really answered.
 
-What counts is how many truths are wrong, or the root mean squared error of numbers; *all* is with all answers that
+What counts is how many truths are wrong; *all* is with all answers that
 there are. The plan also says which error it expects, with limits; *known* is a plan for half an answer per task where
 50 of the truths are known, and counts the other tasks.
 
@@ -32,7 +32,6 @@ from scipy.special import stdtrit
 import allalike
 from allalike.api.planning.assigning import Offers, assign, find_offers
 from allalike.api.planning.stakes import find_standing
-from crowd_data import load
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
@@ -46,11 +45,10 @@ OTHERS = (
     *("bench_bluebird", "bench_dog", "bench_trec2011", "bench_zencrowd_all", "chexpert_readers"),
     *("medrel_cause_test", "mvh_edge", "mvh_high-pass", "triviaqa_judges"),
 )
-NUMBERS = ("snow_emotion/fear", "snow_emotion/joy", "snow_emotion/sadness", "snow_emotion/valence")
 WAYS = ("random", "fewest first", "least sure first", "plan")
 TASKS, LEAST, BEGIN, SHARE, ROUNDS, DRAWS = 200, 7, 2, 0.25, 6, 5
 SHOWN = (0.5, 1.5)
-KNOWN, KNOWN_DRAWS, RMSE = 50, 2, "root mean squared error"
+KNOWN, KNOWN_DRAWS = 50, 2
 FILE = Path(__file__).parents[1] / "docs" / "evidence" / "budget.csv"
 MARK, END = "<!-- figures: benchmarks/budget.py -->", "<!-- end of these figures -->"
 Floats = npt.NDArray[np.float64]
@@ -74,8 +72,7 @@ class Market:
     """Answers that can be bought back."""
 
     def __init__(self, crowd: str, draw: int) -> None:
-        self.domain = "real" if crowd in NUMBERS else "categorical"
-        answers = load(crowd).answers if crowd in NUMBERS else find_crowds(names=[crowd])[0].read()
+        answers = find_crowds(names=[crowd])[0].read()
         self.rng = np.random.default_rng([draw, len(answers.tasks)])
         bounds, gold = answers.starts, dict(zip(answers.gold_task.tolist(), answers.gold_label.tolist(), strict=True))
         able = [task for task in gold if bounds[task + 1] - bounds[task] >= LEAST]
@@ -99,13 +96,11 @@ class Market:
 
     def solve(self, gold: dict[int, int] | None = None) -> allalike.Result:
         """Find the truths by all that was bought."""
-        return allalike.discover(self.rows, domain=self.domain, gold=gold)
+        return allalike.discover(self.rows, domain="categorical", gold=gold)
 
     def measure_error(self, result: allalike.Result, known: Collection[int] = ()) -> float:
-        """Return the share of wrong truths, or their root mean squared error, of tasks whose truth was not known."""
+        """Return the share of wrong truths, of tasks whose truth was not known."""
         found, truth = (np.delete(each, list(known)) for each in (result.truth["label"].to_numpy(), self.truth))
-        if self.domain == "real":
-            return float(np.sqrt(np.square(found - truth).mean()))
         return float((found != truth).mean())
 
     def ask_anyone(self, score: Floats, number: int) -> Pairs:
@@ -138,7 +133,7 @@ def choose(way: str, market: Market, result: allalike.Result, number: int) -> tu
     scores = {
         "random": np.zeros(len(truth)),
         "fewest first": -truth["answers"].to_numpy(float),
-        "least sure first": (truth["high"] - truth["low"] if "low" in truth else -truth["confidence"]).to_numpy(),
+        "least sure first": -truth["confidence"].to_numpy(),
     }
     return market.ask_anyone(scores[way], number), unknown
 
@@ -193,13 +188,12 @@ def read() -> list[Row]:
     return [Row(row[0], row[1], int(row[2]), *map(float, row[3:])) for row in rows]
 
 
-def tell_ways(rows: Sequence[Row], crowds: Sequence[str], what: str = "wrong truths in %") -> list[str]:
+def tell_ways(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
     """Return a table of some crowds: errors in each way, and by how much a plan is better than random order."""
-    scale = 1 if what == RMSE else 100
-    heads = [what, "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
+    heads = ["wrong truths in %", "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    tables = {way: np.array([scale * _by_draw(rows, crowd, way) for crowd in crowds]) for way in WAYS}
-    every = [scale * np.mean([row.error for row in rows if (row.crowd, row.way) == (crowd, "all")]) for crowd in crowds]
+    tables = {way: np.array([100 * _by_draw(rows, crowd, way) for crowd in crowds]) for way in WAYS}
+    every = [100 * np.mean([row.error for row in rows if (row.crowd, row.way) == (crowd, "all")]) for crowd in crowds]
     for place, crowd in enumerate(crowds):
         errors = {way: table[place] for way, table in tables.items()}
         lines.append([f"`{crowd}`", *_tell_steps(errors), f"{every[place]:.1f}"])
@@ -252,13 +246,12 @@ def main() -> None:
     """Measure, or print or write the tables."""
     warnings.simplefilter("ignore")
     if sys.argv[1:2] == ["measure"]:
-        measure(sys.argv[2:] or [*OTHERS, *SEEN, *NUMBERS])
+        measure(sys.argv[2:] or [*OTHERS, *SEEN])
         return
     rows = read()
     parts = [
         *("Crowds on which nothing was chosen:", "", *tell_ways(rows, OTHERS), ""),
         *("Crowds on which it was chosen how to plan:", "", *tell_ways(rows, SEEN), ""),
-        *("Numbers:", "", *tell_ways(rows, NUMBERS, RMSE), ""),
         *("What plans expected:", "", *tell_plan(rows, [*OTHERS, *SEEN])),
     ]
     text = "\n".join(parts)

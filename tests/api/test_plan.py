@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 import allalike
 from allalike import Disk
 from allalike.api.planning.assigning import Offers, assign
-from allalike.api.planning.stakes import ClassStakes, SquareStakes, keep_likeliest
+from allalike.api.planning.stakes import ClassStakes, keep_likeliest
 from allalike.errors import OptionError, OutputError, UnsupportedError
 from allalike.telling.schemas import make_schema
 from crowds.copiers import attack, rows_of
@@ -57,28 +57,23 @@ def test_ways_that_are_counted_as_one_hardly_change_what_is_expected() -> None:
     assert 1 - stakes.errors[0] == pytest.approx(expect_right(np.array([0.5, 0.3, 0.2]), rates), abs=2e-3)
 
 
-def test_numbers_become_as_sure_as_the_inverse_variances_say() -> None:
-    stakes = SquareStakes(np.array([2.0]))
-    for variance in (1.0, 4.0):
-        stakes.take(0, variance)
-    assert stakes.errors[0] == pytest.approx(1 / (1 / 2 + 1 / 1 + 1 / 4))
-
-
 def test_a_plan_is_nearly_as_good_as_the_best_of_all_plans() -> None:
     rng = np.random.default_rng(0)
     able = [(task, worker) for task in range(3) for worker in range(3) if task != worker]
-    for _ in range(5):
-        variances, rates = rng.gamma(2, 1, 3), rng.gamma(2, 1, 3)
+    saved, most = 0.0, 0.0
+    for _ in range(10):
+        first, rates = rng.uniform(0.5, 0.7, 3), rng.uniform(0.1, 0.3, 3)
+        likeliest = np.column_stack([first, 1 - first])
         offers = Offers(rates, np.ones(3), np.arange(3), np.full(3, 3.0))
-        chosen = assign(SquareStakes(variances), offers, [{task} for task in range(3)], 3)
+        chosen = assign(ClassStakes(likeliest, 2), offers, [{task} for task in range(3)], 3)
         best = 0.0
         for pairs in itertools.combinations(able, 3):
-            sure = 1 / variances
-            for task, worker in pairs:
-                sure[task] += 1 / rates[worker]
-            best = max(best, float(variances.sum() - (1 / sure).sum()))
+            asked = [[rates[worker] for task, worker in pairs if task == each] for each in range(3)]
+            right = [expect_right(q, each) for q, each in zip(likeliest, asked, strict=True)]
+            best = max(best, float(np.sum(right) - first.sum()))
         assert len(chosen) == 3
-        assert sum(each.saved for each in chosen) >= 0.95 * best
+        saved, most = saved + sum(each.saved for each in chosen), most + best
+    assert saved >= 0.9 * most
 
 
 def test_nobody_is_asked_again_and_no_copy_of_one_who_has_answered() -> None:
@@ -151,26 +146,6 @@ def test_a_batch_is_the_beginning_of_a_plan_and_engines_agree(result: allalike.R
     pd.testing.assert_frame_equal(on_disk, whole)
 
 
-@pytest.mark.parametrize("domain", ["real", "date", "vector", "place"])
-def test_labels_whose_truths_have_errors_are_planned_by_these(domain: str) -> None:
-    found = allalike.discover(crowd(domain, seed=0, missing=0.4), domain=domain)
-    plan = found.plan(12)
-    assert plan.summary["measure"] == "rmse"
-    assert "Hardly any of such limits held on public crowds of numbers." in repr(plan)
-    assert plan.summary["all"]["after"]["expected"] < plan.summary["before"]["expected"]
-    answers = found.truth.set_index("task")["answers"]
-    assert answers[plan.table["task"]].mean() < answers.mean()
-
-
-@pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_the_unit_of_numbers_does_not_matter(unit: float) -> None:
-    rows = crowd("real", seed=0, missing=0.4)
-    usual = allalike.discover(rows, domain="real").plan(12).table
-    scaled = allalike.discover([(worker, task, unit * x) for worker, task, x in rows], domain="real").plan(12).table
-    assert scaled["task"].tolist() == usual["task"].tolist()
-    assert scaled["gain"].to_numpy() == pytest.approx(unit**2 * usual["gain"].to_numpy(), rel=1e-6)
-
-
 def test_open_labels_are_planned_by_their_confidence() -> None:
     rng = np.random.default_rng(0)
     rows = [
@@ -211,8 +186,9 @@ def test_nothing_is_asked_where_all_truths_are_known() -> None:
 
 
 def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"not known how sure these truths are.*The labels are ranking"):
-        allalike.discover(crowd("ranking", seed=0)).plan(5)
+    for domain in ("real", "date", "vector", "place", "ranking"):
+        with pytest.raises(UnsupportedError, match=rf"needs labels with an error rate.* {domain}\. .*next\.csv"):
+            allalike.discover(crowd(domain, seed=0), domain=domain).plan(5)
     with pytest.raises(UnsupportedError, match="No task was answered twice"):
         allalike.discover([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical").plan(5)
     with pytest.raises(OptionError, match=r"There is a price of 'zoe', who has not answered yet.*'anyone'"):

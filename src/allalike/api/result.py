@@ -250,7 +250,7 @@ class Result(Explained, Saved[Frame]):
         The most useful answer per unit of money comes first, beside those before it: that to an unsure task, of a
         worker who errs seldom, as far as that is known. Nobody is asked about a task that she, or one of her copies,
         has answered, nor if her answers say nothing; somebody new, called ``anyone``, errs as a typical worker does.
-        Serves classes, by their probabilities, and numbers, dates, vectors and places, by the errors of their truths.
+        Needs labels with an error rate, such as classes. For numbers and other labels, use `next`.
 
         Parameters
         ----------
@@ -266,8 +266,7 @@ class Result(Explained, Saved[Frame]):
         max_load
             How many answers one worker is asked for in a batch, at most; by default twice her share.
         worth
-            How many errors a unit of money must save, at least; of numbers, by how much it must lower the sum of the
-            squared errors.
+            How many errors a unit of money must save, at least.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=2)", workers=9, tasks=60, seed=1)

@@ -188,7 +188,6 @@ _PLAN = JsonForm(
         "worth": float,
         "max_load": int,
         "tasks": int,
-        "measure": str,
         "known": int,
         "before": _ERROR,
         "next": _STEP,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
-    from allalike.api.planning.stakes import Stakes
+    from allalike.api.planning.stakes import ClassStakes
     from allalike.engines import Run
     from allalike.methods import Weighing
 
@@ -60,7 +60,7 @@ class Offers:
     Parameters
     ----------
     rate
-        Of each worker: her error rate, or the variance of her answers.
+        Of each worker: the error rate.
     price
         What an answer of hers costs; infinite, if she cannot be asked.
     group
@@ -141,13 +141,13 @@ class Queues:
                 found.append(first[2])
         return found
 
-    def bound(self, stakes: Stakes, left: float) -> Floats:
+    def bound(self, stakes: ClassStakes, left: float) -> Floats:
         """Return what an answer to each task is worth at most, per unit of money."""
         rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
         values = [stakes.bound(float(rate[each])) / price[each] for each in able]
         return _cut_digits(np.max(values, axis=0)) if able else np.zeros(len(stakes.errors))
 
-    def choose(self, stakes: Stakes, task: int, taken: set[int], left: float) -> tuple[float, int]:
+    def choose(self, stakes: ClassStakes, task: int, taken: set[int], left: float) -> tuple[float, int]:
         """Return how much surer the best answer makes a task per unit of money, and whose it is; -1 if nobody's."""
         able = self.find(taken, left)
         if not able:
@@ -165,7 +165,12 @@ class Queues:
 
 
 def assign(
-    stakes: Stakes, offers: Offers, taken: Sequence[set[int]], left: float, most: float = np.inf, worth: float = 0.0
+    stakes: ClassStakes,
+    offers: Offers,
+    taken: Sequence[set[int]],
+    left: float,
+    most: float = np.inf,
+    worth: float = 0.0,
 ) -> list[Assignment]:
     """Return the answers of a batch, as long as there is money and somebody to be asked.
 

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["AnswerPlan", "make_plan"]
 
 _FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
-_HELD = {  # docs/evidence/budget.csv: 140 of 270, and 3 of 120
-    "error_rate": "Half of such limits held on public crowds. Some known truths (gold) tell.",
-    "rmse": "Hardly any of such limits held on public crowds of numbers.",
-}
 _SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 
@@ -140,7 +136,7 @@ def make_plan(
         "gain": np.array([each.gain for each in now], float),
     }
     before = float(sure.stake().errors.mean()) if len(sure.tasks) else 0.0
-    told = {"tasks": len(sure.tasks), "measure": sure.measure, "known": sure.truths, "before": sure.tell(before)}
+    told = {"tasks": len(sure.tasks), "known": sure.truths, "before": sure.tell(before)}
     said = {"budget": budget, "price": price, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
     steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
@@ -182,28 +178,28 @@ def _tell(summary: Mapping[str, Any]) -> list[str]:
 
     >>> told = {"expected": 0.1, "low": 0.02, "high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
-    >>> for line in _tell({"measure": "error_rate", "budget": 6, "before": told, "next": step, "all": step,
-    ...                          "worth": 0.0, "stop": False, "known": 40}):
+    >>> for line in _tell({"budget": 6, "before": told, "next": step, "all": step, "worth": 0.0,
+    ...                    "stop": False, "known": 40}):
     ...     print(line)
     Ask for 3 answers to 2 tasks, of 3 workers, for 6 of 6.
     Expected now: 10.0 % of the truths are wrong (2.0 to 15.0 %).
     With these answers: 10.0 % of the truths are wrong (2.0 to 15.0 %).
     """
     now, whole = summary["next"], summary["all"]
-    lines = [f"Expected now: {_write(summary['before'], summary)}."]
+    lines = [f"Expected now: {_write(summary['before'])}."]
     if now["answers"]:
         asked = [count(now[name], name[:-1]) for name in ("answers", "tasks", "workers")]
         lines.insert(
             0, f"Ask for {asked[0]} to {asked[1]}, of {asked[2]}, for {now['cost']:,.10g} of {summary['budget']:,.10g}."
         )
-        lines.append(f"With these answers: {_write(now['after'], summary)}.")
+        lines.append(f"With these answers: {_write(now['after'])}.")
     if whole["answers"] > now["answers"]:
-        after = _write(whole["after"], summary)
+        after = _write(whole["after"])
         lines.append(f"With all {whole['answers']:,} that are worth it, for {whole['cost']:,.10g}: {after}.")
     if not summary["known"]:
         lines.append(
             "This is the crowd's own estimate, which cannot see errors that most workers share, so it may be far too"
-            f" low. {_HELD[summary['measure']]}"
+            " low. Half of such limits held on public crowds. Some known truths (gold) tell."
         )
     if summary["stop"]:
         least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
@@ -212,8 +208,6 @@ def _tell(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _write(error: Mapping[str, float], summary: Mapping[str, Any]) -> str:
-    if summary["measure"] == "error_rate":
-        shares = [f"{100 * error[name]:.1f}" for name in ("expected", "low", "high")]
-        return f"{shares[0]} % of the truths are wrong ({shares[1]} to {shares[2]} %)"
-    return f"truths are off by {error['expected']:.4g} (rmse; {error['low']:.4g} to {error['high']:.4g})"
+def _write(error: Mapping[str, float]) -> str:
+    shares = [f"{100 * error[name]:.1f}" for name in ("expected", "low", "high")]
+    return f"{shares[0]} % of the truths are wrong ({shares[1]} to {shares[2]} %)"

@@ -1,6 +1,6 @@
 """Stakes: how sure each truth is now, as a result knows it, and what an answer would change about that.
 
-**Classes.** A task's classes have the probabilities q_z, and a worker with the error rate e names the true one with
+A task's classes have the probabilities q_z, and a worker with the error rate e names the true one with
 probability r = 1 - e, and any other one with w = e / (k - 1). Answers that are planned, and not known yet, may turn out
 in several ways s; J_sz is how probable it is that they do so and z is true. Then
 
@@ -14,12 +14,6 @@ may; so what answers are chosen by is how much surer they make the task, whateve
 is how probable a class is that is drawn by the probabilities after the answers, and every answer that says something
 raises it. Of many classes the three likeliest are told apart, and ways that lead to nearly the same probabilities are
 counted as one.
-
-**Numbers.** A truth with the variance V, and an answer with the variance f, give a truth with the variance
-
-    1 / (1 / V + 1 / f).
-
-Who errs less is worth more on every task, so that of workers with one price only the best is looked at.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["ClassStakes", "SquareStakes", "Stakes", "Standing", "find_standing", "keep_likeliest"]
+__all__ = ["ClassStakes", "Standing", "find_standing", "keep_likeliest"]
 
 _TOLD_APART = 3  # classes
 _MANY_WAYS = (
@@ -49,11 +43,10 @@ _MANY_WAYS = (
 )
 _STEP = 1 / 64  # between probabilities that are not told apart then
 _LEAST = 1e-12
-_TINY = np.finfo(np.float64).tiny
 
 
 class ClassStakes:
-    """Classes: rates are error rates, and errors how probably a task will be wrong with the answers that are planned.
+    """The probability that each task will be decided wrongly (``errors``), with the answers that are planned.
 
     Parameters
     ----------
@@ -139,41 +132,6 @@ def _join_alike(ways: Floats) -> Floats:
     return joined
 
 
-class SquareStakes:
-    """Numbers, and whatever has squared distances: errors and rates are variances.
-
-    >>> stakes = SquareStakes(np.array([1.0, 4.0]))
-    >>> stakes.bound(1.0), stakes.gain(1, 4.0)
-    (array([0.5, 3.2]), 2.0)
-    >>> stakes.take(1, 4.0)
-    >>> stakes.errors
-    array([1., 2.])
-    """
-
-    def __init__(self, variances: Floats) -> None:
-        self.errors = variances.copy()
-
-    def bound(self, rate: float) -> Floats:
-        """Return by how much an answer lowers each variance."""
-        return self.value(slice(None), rate)
-
-    def value(self, task: int | slice, rates: Floats | float) -> Floats:
-        """Return by how much one more answer lowers a variance."""
-        variance = self.errors[task]
-        return np.asarray(variance**2 / np.maximum(variance + rates, _TINY))
-
-    def gain(self, task: int, rate: float) -> float:
-        """Return the same for one worker."""
-        return float(self.value(task, rate))
-
-    def take(self, task: int, rate: float) -> None:
-        """Plan an answer."""
-        self.errors[task] -= self.gain(task, rate)
-
-
-Stakes = ClassStakes | SquareStakes
-
-
 @dataclass(frozen=True)
 class Standing:
     """How sure truths are, and how often workers err.
@@ -183,11 +141,11 @@ class Standing:
     tasks
         The tasks whose truths are not known.
     state
-        Of each task: the probabilities of the likeliest classes, or the variance of its truth.
+        Of each task: the probabilities of the likeliest classes.
     rates
-        Of each worker: her error rate, or the variance of her answers.
+        Of each worker: the error rate.
     k
-        How many classes there are; none, if labels are no classes.
+        How many classes there are.
     again
         On what share of the tasks another crowd would decide the same, as it is expected and at least.
     truths
@@ -197,26 +155,17 @@ class Standing:
     tasks: Values
     state: Floats
     rates: Floats
-    k: int = 0
+    k: int
     again: tuple[float, float] = (1.0, 1.0)
     truths: int = 0
 
-    @property
-    def measure(self) -> str:
-        """What errors are: shares of wrong truths, or roots of mean squares."""
-        return "error_rate" if self.k else "rmse"
-
-    def stake(self, rows: Any = slice(None)) -> Stakes:
+    def stake(self, rows: Any = slice(None)) -> ClassStakes:
         """Return what is at stake in some of the tasks."""
-        return ClassStakes(self.state[rows], self.k) if self.k else SquareStakes(self.state[rows])
+        return ClassStakes(self.state[rows], self.k)
 
     def tell(self, error: float) -> dict[str, float]:
         """Return an expected error, which is a mean over tasks, as people read it, with its limits."""
         n = max(len(self.tasks), 1)
-        if not self.k:
-            width = NORMAL_QUANTILE * np.sqrt(2 / n)
-            low, high, expected = np.sqrt([error * max(1 - width, 0.0), error * (1 + width), error]).tolist()
-            return {"expected": expected, "low": low, "high": high}
         guess, chance = 1 - 1 / self.k, 1 / n + (1 / self.truths if self.truths else 0.0)
         beyond = (guess - error) / max(self.again[0], _LEAST)  # chance, if all were found again
         limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
@@ -233,14 +182,12 @@ def find_standing(
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
     >>> sure = find_standing(result.run, result.weighing, result.found, result.posteriors)
-    >>> sure.measure, sure.tasks.tolist(), sure.state.shape
-    ('error_rate', [1, 2], (2, 2))
+    >>> sure.tasks.tolist(), sure.state.shape
+    ([1, 2], (2, 2))
     """
     faults, told, rates = weighing.insight.faults, weighing.insight.confidence, weighing.skill.error_rate
     if run.worker_task is not None:
         raise UnsupportedError("Every task is a problem of its own here, so that nobody is known beyond her task.")
-    if faults is not None and faults.unit == "rmse" and found.count("error"):
-        return Standing(*_collect(found, _vary), faults.shrunk if faults.variance is None else faults.variance)
     if posteriors is not None and rates is not None:
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
@@ -249,9 +196,8 @@ def find_standing(
         rates = faults.best(weighing.fault)
     else:
         raise UnsupportedError(
-            "It is not known how sure these truths are, so that nobody can say what an answer brings. The labels are"
-            f" {run.domain.name}; it is known of classes, and of numbers, dates, vectors and places, with the method"
-            " auto. The table of the next tasks, next.csv, lists those with the least support."
+            "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
+            f" {run.domain.name}. The least certain tasks are in next.csv, and in the table that result.next() returns."
         )
     told = told or {}
     if told.get("told_by") == "gold":
@@ -275,10 +221,3 @@ def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values,
 def _take_two(piece: Piece) -> Floats:
     """Return how probable the two likeliest labels are."""
     return np.column_stack([piece.found["confidence"], piece.found["second"]])
-
-
-def _vary(piece: Piece) -> Floats:
-    """Return the variances of truths, from their limits or their errors."""
-    if "low" in piece.found:
-        return np.asarray(np.square((piece.found["high"] - piece.found["low"]) / (2 * NORMAL_QUANTILE)))
-    return np.asarray(np.square(piece.found["error"]))
