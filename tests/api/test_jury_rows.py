@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, hypergeom
+from scipy.stats import binomtest
 
 import allalike
 from allalike.api.judges.ballots import JudgeBallots
 from allalike.api.judges.orders import find_orders, weigh_readings
-from allalike.api.judges.samples import chance_to_win, find_steadiness
+from allalike.api.judges.samples import find_steadiness
 from allalike.cli import main
 from allalike.errors import DataNote, InputError, OptionError
 
@@ -190,17 +189,14 @@ def test_the_first_order_is_the_one_that_is_not_called_swapped() -> None:
     assert np.mean([label == right for label, right in zip(labels, truth, strict=True)]) > 0.9
 
 
-def test_how_probably_a_label_wins_is_its_share_of_all_draws() -> None:
-    for counts in ([3, 2], [2, 2, 1], [1, 4, 2], [0, 3, 2], [5]):
-        samples = [label for label, n in enumerate(counts) for _ in range(n)]
-        for k in range(1, len(samples) + 1):
-            wins = 0.0
-            for drawn in combinations(samples, k):
-                often = np.bincount(drawn, minlength=len(counts))
-                wins += (often[0] == often.max()) / np.count_nonzero(often == often.max())
-            every = len(list(combinations(samples, k)))
-            assert chance_to_win(counts[0], tuple(counts[1:]), k) == pytest.approx(wins / every)
-    assert chance_to_win(40, (60,), 15) == pytest.approx(hypergeom(100, 40, 15).sf(7))
+def test_of_fewer_samples_the_most_frequent_is_the_verdict_and_equals_share_it() -> None:
+    rows = [("a", task, "xxy"[epoch], "as is", epoch) for task in range(60) for epoch in range(3)]
+    rows += [(judge, task, "x", "as is", epoch) for judge in "bc" for task in range(60) for epoch in range(3)]
+    panel = allalike.jury(table_of(rows), sample="epoch")
+    own = panel.samples.query("judge == 'a'").set_index("samples")["right"]
+    assert own[1] == pytest.approx(2 / 3, abs=0.05)
+    assert own[2] == pytest.approx(2 / 3, abs=0.05)  # a third of the draws agree, the others are tied
+    assert own[3] == 1
 
 
 @pytest.mark.long

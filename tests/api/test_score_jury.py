@@ -19,10 +19,8 @@ from allalike.api.judges.independence import count_voices
 from allalike.api.judges.off_together import compare_pairs
 from allalike.api.judges.pair_squares import add_coordinates
 from allalike.api.judges.pivotal import find_turns
-from allalike.api.judges.scale_use import find_scale_use
-from allalike.api.judges.trials import Trials
+from allalike.api.judges.scale_use import find_offsets
 from allalike.api.judges.verdicts import Verdicts
-from allalike.api.judges.wanted_error import find_wanted
 from allalike.api.load import load
 from allalike.cli import main
 from allalike.errors import DataNote, UnsupportedError
@@ -51,30 +49,18 @@ def test_offsets_are_those_of_least_squares_with_a_parameter_for_each_task() -> 
     task, judge = np.nonzero(~np.isnan(said))
     design = np.concatenate([np.eye(30)[task], np.eye(4)[judge]], axis=1)
     fitted = np.linalg.lstsq(design, said[task, judge], rcond=None)[0][30:]
-    offset, _ = find_scale_use(said, np.arange(30))
-    assert offset.value == pytest.approx(fitted - fitted.mean())
-
-
-def test_slopes_of_three_judges_are_those_of_the_closed_form() -> None:
-    said, truth = draw(2, judges=3, tasks=200, noise=[0.5, 1.0, 1.5])
-    said += truth[:, None] * [0.5, 0.0, -0.4]
-    c = np.cov(said.T)
-    loading = np.sqrt([c[0, 1] * c[0, 2] / c[1, 2], c[0, 1] * c[1, 2] / c[0, 2], c[0, 2] * c[1, 2] / c[0, 1]])
-    _, slope = find_scale_use(said, np.arange(200))
-    assert slope.value == pytest.approx(loading / loading.mean(), rel=1e-6)
+    assert find_offsets(said, np.arange(30)).value == pytest.approx(fitted - fitted.mean())
 
 
 @pytest.mark.long
-def test_limits_of_offsets_and_slopes_hold() -> None:
+def test_confidence_intervals_of_offsets_hold() -> None:
     shift, stretch = np.array([-1.0, 0.5, 0.5]), np.array([0.7, 1.0, 1.3])
     hits = []
     for seed in range(150):
         said, truth = draw(seed, judges=3, tasks=80)
-        found = find_scale_use(said + shift + (truth[:, None] - 5) * (stretch - 1), np.arange(80))
-        hits.append(
-            [(each.low <= true) & (true <= each.high) for each, true in zip(found, (shift, stretch), strict=True)]
-        )
-    assert np.all(np.abs(np.mean(hits, axis=(0, 2)) - 0.95) < 0.035)
+        found = find_offsets(said + shift + (truth[:, None] - 5) * (stretch - 1), np.arange(80))
+        hits.append((found.low <= shift) & (shift <= found.high))
+    assert abs(np.mean(hits) - 0.95) < 0.035
 
 
 def test_equally_good_judges_stay_as_they_are_and_lose_nothing() -> None:
@@ -252,7 +238,7 @@ def test_engines_and_orders_of_rows_do_not_matter(tmp_path: Path) -> None:
     panel = allalike.jury(rows, domain="real")
     again = allalike.jury(rows[::-1], domain="real", engine=allalike.Disk(folder=str(tmp_path)))
     assert again.smallest == panel.smallest
-    for name in ("offset", "slope", "rmse"):
+    for name in ("offset", "rmse"):
         assert again.judges[name].to_numpy() == pytest.approx(panel.judges[name].to_numpy())
     assert again.sizes["worth"].to_numpy() == pytest.approx(panel.sizes["worth"].to_numpy())
 
@@ -306,23 +292,16 @@ def test_a_copy_adds_no_voice() -> None:
     assert adds[0] < 0.2 < 0.6 < adds[1:4].min()
 
 
-def test_the_cheapest_panel_for_a_wanted_error_is_that_of_brute_force() -> None:
-    rng = np.random.default_rng(15)
-    value = rng.random((5, 400))
-
-    def worth(who: tuple[int, ...]) -> Scores:
-        return np.asarray(value[list(who)].max(axis=0))
-
-    price, names = np.array([5.0, 1.0, 2.0, 4.0, 3.0]), text_column(list("abcde"))
-    trials = Trials(5, hashes(400), worth)
-    panels = [panel for size in range(1, 6) for panel in combinations(range(5), size)]
-    for wanted in (0.5, 0.34, 0.26, 0.2):
-        found = find_wanted(trials, lambda share: 1 - share, wanted, price, names)
-        enough = [panel for panel in panels if 1 - worth(panel).mean() <= wanted]
-        cheapest = min(price[list(panel)].sum() for panel in enough)
-        assert found.cost == pytest.approx(cheapest, abs=1.0)  # each half chooses without the other
-        assert found.low <= found.error <= min(found.high, wanted + 1e-9)
-    assert find_wanted(trials, lambda share: 1 - share, 0.01, price, names).members == ()
+@pytest.mark.parametrize("most", [1.2, 0.8, 0.6])
+def test_the_panel_for_a_wanted_error_is_the_first_of_the_sizes_that_errs_so_little(most: float) -> None:
+    said, truth = draw(15, judges=5, tasks=100)
+    panel = allalike.jury(rows_of(said), domain="real", gold=dict(enumerate(truth.tolist())), max_error=most)
+    found = panel.summary["panel"]["wanted"]
+    row = panel.sizes[panel.sizes["rmse"] <= most].iloc[0]
+    assert found["reached"]
+    assert "; ".join(found["members"]) == row["members"]
+    assert found["error"] == pytest.approx(row["rmse"], rel=1e-5)
+    assert panel.judges.loc[panel.judges["in_wanted"], "worker"].tolist() == found["members"]
 
 
 def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

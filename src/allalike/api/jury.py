@@ -24,15 +24,14 @@ from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.outcomes import conclude
 from allalike.api.judges.panel import Panel
-from allalike.api.judges.panel_sizes import find_sizes, try_panels
+from allalike.api.judges.panel_sizes import find_sizes
 from allalike.api.judges.pivotal import Pivotal, find_turns
 from allalike.api.judges.scores import has_scale
 from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import find_shared_errors
-from allalike.api.judges.smaller_panels import Prices, SmallerPanels
+from allalike.api.judges.smaller_panels import Prices, SmallerPanels, WantedError
 from allalike.api.judges.task_groups import read_groups
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
-from allalike.api.judges.wanted_error import WantedError, find_wanted
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
 from allalike.api.results.tables import worker_columns
@@ -98,7 +97,7 @@ def jury(
     keep
         Which share of what the panel is worth the smallest panel, or fewer samples, must keep.
     max_error
-        How much a panel may err: the cheapest that does not err more is looked for. It is a share of wrong verdicts, or
+        How much a panel may err: the smallest that does not err more is looked for. It is a share of wrong verdicts, or
         of numbers and other labels a distance to the truth, in their unit (RMSE, or the mean distance).
     good
         The label, or labels, of which to find the rate: the share of tasks for which they are right. Of numbers and
@@ -204,11 +203,7 @@ def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, 
     result = replace(result, weighing=told, found=found, summary=summary)
     counts = run.answer_counts.astype(np.float64)
     costs = None if price is None else Prices(price, counts, expected)
-    wanted: list[WantedError] = []
-    if max_error is not None:
-        trials = try_panels(judged, judging.odds, worth)
-        cost = None if price is None else price * counts
-        wanted = [find_wanted(trials, lambda share: 1 - share, max_error, cost, run.workers)]
+    wanted = [] if max_error is None else [WantedError.of(sizes, 1 - sizes.worth, max_error, run.workers)]
     return Panel(
         result=result,
         findings=(

@@ -66,7 +66,6 @@ _HEADS = {
     "known_rmse": "known",
     "known_distance": "known",
     "offset": "offset",
-    "slope": "slope",
     "weight": "weight",
     "cost_per_correct": "per correct",
 }
@@ -78,7 +77,7 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
 @click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
 @click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
-@click.option("--max-error", type=float, help="Find the cheapest panel that errs no more, such as 0.1.")
+@click.option("--max-error", type=float, help="Find the smallest panel that errs no more, such as 0.1.")
 @click.option(
     "--good",
     multiple=True,

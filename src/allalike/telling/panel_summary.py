@@ -103,13 +103,12 @@ class Costs(Section):
 
 
 class JudgeScale(Section):
-    """By how much a judge is above the others, or by which factor she stretches differences."""
+    """By how much a judge is above the others."""
 
     judge: Any
+    offset: float
     low: float
     high: float
-    offset: float | None = None
-    slope: float | None = None
 
 
 class ScalesUsed(Section):
@@ -118,7 +117,6 @@ class ScalesUsed(Section):
     corrected: tuple[str, ...]
     can_correct: bool
     offsets: tuple[JudgeScale, ...]
-    slopes: tuple[JudgeScale, ...]
 
 
 class OffsetOfAll(Section):
@@ -166,14 +164,12 @@ class CeilingOfTruths(Section):
 
 
 class WantedPanel(Section):
-    """The cheapest panel that errs no more than is wanted; nobody, and the error of the best, if there is none."""
+    """The smallest panel that errs no more than is wanted; nobody, and the error of the best, if there is none."""
 
     max_error: float
     reached: bool
     members: tuple[Any, ...]
     error: float | None
-    limits: tuple[float | None, ...]
-    cost: float | None = None
 
 
 class PickedTruths(Section):

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.api.judges.trials import Sizes
 
-__all__ = ["find_sizes", "judge_panel", "try_panels"]
-
-
-def try_panels(verdicts: Verdicts, odds: Floats, worth: Floats) -> Trials:
-    """Say what panels of the judges are worth, given that of each task's labels."""
-    return Trials(verdicts.n_judges, verdicts.task_hash, lambda members: judge_panel(verdicts, odds, members, worth))
+__all__ = ["find_sizes", "judge_panel"]
 
 
 def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:
@@ -64,7 +59,8 @@ def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -
     (0,)
     """
     agree = partial(judge_panel, verdicts, odds, worth=_agreement(verdicts))
-    return try_panels(verdicts, odds, worth).find_sizes(whole, agree)
+    trials = Trials(verdicts.n_judges, verdicts.task_hash, partial(judge_panel, verdicts, odds, worth=worth))
+    return trials.find_sizes(whole, agree)
 
 
 def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth: Floats) -> Floats:

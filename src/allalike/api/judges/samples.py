@@ -10,11 +10,8 @@ as many independent answers as have its variance over tasks (Kish: Survey Sampli
 where few tasks tell the variance (Korn and Graubard: Confidence intervals for proportions with small expected number of
 positive counts. Survey Methodology 1998). So a judge who never changed her mind on twenty tasks may do so.
 
-**Fewer samples.** Had only k of the m been drawn, each k of them as probable as any other, l wins with the probability
-that more of the k are l than any other label; where j others have as many, it wins in one of j + 1 cases. That is a
-coefficient of a product of polynomials: of all ways to draw k, those with a of l and at most a of each other label. So
-the table of samples is exact for a single judge. For the panel, samples are drawn twenty times, and the judges vote
-with their weights.
+**Fewer samples.** k of the m samples are drawn twenty times. A judge says what most of these are, labels with as many
+share the verdict, and the panel votes with its weights.
 
 It says nothing about an error that all samples of a judge share: a steady judge may be wrong steadily.
 """
@@ -22,8 +19,6 @@ It says nothing about an error that all samples of a judge share: a steady judge
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +37,7 @@ if TYPE_CHECKING:
     from allalike.api.judges.ballots import JudgeBallots
     from allalike.api.judges.finding import Columns
 
-__all__ = ["Samples", "chance_to_win", "find_samples", "find_steadiness"]
+__all__ = ["Samples", "find_samples", "find_steadiness"]
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 20
@@ -178,86 +173,65 @@ def find_samples(
     _, size = np.unique(ballots.cell, return_counts=True)
     most = int(np.median(size))
     sizes = np.array(sorted({each for each in _SIZES if each < most} | {max(most, 1)}), np.int64)
-    right = np.stack([_right_with(ballots, truth, int(k)) for k in sizes])
     every = np.zeros(len(ballots.judges))
     every[heard] = odds
-    panel = np.array([_panel_right_with(ballots, truth, every, int(k), whole=k == sizes[-1]) for k in sizes])
+    right, panel = np.empty((len(sizes), len(ballots.judges))), np.empty(len(sizes))
+    for place, k in enumerate(sizes.tolist()):
+        drawn = [ballots] if k == sizes[-1] else _draw(ballots, k)
+        right[place] = np.mean([_count_right(each, truth) for each in drawn], axis=0)
+        panel[place] = np.mean([_vote(each, truth, every) for each in drawn])
     return Samples(ballots.judges, heard, tasks, steadiness, low, high, sizes, right, panel, by_gold, keep)
 
 
-def _right_with(ballots: JudgeBallots, truth: Array, k: int) -> Floats:
-    """Return how often the most frequent of k samples is right, of each judge, over her tasks and orders."""
-    n_judges, n_labels = len(ballots.judges), ballots.answers.encoding.n_labels
-    key, counts = np.unique(ballots.cell * n_labels + ballots.label, return_counts=True)
-    cells, first = np.unique(key // n_labels, return_index=True)
-    hits, asked = np.zeros(n_judges), np.zeros(n_judges)
-    for cell, begin, end in zip(cells.tolist(), first.tolist(), [*first[1:].tolist(), len(key)], strict=True):
-        right = int(truth[cell // ballots.n_orders // n_judges])
-        if right == NOBODY:
-            continue
-        own = {int(each % n_labels): int(n) for each, n in zip(key[begin:end], counts[begin:end], strict=True)}
-        won = own.pop(right, 0)
-        judge = cell // ballots.n_orders % n_judges
-        hits[judge] += chance_to_win(won, tuple(sorted(own.values())), min(k, won + sum(own.values())))
-        asked[judge] += 1
-    return divide(hits, asked)
-
-
-@lru_cache(maxsize=100_000)
-def chance_to_win(own: int, others: tuple[int, ...], k: int) -> float:
-    """Return how probably a label is the most frequent of k samples; among equals, all are as probable.
-
-    Parameters
-    ----------
-    own, others
-        How many of all samples have this label, and how many each other.
-    k
-        How many are drawn, without replacement.
-
-    >>> chance_to_win(2, (1,), 1), chance_to_win(2, (1,), 3), chance_to_win(1, (1, 1), 2)
-    (0.6666666666666666, 1.0, 0.3333333333333333)
-    """
-    ways = 0.0
-    for drawn in range(1, min(own, k) + 1):
-        # row j, column x: in how many ways x samples of the others are drawn, j of these labels as often as this one
-        table = np.zeros((len(others) + 1, k - drawn + 1))
-        table[0, 0] = 1.0
-        for count in others:
-            grown = np.zeros_like(table)
-            for x in range(min(count, drawn, k - drawn) + 1):
-                level = int(x == drawn)
-                grown[level:, x:] += comb(count, x) * table[: len(table) - level, : table.shape[1] - x]
-            table = grown
-        ways += comb(own, drawn) * float((table[:, -1] / np.arange(1, len(table) + 1)).sum())
-    return ways / comb(own + sum(others), k)
-
-
-def _panel_right_with(ballots: JudgeBallots, truth: Array, odds: Floats, k: int, *, whole: bool) -> float:
-    """Return how often the judges are right who vote by their odds, with k samples each in each order."""
-    rng = np.random.default_rng(k)
-    worths = []
-    for _ in range(1 if whole else _DRAWS):
+def _draw(ballots: JudgeBallots, k: int) -> list[JudgeBallots]:
+    """Draw k samples of each judge on each task, in each order, several times."""
+    rng, draws = np.random.default_rng(k), []
+    for _ in range(_DRAWS):
         order = np.lexsort((rng.random(len(ballots.cell)), ballots.cell))
         cell = ballots.cell[order]
         first = np.append(True, cell[1:] != cell[:-1])
         rank = np.arange(len(cell)) - np.maximum.accumulate(np.where(first, np.arange(len(cell)), 0))
         drawn = np.zeros(len(cell), np.bool_)
         drawn[order[rank < k]] = True
-        worths.append(_vote(ballots if whole else ballots.only(drawn), truth, odds))
-    return float(np.mean(worths))
+        draws.append(ballots.only(drawn))
+    return draws
+
+
+def _count_right(ballots: JudgeBallots, truth: Array) -> Floats:
+    """Return how often the most frequent sample is right, of each judge, over tasks and orders with a known truth."""
+    n_judges, n_labels = len(ballots.judges), ballots.answers.encoding.n_labels
+    key, counts = np.unique(ballots.cell * n_labels + ballots.label, return_counts=True)
+    task = key // n_labels // ballots.n_orders // n_judges
+    cell, hit = _share_right(key, counts.astype(np.float64), n_labels, truth[task])
+    known = truth[cell // ballots.n_orders // n_judges] != NOBODY
+    judge = cell[known] // ballots.n_orders % n_judges
+    return divide(sum_by(judge, hit[known], n_judges), sum_by(judge, np.ones(len(judge)), n_judges))
 
 
 def _vote(ballots: JudgeBallots, truth: Array, odds: Floats) -> float:
-    """Return how often the label with most odds is right; among equals, in as many cases as there are."""
+    """Return how often the judges are right who vote by their odds."""
     voices = ballots.reconcile()
     n_labels = ballots.answers.encoding.n_labels
     heard = voices.label != NOBODY
     key, place = np.unique(voices.task[heard] * n_labels + voices.label[heard], return_inverse=True)
     if not len(key):
         return 0.0
-    score, task = sum_by(place, odds[voices.judge[heard]], len(key)), key // n_labels
-    first = np.flatnonzero(np.append(True, task[1:] != task[:-1]))
+    score = sum_by(place, odds[voices.judge[heard]], len(key))
+    _, hit = _share_right(key, score, n_labels, truth[key // n_labels])
+    return ratio(float(hit.sum()), float((truth != NOBODY).sum()))
+
+
+def _share_right(
+    key: npt.NDArray[np.intp], score: Floats, n_labels: int, right: Array
+) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return the groups of keys, and of each how far the label with the highest score is right; equals share it.
+
+    >>> _share_right(np.array([0, 1, 2, 3]), np.array([2.0, 1.0, 1.0, 1.0]), 2, np.zeros(4))
+    (array([0, 1]), array([1. , 0.5]))
+    """
+    group = key // n_labels
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     length = np.diff([*first, len(key)])
     wins = score > np.repeat(np.maximum.reduceat(score, first), length) - _EQUAL
-    hit = (wins & (key % n_labels == truth[task])) / np.repeat(np.add.reduceat(wins.astype(np.float64), first), length)
-    return ratio(float(hit.sum()), float((truth != NOBODY).sum()))
+    hit = (wins & (key % n_labels == right)) / np.repeat(np.add.reduceat(wins.astype(np.float64), first), length)
+    return group[first], np.add.reduceat(hit, first)

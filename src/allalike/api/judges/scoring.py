@@ -18,13 +18,12 @@ from allalike.api.judges.independence import Independence, correlate_scores, fin
 from allalike.api.judges.off_together import find_off_together
 from allalike.api.judges.outcomes import SCORE, conclude
 from allalike.api.judges.pivotal import Pivotal, find_score_turns
-from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
+from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_offsets
 from allalike.api.judges.score_samples import find_score_samples
 from allalike.api.judges.scores import has_scale, take_scores
 from allalike.api.judges.shared_offset import find_shared_offset, take_away
-from allalike.api.judges.smaller_panels import Prices
+from allalike.api.judges.smaller_panels import Prices, WantedError
 from allalike.api.judges.smaller_scores import SmallerScores
-from allalike.api.judges.wanted_error import find_wanted
 from allalike.api.results.deciding import find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import make_ready
@@ -85,10 +84,10 @@ def judge_scores(
     result = replace(result, found=_conclude(result, scores, quorum))
     findings: list[Finding] = []
     if numbers is not None:
-        taken = () if offsets is None else ("offsets", "slopes") if offsets.scale else ("offsets",)
+        taken = () if offsets is None else ("offsets",)
         named = run.encoding.offsets is not None
         can = run.encoding.numeric and not named
-        findings.append(ScaleUse(run.workers, *find_scale_use(numbers, part), taken, can))
+        findings.append(ScaleUse(run.workers, find_offsets(numbers, part), taken, can))
     findings += [] if shared is None else [shared]
     if ballots is not None:
         samples = find_score_samples(ballots, scores.judged(), keep)
@@ -125,8 +124,7 @@ def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max
         Independence(judges, correlate_scores(scores), *find_missed_scores(scores)),
     ]
     if max_error is not None:
-        cost = None if price is None else price * counts
-        found.append(find_wanted(trials, judged.error_of, max_error, cost, judges))
+        found.append(WantedError.of(sizes, np.asarray(judged.error_of(sizes.worth)), max_error, judges))
     return found
 
 
@@ -146,7 +144,7 @@ def _weigh_blindly(result: Result) -> Weighing:
 def _correct(result: Result, offsets: Offsets) -> Result:
     """Return the result of the same answers without what is each judge's own."""
     run = result.run
-    options: dict[str, Any] = {"bias": True, "scale": offsets.scale}
+    options: dict[str, Any] = {"bias": True}
     domain = replace(run.domain, **options)
     run = make_ready(replace(run, encoding=replace(run.encoding, domain=domain, offsets=offsets)))
     corrected = _decide_again(result, run)

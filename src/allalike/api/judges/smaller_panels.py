@@ -1,4 +1,4 @@
-"""Smaller panels: what the best panel of each size is worth and costs, as a panel tells of them."""
+"""Smaller panels: what the best panel of each size is worth and costs, and the smallest that errs little enough."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.columns.values import text_column
 from allalike.api.judges.finding import divide, ratio
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
-    from allalike.api.judges.trials import Sizes
+    from allalike.api.judges.trials import Judges, Sizes
 
-__all__ = ["Prices", "SmallerPanels"]
+__all__ = ["Prices", "SmallerPanels", "WantedError"]
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,55 @@ class SmallerPanels:
     @property
     def _members(self) -> tuple[int, ...]:
         return self.found.members[self.found.smallest(self.keep)]
+
+
+@dataclass(frozen=True)
+class WantedError:
+    """The smallest panel that errs no more than is wanted, or the best there is.
+
+    Parameters
+    ----------
+    wanted
+        The error that is allowed.
+    members
+        Who is in the panel; nobody if no panel errs so little.
+    error
+        The error of that panel, or of the best, on tasks that did not choose it.
+    judges
+        Who the judges are.
+    """
+
+    wanted: float
+    members: Judges
+    error: float
+    judges: Values
+
+    @classmethod
+    def of(cls, sizes: Sizes, errors: Floats, wanted: float, judges: Values) -> WantedError:
+        """Find the first size whose error is small enough.
+
+        >>> from allalike._core.columns.values import text_column
+        >>> from allalike.api.judges.trials import Sizes
+        >>> sizes = Sizes(((1,), (0, 1)), np.array([0.8, 0.9]), np.ones(2), np.zeros(2), np.zeros(2), 0.9)
+        >>> names = text_column(["ada", "bob"])
+        >>> found = [WantedError.of(sizes, 1 - sizes.worth, most, names) for most in (0.2, 0)]
+        >>> [(each.members, round(each.error, 6)) for each in found]
+        [((1,), 0.2), ((), 0.1)]
+        """
+        enough = np.flatnonzero(errors <= wanted * (1 + TOLERANCE))
+        place = int(enough[0]) if len(enough) else int(np.argmin(errors))
+        return cls(wanted, sizes.members[place] if len(enough) else (), float(errors[place]), judges)
+
+    def describe(self) -> dict[str, Any]:
+        """Tell who is in it, and how much it errs."""
+        members = [self.judges[judge] for judge in self.members]
+        told = {"max_error": self.wanted, "reached": bool(self.members), "members": members, "error": self.error}
+        return {"wanted": told}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return nothing: it is in the summary."""
+        return {}
+
+    def judge_columns(self) -> Columns:
+        """Say who is in it."""
+        return {"in_wanted": np.isin(np.arange(len(self.judges)), self.members)}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["MAX_TRIED", "Judges", "Sizes", "Trials", "find_limits"]
+__all__ = ["Judges", "Sizes", "Trials", "find_limits"]
 
-MAX_TRIED = 10  # judges of whom all panels are tried
+_MAX_TRIED = 10  # judges of whom all panels are tried
 _MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
 _NORMAL = 1.959964  # 95 % of a normal distribution
 _DIGITS = 9  # beyond which means are equal
@@ -115,7 +115,7 @@ class Trials:
     def find_path(self, part: int) -> tuple[Judges, ...]:
         """Return the best panel of each size, as a half sees it."""
         n = self.n_judges
-        if n <= MAX_TRIED:
+        if n <= _MAX_TRIED:
             return tuple(self.best(list(combinations(range(n), size)), part) for size in range(1, n + 1))
         path: list[Judges] = []
         members: Judges = ()
@@ -124,13 +124,6 @@ class Trials:
             members = self.best(more, part)
             path.append(members)
         return (*path, self.everybody)
-
-    def list_panels(self, part: int) -> list[Judges]:
-        """List all panels that a half may choose: every one of ten judges and less, else single ones and its path."""
-        n = self.n_judges
-        if n <= MAX_TRIED:
-            return [panel for size in range(1, n + 1) for panel in combinations(range(n), size)]
-        return [*((each,) for each in range(n)), *self.find_path(part)[1:]]
 
     def try_out(self, chosen: Sequence[Judges], value: Callable[[Judges], Floats] | None = None) -> Floats:
         """Return, per task, the value of the panel that the other half chose: by default what it is worth."""

@@ -1,4 +1,4 @@
-"""Scale use: who scores higher than the others, who uses less of the scale, and whether that was taken away."""
+"""Scale use: who scores higher than the others, and whether that was taken away."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ def remark_scale_use(found: Mapping[str, Any]) -> Iterator[Remark]:
     """Say who uses the scale in another way than the others, and what was done about it.
 
     >>> eve = {"judge": "eve", "offset": 1.5, "low": 1.2, "high": 1.8}
-    >>> told = {"corrected": ["offsets"], "can_correct": True, "offsets": [eve], "slopes": []}
+    >>> told = {"corrected": ["offsets"], "can_correct": True, "offsets": [eve]}
     >>> for remark in remark_scale_use({"panel": {"scale_use": told}}):
     ...     print(remark.sentence)
     Scale use: eve scores 1.5 higher than the others (1.2 to 1.8). Offsets were taken away before the panel decided.
-    >>> told = {"corrected": [], "can_correct": True, "offsets": [], "slopes": []}
+    >>> told = {"corrected": [], "can_correct": True, "offsets": []}
     >>> [remark.sentence for remark in remark_scale_use({"panel": {"scale_use": told}})]
     ['Scale use: no judge clearly scores higher or lower than the others, and scores stay as they are.']
     """
     told = found["panel"].get("scale_use")
     if told is None:
         return
-    named = [*told["offsets"][:_N_NAMED], *told["slopes"][:_N_NAMED]]
+    named = told["offsets"][:_N_NAMED]
     if not named:
         yield Remark(f"Scale use: no judge clearly scores higher or lower than the others{_say_plain(told)}.")
         return
-    said = [*_say_offsets(told["offsets"]), *_say_slopes(told["slopes"])]
-    yield Remark(f"Scale use: {'; '.join(said)}.{_say_correction(told)}", names=[each["judge"] for each in named])
+    yield Remark(
+        f"Scale use: {'; '.join(_say_offsets(told['offsets']))}.{_say_correction(told)}",
+        names=[each["judge"] for each in named],
+    )
 
 
 def remark_shared_offset(found: Mapping[str, Any]) -> Iterator[Remark]:
@@ -76,18 +78,9 @@ def _say_offsets(named: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"and {len(named) - _N_NAMED:,} more"
 
 
-def _say_slopes(named: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for each in named[:_N_NAMED]:
-        yield (
-            f"{each['judge']} stretches differences by {each['slope']:.2g} ({each['low']:.2g} to {each['high']:.2g})"
-        )
-    if len(named) > _N_NAMED:
-        yield f"and {len(named) - _N_NAMED:,} more"
-
-
 def _say_correction(told: Mapping[str, Any]) -> str:
     if told["corrected"]:
-        return f" {' and '.join(told['corrected']).capitalize()} were taken away before the panel decided."
+        return " Offsets were taken away before the panel decided."
     if told["can_correct"]:
         return " Scores stay as they are, for judges predict each other no better without it."
     return ""
