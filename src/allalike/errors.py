@@ -19,7 +19,6 @@
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
     DataWarning (UserWarning)               the answers are hardly what was meant
     └── DataNote                            something was left out, or looks strange
-    LeftoverWarning (UserWarning)           something lies beside the output, and nobody knows whose it is
     NameWarning (UserWarning)               what was asked for has another name here
     ReportWarning (UserWarning)             something is missing from a report
 """
@@ -41,7 +40,6 @@ __all__ = [
     "GoldError",
     "InputError",
     "LabelError",
-    "LeftoverWarning",
     "NameWarning",
     "OptionError",
     "OutputError",
@@ -233,10 +231,6 @@ class DataWarning(UserWarning):
 
 class DataNote(DataWarning):
     """What was left out, or looks strange, and does not stop the program."""
-
-
-class LeftoverWarning(UserWarning):
-    """What looks like the rest of a run that was killed, and was left alone, for nothing proves whose it is."""
 
 
 class NameWarning(UserWarning):

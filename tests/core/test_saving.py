@@ -1,4 +1,4 @@
-"""Saving: nothing of the user is lost, and a result is there whole or not at all."""
+"""Saving: nothing of the user is lost, no link is followed, and an interrupted result is reported as incomplete."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,10 @@ import pytest
 from PIL import Image
 
 import allalike
-from allalike._core.system import journal, output
-from allalike._core.system.output import Output
+from allalike._core.system import output
+from allalike._core.system.output import UNFINISHED, Output
 from allalike.api.result import Result
-from allalike.errors import OutputError
+from allalike.errors import InputError, OutputError
 from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
@@ -246,31 +247,30 @@ def test_the_old_or_the_new_result_is_there_whenever_it_ends_and_when_two_save_a
     assert len(done.stdout.splitlines()) == 2 * len(cases)
 
 
-@pytest.mark.parametrize("fails", range(8))
-def test_a_failure_while_files_are_put_in_place_leaves_the_old_ones(
+@pytest.mark.parametrize("fails", [0, 3, 9])
+def test_a_failure_while_files_are_replaced_is_an_incomplete_result_until_the_next_run(
     fails: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    result().save(out)
+    result().save(out, format="parquet")
     (out / "notes.txt").write_text("mine")
-    before = content(tmp_path)
     moves = iter(range(100))
-    move = journal._move
+    opened = output._opened
 
-    def fail_once(path: Path, place: Path) -> None:
+    def fail_once(place: Path, name: str, *, make: bool = False) -> Any:
         if next(moves) == fails:
             raise PermissionError(13, "The file is open in another program")
-        move(path, place)
+        return opened(place, name, make=make)
 
-    monkeypatch.setattr(journal, "_move", fail_once)
-    if fails < 8:  # four files go, and four come
-        with pytest.raises(OutputError, match="cannot be written to .*out: The file is open in another program."):
-            result(gold={"t1": "x"}).save(out)
-        assert content(tmp_path) == before
-    else:
+    monkeypatch.setattr(output, "_opened", fail_once)
+    with pytest.raises(OutputError, match="cannot be written to .*out: The file is open in another program."):
         result(gold={"t1": "x"}).save(out)
-        assert content(tmp_path).keys() == before.keys()
-    assert not list(tmp_path.rglob(".allalike-*"))
+    for call in (allalike.load, lambda out: allalike.update(out, [("zoe", "t1", "x")])):
+        with pytest.raises(InputError, match=r"is incomplete.*: allalike discover answers.csv -o"):
+            call(out)
+    result().save(out)
+    assert sorted(content(out)) == sorted([*FILES, "notes.txt"])
+    assert allalike.load(out).summary["answers"] == len(ROWS)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -288,7 +288,7 @@ def test_a_folder_of_parts_and_a_file_take_each_others_place(shared: bool, tmp_p
         assert sorted(content(out)) == ["notes.txt"] * shared + names
 
 
-def test_what_a_running_process_writes_is_not_swept(tmp_path: Path) -> None:
+def test_what_a_running_process_writes_stays(tmp_path: Path) -> None:
     with Output(folder=tmp_path / "out").staged() as stage:
         (stage / "notes.txt").write_text("mine")
         result().save(tmp_path / "out")
@@ -336,4 +336,117 @@ def test_a_full_disk_leaves_what_was_there_and_no_new_folders(tmp_path: Path, mo
         with pytest.raises(OutputError, match="cannot be written to .*: No space left on device[.]"):
             result().save(folder)
     assert content(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+# What belongs to others
+
+
+def write(target: Output, *names: str) -> None:
+    with target.staged() as stage:
+        for name in names:
+            (stage / name).parent.mkdir(exist_ok=True)
+            (stage / name).write_text("done")
+
+
+def write_note(folder: Path) -> None:
+    write(Output(folder=folder, overwrite=True), "note.txt")
+
+
+def test_folders_and_files_of_the_user_stay_whatever_they_are_called(tmp_path: Path) -> None:
+    for name in (".allalike-mybackup", f".allalike-{'0123456789abcdef' * 2}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("mine")
+    (tmp_path / ".allalike-notes.txt").write_text("mine")
+    before = content(tmp_path)
+    write_note(tmp_path / "out")
+    assert content(tmp_path) == {**before, "out/note.txt": b"done"}
+
+
+def test_a_list_of_an_incomplete_result_that_somebody_else_wrote_replaces_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "thesis.txt").write_text("mine")
+    for name in ("truth.csv", "notes.txt"):
+        (out / name).write_text("mine")
+    status = (tmp_path / "thesis.txt").stat()
+    marks = {"truth.csv": [1, 2], "notes.txt": [3, 4], "../thesis.txt": [status.st_ino, status.st_mtime_ns]}
+    for told in (json.dumps(marks), "[]", "[" * 100_000, '{"truth.csv": null}'):
+        (out / UNFINISHED).write_text(told)
+        with pytest.raises(OutputError, match="truth.csv is there already"):
+            result().save(out)
+        write_note(out)
+    (out / "truth.csv").unlink()
+    result().save(out)
+    assert (out / "notes.txt").read_text() == (tmp_path / "thesis.txt").read_text() == "mine"
+    assert not (out / UNFINISHED).exists()
+
+
+# Links
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> Path:
+    """Make a result with a link in it, and a summary that lists what is behind the link."""
+    thesis = tmp_path / "thesis"
+    thesis.mkdir()
+    for name in ("thesis.txt", "t1.png"):
+        (thesis / name).write_text("mine")
+    result().save(tmp_path / "out")
+    for name in ("labels", "truth.parquet"):
+        (tmp_path / "out" / name).symlink_to(thesis)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    summary["files"] += ["labels/thesis.txt", "labels/t1.png", "truth.parquet/t1.png", "labels"]
+    (tmp_path / "out" / "summary.json").write_text(json.dumps(summary))
+    return thesis
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_what_is_behind_a_link_in_the_output_is_neither_removed_nor_replaced(
+    behind: Path, overwrite: bool, tmp_path: Path
+) -> None:
+    result().save(tmp_path / "out", overwrite=overwrite)
+    assert (tmp_path / "out" / "labels").is_symlink()
+    target = Output(folder=tmp_path / "out", overwrite=True)
+    with pytest.raises(OutputError, match=r"out/labels/t1.png is behind a link, and nothing is written through one"):
+        target.check(["labels/t1.png"])
+    with pytest.raises(OutputError, match="is behind a link"):
+        write(target, "labels/t1.png")
+    assert content(behind) == {"thesis.txt": b"mine", "t1.png": b"mine"}
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_link_that_comes_between_looking_and_moving_is_not_followed(
+    opens: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "_CAN_OPEN", opens and output._CAN_OPEN)
+    mine, out = tmp_path / "mine", tmp_path / "out"
+    for folder in (mine, out):
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    look = Output._find_replaced
+
+    def look_and_link(self: Output, names: list[str]) -> list[str]:
+        found = look(self, names)
+        if names:
+            (out / "labels").symlink_to(mine)
+        return found
+
+    monkeypatch.setattr(Output, "_find_replaced", look_and_link)
+    with pytest.raises(OutputError):
+        write(Output(folder=out, overwrite=True), "labels/notes.txt", "other.txt")
+    assert content(mine) == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_folders_change_places_also_where_that_takes_two_steps(
+    exchanges: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not exchanges:
+        monkeypatch.setattr(output.sys, "platform", "aix")
+    result().save(tmp_path / "out")
+    number = (tmp_path / "out").stat().st_ino
+    result(gold={"t1": "x"}).save(tmp_path / "out")
+    assert (tmp_path / "out").stat().st_ino != number
+    assert sorted(content(tmp_path / "out")) == FILES
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

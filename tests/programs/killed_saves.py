@@ -5,8 +5,8 @@ Usage: killed_saves.py FOLDER SCENARIO:SIGNAL... It prints how many processes we
 
 from __future__ import annotations
 
+import ctypes
 import os
-import shlex
 import shutil
 import signal
 import sys
@@ -21,7 +21,6 @@ from allalike._core.system import output
 from allalike.api.history import read_history
 from allalike.api.result import Result
 from allalike.api.results.targets import result_names, result_output
-from allalike.cli import main
 from allalike.errors import InputError
 from allalike.serve.desk import Desk
 
@@ -112,23 +111,19 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
         assert ended in (-by, 1), ended
         if one_step or by != signal.SIGKILL:
             assert there in (before, after), (step, sorted(there))
-        assert there.items() <= before.items() or there.items() <= after.items(), (step, sorted(there))
         assert there.items() >= note.items()
-        if there in (before, after):
-            assert there == note or allalike.load(folder).truth is not None
-        elif step % 2:
-            repair(folder)
-            assert content(folder) == after, (step, sorted(content(folder)))
+        if there not in (before, after):
+            gone = "stepwise" in scenario and not folder.exists()  # between two renames
+            assert gone or is_incomplete(folder), (step, sorted(there))
         result_output(folder).check(result_names("csv"))  # as the next run does before it begins
-        assert content(folder) in (before, after), (step, sorted(content(folder)))
         new.save(folder)
         assert content(folder) == after, step
-        assert not list(folder.parent.rglob(".allalike-*")), (step, list(folder.parent.rglob(".allalike-*")))
+        assert allalike.load(folder).truth is not None
     raise AssertionError("It never ends.")
 
 
-def repair(folder: Path) -> None:
-    """Check that whoever opens an incomplete result is told so, and run the command that is proposed to them."""
+def is_incomplete(folder: Path) -> bool:
+    """Return whether the result is reported as incomplete by whoever opens it, and nothing is changed by that."""
     there, messages = content(folder), set()
     desk = Desk(folder.parent, limit=1)
     opening = (allalike.load, lambda folder: allalike.update(folder, [("zoe", "t0", "1")]), desk.show, read_history)
@@ -138,16 +133,7 @@ def repair(folder: Path) -> None:
         except InputError as error:
             messages.add(str(error))
     assert content(folder) == there
-    assert len(messages) == 1, messages
-    assert "is incomplete" in min(messages)
-    program, *arguments = shlex.split(min(messages).rpartition(": ")[2])
-    assert program == "allalike"
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        main(arguments)
-    except SystemExit as stop:
-        assert not stop.code
-    signal.signal(signal.SIGTERM, before)
+    return len(messages) == 1 and "is incomplete" in min(messages)
 
 
 def save_thrice(result: Result, folder: Path) -> None:
@@ -187,13 +173,12 @@ def save_at_once(root: Path, scenario: str) -> int:
 
 if __name__ == "__main__":
     vars(os)["fsync"] = lambda file: None  # which takes time, and matters only if the machine fails
-    exchange = vars(output)["exchange_folders"]
     for case in sys.argv[2:]:
         scenario, how = case.split(":")
         place = Path(sys.argv[1], f"{scenario} {how}")
         place.mkdir()
-        # or as on systems that cannot let folders change places
-        vars(output)["exchange_folders"] = (lambda one, other: False) if "stepwise" in scenario else exchange
+        # or as on systems that cannot let folders change places in one step
+        vars(output)["ctypes"] = object() if "stepwise" in scenario else ctypes
         sys.stdout.write(f"{case}\n")
         sys.stdout.flush()
         done = (

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.addresses import find_folder
-from allalike._core.system.journal import find_interrupted
 from allalike._core.system.progress import report
 from allalike.api.discover import renew, solve
 from allalike.api.inputs.saved_files import check_complete
@@ -15,7 +13,7 @@ from allalike.api.inputs.state import read_state
 from allalike.api.load import reopen
 from allalike.api.results.targets import result_output
 from allalike.api.since import find_changes
-from allalike.errors import OutputError, UnsupportedError
+from allalike.errors import UnsupportedError
 from allalike.methods.base import Streaming
 from allalike.readers.tools import PLAIN
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.api.result import Result
     from allalike.engines import Engine
 
-__all__ = ["complete_save", "update"]
+__all__ = ["update"]
 
 
 def update(
@@ -78,22 +76,3 @@ def update(
     report("saving")
     result.save_with({}, {}, place, changes=table, unchanged=state.digest, **how)
     return result
-
-
-def complete_save(folder: str | os.PathLike[str]) -> bool:
-    """Complete a save that was interrupted; return whether there was one.
-
-    >>> complete_save("nowhere")
-    False
-    """
-    place = find_folder(folder)
-    if find_interrupted(place) is None:
-        return False
-    result_output(place).check([])
-    if (left := find_interrupted(place)) is not None:
-        raise OutputError(
-            f"The result in {place} cannot be completed here: nothing proves that a program of yours left {left}."
-            f" Remove {left}, and save the result again from its answers, for example with:"
-            f" {shlex.join(['allalike', 'discover', 'answers.csv', '-o', str(place)])}"
-        )
-    return True

@@ -33,7 +33,7 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
     """
-    from allalike._core.system.claims import work_folder
+    from allalike._core.system.files import work_folder
     from allalike._core.system.memory import parse_size
     from allalike._core.system.signals import ending_asked
     from allalike.serve.desk import Desk

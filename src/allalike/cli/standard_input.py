@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike._core.system.claims import work_folder
+from allalike._core.system.files import work_folder
 from allalike.errors import OptionError
 from allalike.readers.formats.spooled import spool
 

@@ -34,20 +34,13 @@ def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: 
 
     It says which truths turned, which workers got better or worse beyond chance, and which copies are new; changes.csv
     has all of them, and the report a line for each time that answers came.
-
-    Without FILES, it completes a result whose saving was interrupted.
     """
-    from allalike.api.update import complete_save
     from allalike.api.update import update as run
     from allalike.telling.changes import remark_changes
 
     if not files:
-        if not complete_save(out):
-            example = shlex.join(["allalike", "update", out, "more.csv"])
-            raise OptionError(f"No answers are given to add to {out}. Name their files, for example with: {example}")
-        if not quiet:
-            note(f"The result in {out} is complete.")
-        return
+        example = shlex.join(["allalike", "update", out, "more.csv"])
+        raise OptionError(f"No answers are given to add to {out}. Name their files, for example with: {example}")
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=force), bar_after_a_second(quiet=quiet):
         result = run(out, list(files), gold=options["gold"], engine=name_engine(options))

@@ -1,20 +1,21 @@
-"""Files: written beside their places and renamed, so that nobody sees half of one."""
+"""Atomic files, temporary folders, and what they have in common."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allalike._core.system.signals import signals_deferred
 from allalike.errors import AllalikeError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = ["atomic_file", "flush_files", "list_files", "output_errors"]
 
 
 @contextmanager
@@ -87,3 +88,31 @@ def flush_files(folder: Path) -> None:
         if path.is_file():
             with path.open("r+b") as file:
                 os.fsync(file.fileno())
+
+
+def is_link(path: Path) -> bool:
+    """Return whether a path is a link, or on Windows a junction, which is the same for folders.
+
+    >>> is_link(Path())
+    False
+    """
+    is_junction = getattr(os.path, "isjunction", None)  # since Python 3.12
+    return path.is_symlink() or (is_junction is not None and is_junction(path))
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Give a temporary folder that only this user can read, and remove it in the end.
+
+    >>> with work_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    folder = Path(tempfile.mkdtemp(prefix="allalike-"))
+    try:
+        yield folder
+    finally:
+        with signals_deferred():
+            shutil.rmtree(folder, ignore_errors=True)

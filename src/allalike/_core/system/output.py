@@ -1,30 +1,43 @@
-"""Output: files that are put into a folder together, whole or not at all, and only in the place of what may go."""
+"""Write files into a folder together, without replacing or following what is not ours.
+
+A folder of our own is written beside its place and exchanged with it in one step. Where other files are in the folder,
+these stay, and ours are replaced one by one. A list of them (`UNFINISHED`) is in the folder until the last is in place:
+whoever opens such a result reports it as incomplete, and the next run replaces it.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import json
 import os
-import warnings
+import secrets
+import shutil
+import sys
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.system.claims import find_unproved, folders_locked
-from allalike._core.system.files import flush_files, list_files, output_errors
-from allalike._core.system.journal import NEW, STAGE_PREFIX, replace_files, stage_made, sweep_stages
-from allalike._core.system.moves import exchange_folders, leads_through_link, make_folder, move, remove_empty
+from allalike._core.system.files import flush_files, is_link, list_files, output_errors
+from allalike._core.system.json_text import parse_json
 from allalike._core.system.signals import signals_deferred
-from allalike.errors import LeftoverWarning, OutputError
+from allalike.errors import OutputError
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Output"]
-
+STAGE_PREFIX = ".allalike-"
+UNFINISHED = ".allalike-unfinished.json"
 _ELSEWHERE = "Name another place for the output."
 _WAY_OUT = "Name another place for the output, or have it replaced with overwrite=True."
+_CAN_OPEN = {os.open, os.mkdir, os.rename, os.unlink} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_FOLDER_FLAGS = sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
+_EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
 
 
 def _nothing(_: Path) -> list[str]:
@@ -33,29 +46,22 @@ def _nothing(_: Path) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Files that are put into a folder together.
-
-    Whoever looks sees the old files or the new ones, also when the process is killed, and when several write at once.
-
-    A folder that is new, or in which there is nothing but what is replaced, is put in place in one step. Where other
-    files are in it, these stay; the files to be replaced go away before the first new one comes, and if the process is
-    killed in between, the next that writes there puts the rest in place. It is also done so where the system cannot let
-    two folders change places, and with a folder in which this process works, or whose rights are not the usual ones.
+    """Files that are written into a folder together.
 
     Parameters
     ----------
     folder
         Where the files go. It is made if need be.
     find_own
-        What tells which files in the folder may be replaced, by their paths from there.
+        Function that lists the files in the folder that may be replaced, by their paths from there.
     inputs
         Files that are never replaced, and folders into which nothing is written.
     overwrite
-        Whether files may be replaced that ``find_own`` does not name.
+        Whether files may be replaced that ``find_own`` does not list.
     index
-        The file that lists the others: the first to go and the last to come.
+        The file that lists the others, which is written last.
     failure
-        What to say if they cannot be written, before the reason.
+        Beginning of the error message if they cannot be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,8 +93,7 @@ class Output:
         """
         with output_errors(self.failure):
             self._check_folder()
-            with self._settled():
-                self._find_replaced(list(names))
+            self._find_replaced(list(names))
 
     @contextmanager
     def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
@@ -96,20 +101,20 @@ class Output:
 
         Some ``names`` that are known beforehand can be checked before anything is written.
         """
-        with output_errors(self.failure), self._missing_folders(), ExitStack() as opened:
-            with self._settled() as left:
-                _name_leftovers([*left, *self._find_unproved()])
-                stage = opened.enter_context(stage_made(self._stage_parent(list(names))))
-            yield stage / NEW
-            flush_files(stage / NEW)
-            with self._settled(), signals_deferred():
-                self._put_in_place(stage)
-
-    def _stage_parent(self, names: list[str]) -> Path:
-        """Return where files are written first: beside the folder if it can be put in place whole, or else in it."""
-        replaced = self._find_replaced(names)
-        beside = not self._place.exists() or self._can_be_exchanged(replaced)
-        return self._place.parent if beside else self._place
+        with output_errors(self.failure), self._missing_folders():
+            replaced = self._find_replaced(list(names))
+            whole = not self._place.exists() or self._can_be_exchanged(replaced)
+            parent = self._place.parent if whole else self._place
+            stage = parent / f"{STAGE_PREFIX}{secrets.token_hex(16)}"
+            try:
+                stage.mkdir()  # with the rights of any other folder: executors of Spark write into it
+                yield stage
+                flush_files(stage)
+                with _locked(self._place.parent, self._place), signals_deferred():
+                    self._put_in_place(stage)
+            finally:
+                with signals_deferred():
+                    shutil.rmtree(stage, ignore_errors=True)
 
     def _check_folder(self) -> None:
         """Refuse a folder that cannot be, or cannot be written to."""
@@ -127,48 +132,37 @@ class Output:
         missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
         try:
             for path in reversed(missing[1:]):
-                with suppress(FileExistsError):  # another process was faster
-                    make_folder(path)
+                path.mkdir(exist_ok=True)  # another process may be faster
             yield
         except BaseException:
-            remove_empty(missing)
+            for path in missing:
+                with suppress(OSError):  # somebody has written into it
+                    path.rmdir()
             raise
-
-    @contextmanager
-    def _settled(self) -> Iterator[list[Path]]:
-        """Lock the folder and its parent, and complete what a killed process left half done; give what cannot be."""
-        place = self._place
-        with folders_locked(place.parent, place):
-            yield [stage for folder in (place.parent, place) for stage in sweep_stages(folder, place)]
-
-    def _find_unproved(self) -> Iterator[Path]:
-        """Find what somebody else's program seems to have left here; nothing of it is touched."""
-        for folder in (self._place.parent, self._place):
-            yield from find_unproved(folder, STAGE_PREFIX)
 
     def _find_replaced(self, names: list[str]) -> list[str]:
         """Return which files have to go for these, or refuse."""
-        own = [name for name in self.find_own(self._place) if self._has(name)]
-        known = set(own)
+        listed = {*self.find_own(self._place), *_list_unfinished(self._place)}
+        own = {name for name in listed if self._has(name)}
         for name in names:
-            self._check_way(name, known)
+            self._check_way(name, own)
             if _is_special(self._place / name):
                 raise OutputError(f"{self.folder / name} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
-        others = [name for name in names if name not in known and _is_file(self._place / name)]
-        replaced = [*own, *others]
+        others = [name for name in names if name not in own and _is_file(self._place / name)]
+        replaced = sorted({*own, *others})
         self._check_inputs(names, replaced)
         if others and not self.overwrite:
             raise OutputError(f"{self.folder / others[0]} is there already, and allalike did not write it. {_WAY_OUT}")
-        return sorted(replaced, key=lambda name: name != self.index)
+        return replaced
 
     def _has(self, name: str) -> bool:
-        """Tell whether something of this name is in the folder itself, and not where a link leads."""
-        return os.path.lexists(self._place / name) and not leads_through_link(self._place, name)
+        """Return whether something of this name is in the folder itself, and not where a link leads."""
+        return os.path.lexists(self._place / name) and not _leads_through_link(self._place, name)
 
     def _check_way(self, name: str, own: set[str]) -> None:
         """Refuse a file where there is a folder with other things in it, or the other way round."""
         path = self._place / name
-        if leads_through_link(self._place, name):
+        if _leads_through_link(self._place, name):
             raise OutputError(
                 f"{self.folder / name} is behind a link, and nothing is written through one. {_ELSEWHERE}"
             )
@@ -181,7 +175,7 @@ class Output:
                 raise NotADirectoryError(0, f"{self.folder / outer} is a file")
 
     def _check_inputs(self, names: list[str], replaced: list[str]) -> None:
-        """Refuse to replace an input, or to write into a folder that is one; links lead to it, too."""
+        """Refuse to replace an input, or to write into a folder that is one; also where a link leads to it."""
         inputs = {_identity(path): path for path in self.inputs} if names or replaced else {}
         inputs.pop(None, None)
         for name in replaced:
@@ -197,18 +191,19 @@ class Output:
                 )
 
     def _put_in_place(self, stage: Path) -> None:
-        new, place = stage / NEW, self._place
-        names = list_files(new)
+        names, place = list_files(stage), self._place
         old = self._find_replaced(names)
         if not place.exists():
-            move(new, place)
+            stage.rename(place)
         elif len(names) == 1 and set(old) <= set(names) and "/" not in names[0]:
-            move(new / names[0], place / names[0])
-        elif not (self._can_be_exchanged(old) and _rights(new) == _rights(place) and exchange_folders(new, place)):
-            replace_files(stage, place, sorted(names, key=lambda name: name == self.index), old)
+            (stage / names[0]).replace(place / names[0])
+        elif self._can_be_exchanged(old) and _rights(stage) == _rights(place):
+            _exchange_folders(stage, place)
+        else:
+            self._replace_one_by_one(stage, sorted(names, key=lambda name: name == self.index), old)
 
     def _can_be_exchanged(self, replaced: list[str]) -> bool:
-        """Tell whether another folder can take this one's place: all in it is replaced, and nobody works in it."""
+        """Return whether another folder can take this one's place: all in it is replaced, and nobody works in it."""
         place = self._place
         with suppress(OSError):  # the working folder may be gone
             here = Path.cwd()
@@ -221,22 +216,115 @@ class Output:
             return False
         return _content(place) <= set(replaced)
 
+    def _replace_one_by_one(self, stage: Path, new: list[str], old: list[str]) -> None:
+        """Remove the files that do not come again, and move the new ones to their places, the index last."""
+        place = self._place
+        marks = {name: _mark(stage / name) for name in new}
+        _write_flushed(stage / UNFINISHED, json.dumps(marks))
+        (stage / UNFINISHED).replace(place / UNFINISHED)
+        for name in sorted(set(old) - set(new)):
+            with _opened(place, name) as (path, folder), suppress(FileNotFoundError):
+                os.unlink(path, dir_fd=folder)
+            for outer in list(Path(name).parents)[:-1]:
+                with suppress(OSError):  # other files are in it
+                    (place / outer).rmdir()
+        for name in new:
+            with _opened(place, name, make=True) as (path, folder):
+                os.replace(stage / name, path, dst_dir_fd=folder)
+        (place / UNFINISHED).unlink()
 
-def _name_leftovers(left: list[Path]) -> None:
-    """Say in one line what lies there and is nobody's as far as can be known."""
-    if left:
-        names = ", ".join(map(str, left[:3])) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        warnings.warn(
-            LeftoverWarning(
-                f"Left alone: {names}. Nothing proves that a program of yours made it, or it cannot be completed."
-                " Remove it if nobody needs it."
-            ),
-            stacklevel=2,
-        )
+
+def _list_unfinished(place: Path) -> list[str]:
+    """List the files that an interrupted run had put in place: those that are still as the run had written them."""
+    path = place / UNFINISHED
+    try:
+        marks = parse_json(path.read_text(encoding="utf-8")) if path.is_file() and not is_link(path) else {}
+        return [name for name, mark in marks.items() if ".." not in name and _mark(place / name) == mark]
+    except (OSError, ValueError, AttributeError):
+        return []
+
+
+def _mark(path: Path) -> list[int]:
+    """Return what tells a file from others that come to its place: nobody else can guess it."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return []
+    return [status.st_ino, status.st_mtime_ns]
+
+
+def _write_flushed(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _locked(*folders: Path) -> Iterator[None]:
+    """Wait until no other process puts files into these folders; where the system has no locks, go on."""
+    with ExitStack() as stack:
+        for folder in folders if sys.platform != "win32" else ():
+            with suppress(OSError):  # a new folder, or a disk without locks
+                descriptor = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _exchange_folders(new: Path, place: Path) -> None:
+    """Put a folder into the place of another, which takes its place: in one step where the system can do that."""
+    call = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform, "")
+    with suppress(AttributeError, OSError):  # an old or another system
+        here = {"linux": -100, "darwin": -2}[sys.platform] if call else 0  # AT_FDCWD
+        if getattr(ctypes.CDLL(None), call)(here, os.fsencode(new), here, os.fsencode(place), _EXCHANGE_FLAG) == 0:
+            return
+    old = new.with_name(f"{new.name}-old")
+    place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        old.rename(place)
+        raise
+    old.rename(new)
+
+
+@contextmanager
+def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str, int | None]]:
+    """Open the folder of a file part by part, so that no link on the way is followed, whenever it comes."""
+    parts = Path(name).parts
+    if not _CAN_OPEN:
+        if make:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+        if _leads_through_link(place, name):
+            raise OSError(errno.ELOOP, f"{place / name} is behind a link")
+        yield str(place / name), None
+        return
+    folder = os.open(place, _FOLDER_FLAGS)
+    try:
+        for part in parts[:-1]:
+            with suppress(FileExistsError):
+                if make:
+                    os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield parts[-1], folder
+    finally:
+        os.close(folder)
+
+
+def _leads_through_link(folder: Path, name: str) -> bool:
+    """Return whether a link lies on the way from a folder to something in it, which itself may be one.
+
+    >>> _leads_through_link(Path(), "labels/t1.png")
+    False
+    """
+    return any(is_link(folder / outer) for outer in list(Path(name).parents)[:-1])
 
 
 def _is_special(path: Path) -> bool:
-    """Tell whether something is there that is neither a file nor a folder, such as a device or a pipe."""
+    """Return whether something is there that is neither a file nor a folder, such as a device or a pipe."""
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
@@ -262,7 +350,7 @@ def _rights(folder: Path) -> tuple[int, int, int]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from all others, by whatever path it is reached."""
+    """Return what a file has in common with no other, by whatever path it is reached."""
     try:
         status = path.stat()
     except (OSError, ValueError):

@@ -10,9 +10,9 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.system.journal import find_interrupted
+from allalike._core.system.files import is_link
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.moves import is_link
+from allalike._core.system.output import UNFINISHED
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ def check_complete(folder: Path) -> None:
     >>> from pathlib import Path
     >>> check_complete(Path("nowhere"))
     """
+    if os.path.lexists(folder / UNFINISHED):
+        raise InputError(
+            f"The result in {folder} is incomplete: a process was interrupted while saving it. Save it again from its"
+            f" answers, for example with: {propose_save(folder)}"
+        )
     if os.path.lexists(folder / SUMMARY):
         check_own_file(folder / SUMMARY)
         try:
@@ -72,11 +77,6 @@ def check_complete(folder: Path) -> None:
         kept = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
         if missing := [name for name in kept if name.startswith(f"{STATE}/") and name not in there]:
             raise refuse_incomplete(folder, missing[0])
-    elif find_interrupted(folder):
-        raise InputError(
-            f"The result in {folder} is incomplete: a process was interrupted while saving it. Complete it"
-            f" with: {shlex.join(['allalike', 'update', str(folder)])}"
-        )
     elif os.path.lexists(folder / STATE):
         raise refuse_incomplete(folder, SUMMARY)
 

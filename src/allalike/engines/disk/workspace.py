@@ -8,9 +8,8 @@ import tempfile
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from allalike._core.system.claims import make_work_folder
 from allalike._core.system.serialization import pack, unpack
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.shards import Shard
@@ -25,8 +24,6 @@ __all__ = ["StoredShard", "Workspace", "keep_shard", "link_file", "read_pack", "
 class Workspace:
     """A folder that is removed when nobody uses it any more, and when the program ends.
 
-    What a process leaves behind that is killed is removed when the next one makes a folder in the same place.
-
     >>> space = Workspace()
     >>> path = space.path
     >>> write_pack(path / "some", [1, 2]) > 0, read_pack(path / "some")
@@ -38,12 +35,12 @@ class Workspace:
 
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
         try:
-            self.path, claim = make_work_folder(parent)
+            self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="allalike-", dir=parent)))
         except OSError as error:
             raise _make_error(parent, error) from error
         self._root: Workspace | None = None
         self._needed: tuple[Workspace, ...] = ()
-        weakref.finalize(self, _remove, os.getpid(), self.path, claim)
+        weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
         """Refuse to be copied: the files would go away with the original."""
@@ -65,9 +62,7 @@ def _make_error(parent: str | os.PathLike[str] | None, error: OSError) -> Output
     return OutputError(f"No work folder can be made in {parent or tempfile.gettempdir()}: {error.strerror}.")
 
 
-def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:
-    if claim is not None:
-        claim.close()  # first, for on Windows a file that is open cannot be removed
+def _remove(owner: int, folder: Path) -> None:
     if os.getpid() == owner:  # and not a child that was forked
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from allalike._core.system.claims import work_folder
+from allalike._core.system.files import work_folder
 
 __all__ = ["SpoolFolder", "Spooled", "spool", "spool_open_file"]
 
