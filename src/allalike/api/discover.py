@@ -12,7 +12,7 @@ from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
-from allalike._core.system.progress import expect, report
+from allalike._core.system.progress import report
 from allalike.api.doubts.doubts import doubt_draws, doubt_skipped, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
@@ -24,7 +24,7 @@ from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
-from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
+from allalike.methods.composed.votes import serves, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
@@ -32,7 +32,6 @@ from allalike.readers.proposals import asking
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from allalike._core.system.outlook import Steps
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
@@ -42,8 +41,7 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
 
 _ORACLE = "OA"  # which cannot do without known truths
-_ANSWER_BYTES, _ANSWERS_PER_TASK = 25, 5  # in a file, about
-_TASK_WORK, _REPORT_WORK = 30, 3e7  # of writing a task, and what is written of all, beside the work of an answer
+
 
 __all__ = [
     "check_served",
@@ -138,7 +136,6 @@ def discover(
     chosen = chosen if use_gold else _leave_gold(chosen)
     past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
-    expect(_list_steps(chosen, source.size // _ANSWER_BYTES if isinstance(source, Scan) else source.n_answers))
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
     warn_of(first, stacklevel=2, source=source)
@@ -204,7 +201,6 @@ def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) ->
     run = make_ready(given, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     learns = run.n_gold > 0 and without_gold(method) != method
-    expect(_list_steps(method, int(run.answer_counts.sum()), run, twice=learns), begun=2)
     begun = None if earlier is None or basis.news is None else (earlier, basis.news)
     weighing = with_quorum(run, weigh(method, run, begun))
     report("deciding")
@@ -229,23 +225,6 @@ def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) ->
     summary["warnings"] = [doubt.what for doubt in doubts]
     inputs, again = origin.inputs, partial(_find_again, method)
     return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)
-
-
-def _list_steps(method: Method, n_answers: int, run: Run | None = None, *, twice: bool = False) -> Steps:
-    """Name the stages of a run, over how many answers each goes, about, and the work of one; the run may be unknown.
-
-    ``twice`` is for workers who are weighed without known truths, too.
-    """
-    labels, n_tasks = (None, n_answers / _ANSWERS_PER_TASK) if run is None else (run.encoding, run.n_tasks)
-    again = steps(method.plainly(), n_answers, labels) if twice and isinstance(method, Informed) else ()
-    return (
-        ("reading", n_answers, 7.0),
-        ("preparing", n_answers, 0.5),
-        *steps(method, n_answers, labels),
-        ("deciding", n_answers, 2.0),
-        *again,
-        ("saving", n_answers + _TASK_WORK * n_tasks + _REPORT_WORK, 1.0),
-    )
 
 
 def _find_again(method: Method, run: Run) -> TaskTable:

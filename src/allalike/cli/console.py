@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allalike._core.system.addresses import hide_in_word
-from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, watching
 from allalike._credentials import HIDDEN, find_secrets, hide_secrets
 from allalike.errors import ConvergenceWarning, DataNote, DataWarning, NameWarning, OutputError, ReportWarning
@@ -54,7 +53,7 @@ _MAX_ID = 24  # characters of an id that stands in a column; longer ones have a 
 _GLUE = "\0"  # a space that is not to be broken at; no visible text has it
 _FLAG = re.compile(r"\(--.*?\)")
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
-_LONG_SECONDS = 90.0  # that are left of a run, for which it is said what would be faster
+_LONG_SECONDS = 90.0  # after which a run says what would be faster
 
 _typed: dict[str, str] = {}  # words of the command with secrets, and without them
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
@@ -202,14 +201,13 @@ def _has_colours() -> bool:
 
 
 class Bar:
-    """The stage of a run on standard error, and how long the rest takes, shown once it has taken a second.
+    """The stage of a run on standard error, shown once it has taken a second.
 
-    ``faster`` is what to say of a run that will take minutes.
+    ``faster`` is what to say of a run that takes minutes.
     """
 
     def __init__(self, faster: str = "") -> None:
         self.stage, self.done, self.total = "", 0, 0
-        self.outlook = Outlook()
         self._faster = faster
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -238,33 +236,32 @@ class Bar:
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
             shown = progress.add_task("", count="", total=None)
             while not self._stop.wait(0.1):
-                left = self.outlook.left()
-                if hint := self._hint(left):
+                if hint := self._hint(time.monotonic() - begun):
                     progress.console.print(hint, markup=False, highlight=False)
-                seconds = time.monotonic() - begun
-                done, total = (self.done, self.total) if left is None else (seconds, seconds + left)
                 progress.update(
-                    shown, description=self._what, completed=done, total=total or None, count=self._say(left)
+                    shown,
+                    description=self._what,
+                    completed=self.done,
+                    total=self.total or None,
+                    count=self._count,
                 )
 
     @property
     def _what(self) -> str:
         return visible(STAGES.get(self.stage, self.stage))
 
-    def _say(self, left: float | None) -> str:
-        """Say what is done, of how much, and how long the rest takes, as far as it is known."""
+    @property
+    def _count(self) -> str:
+        """What is done, of how much, as far as it is known."""
         limit = "at most " if self.stage == "round" else ""
-        count = f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
-        if self.outlook.step and not limit:
-            count = "step {} of {}".format(*self.outlook.step)
-        return ", ".join(filter(None, [count, f"{tell_time(left)} left" if left else ""]))
+        return f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
 
-    def _hint(self, left: float | None) -> str:
-        """Say what would be faster, once, if the run will take minutes."""
-        if not (left and left > _LONG_SECONDS and self.outlook.is_measured):
+    def _hint(self, seconds: float) -> str:
+        """Say what would be faster, once, if the run has taken long."""
+        if seconds < _LONG_SECONDS:
             return ""
         faster, self._faster = self._faster, ""
-        return faster and f"This will take {tell_time(left)} more. {faster}"
+        return faster
 
 
 class Lines(Bar):
@@ -273,20 +270,19 @@ class Lines(Bar):
     def _show(self) -> None:
         begun = time.monotonic()
         while not self._stop.wait(_SECONDS_WITHOUT_LINE):
-            left = self.outlook.left()
-            if hint := self._hint(left):
+            seconds = time.monotonic() - begun
+            if hint := self._hint(seconds):
                 note(hint)
             if self.stage:
-                said = self._say(left)
-                seconds = time.monotonic() - begun
-                echo(f"Still {self._what}{said and f': {said}'} ({seconds:,.0f} s).", err=True)
+                count = self._count
+                echo(f"Still {self._what}{count and f': {count}'} ({seconds:,.0f} s).", err=True)
 
 
 @contextmanager
 def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
     """Show a bar on a terminal while this takes longer than a second, and elsewhere a line now and then.
 
-    ``faster`` is what to say of a run that will take minutes.
+    ``faster`` is what to say of a run that takes minutes.
     """
     if quiet:
         yield
@@ -294,7 +290,7 @@ def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
     bar = (Bar if sys.stderr.isatty() else Lines)(faster)
     bar.start()
     try:
-        with watching(bar, bar.outlook):
+        with watching(bar):
             yield
     finally:
         bar.stop()

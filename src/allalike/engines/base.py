@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.system.memory import free_memory
-from allalike._core.system.progress import advance, report
+from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan
 
-__all__ = ["Engine", "Run", "make_ready", "one_pass"]
+__all__ = ["Engine", "Run", "make_ready"]
 
 
 class Engine(ABC):
@@ -178,26 +178,6 @@ class Run(ABC):
         for number in range(1, limit + 1):
             report("round", number, limit)
             yield number
-
-
-_WORK = {"pairs": 2.0}  # passes that are as much work
-
-AnyRun = TypeVar("AnyRun", bound=Run)
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
-
-
-def one_pass(method: Callable[Concatenate[AnyRun, Given], Found]) -> Callable[Concatenate[AnyRun, Given], Found]:
-    """Mark a method of a run that goes over all answers once: whoever watches is told when it has."""
-    work = _WORK.get(getattr(method, "__name__", ""), 1.0)
-
-    @wraps(method)
-    def go_over(run: AnyRun, /, *given: Given.args, **named: Given.kwargs) -> Found:
-        found = method(run, *given, **named)
-        advance(work * float(run.answer_counts.sum()))
-        return found
-
-    return go_over
 
 
 def make_ready(run: Run, history: History | None = None, *, corrected: bool = True) -> Run:

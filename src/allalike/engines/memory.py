@@ -17,7 +17,7 @@ from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
-from allalike.engines.base import Engine, one_pass
+from allalike.engines.base import Engine
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
@@ -133,7 +133,6 @@ class MemoryRun(Growing):
         """All blocks, in order."""
         return [block for shard in self.shards for block in shard.blocks]
 
-    @one_pass
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
         n_workers = len(self.answer_counts)
@@ -171,7 +170,6 @@ class MemoryRun(Growing):
             return threads
         return max(1, min(threads, int(_MAX_SHARE * self.free_memory) // size))
 
-    @one_pass
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, as it is."""
         totals = PlainSums()
@@ -179,7 +177,6 @@ class MemoryRun(Growing):
             totals.add(block, kernel)
         return totals.arrays
 
-    @one_pass
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, at the places of the block's workers."""
         sums = PairSums(len(self.answer_counts), rows)
@@ -191,13 +188,11 @@ class MemoryRun(Growing):
             sums.add_found(block, part)
         return sums.result()
 
-    @one_pass
     def find(self, kernel: Kernel, *params: Floats) -> MemoryTable:
         """Join what the kernel returns for each block."""
         pieces = [find_piece(shard, kernel, params, self._n_threads) for shard in self.shards]
         return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
-    @one_pass
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
         """Apply a kernel to all blocks."""
         return [kernel(block, *select_workers(block, params)) for block in self.blocks]

@@ -15,7 +15,6 @@ from allalike.methods.insight import Insight
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike._core.system.outlook import Steps
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
 
@@ -32,7 +31,6 @@ __all__ = [
     "without_gold",
 ]
 
-_ROUNDS = 8  # that most methods take, about
 
 Decide = Callable[..., "dict[str, Array]"]
 
@@ -158,10 +156,6 @@ class Method(Options, ABC):
     @abstractmethod
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
-
-    def steps(self, n_answers: int, labels: Encoding | None = None) -> Steps:
-        """Name the stages that will be reported, over how many answers each goes, about, and the work of one."""
-        return (("round", _ROUNDS * n_answers, 0.3),)
 
     def describe(self) -> dict[str, Any]:
         """Return the name of this method and its options, for a summary."""

@@ -21,7 +21,6 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, report, watching
 from allalike._core.words import count, write_options
 from allalike.errors import (
@@ -221,15 +220,12 @@ class _Watcher:
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send, self._stage, self._time = send, "", 0.0
-        self.outlook = Outlook()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = monotonic()
         if stage != self._stage or now - self._time > _SECONDS_BETWEEN:
             self._stage, self._time = stage, now
-            left = self.outlook.left() if total else None  # of others nothing is heard for long
-            told = STAGES.get(stage, stage) + (f", {tell_time(left)} left" if left else "")
-            self._send({"stage": told, "round": stage == "round", "done": done, "total": total})
+            self._send({"stage": STAGES.get(stage, stage), "round": stage == "round", "done": done, "total": total})
 
 
 def main() -> None:
@@ -245,7 +241,7 @@ def main() -> None:
         back.flush()
 
     watcher = _Watcher(lambda progress: send(progress=progress))
-    with watching(watcher, watcher.outlook):
+    with watching(watcher):
         send(outcome=perform(order))
 
 

@@ -1,4 +1,4 @@
-"""Progress: whoever watches is told how far a run has come, and what an outlook of its end needs to know.
+"""Progress: report to a watcher how many bytes, rows or rounds of a run are done.
 
 The logger ``allalike`` is told, too: of a new stage as information, of how far it is for debugging.
 """
@@ -12,13 +12,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from allalike._core.limits import MAX_HOURS
-from allalike._core.system.outlook import Outlook, Steps, tell_time
 from allalike.errors import TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["STAGES", "advance", "expect", "pieces", "report", "watching"]
+__all__ = ["STAGES", "pieces", "report", "watching"]
 
 STAGES = {
     "reading": "reading answers",
@@ -36,7 +35,6 @@ STAGES = {
 
 _log = logging.getLogger("allalike")
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
-_outlook: ContextVar[Outlook | None] = ContextVar("outlook", default=None)
 _FIRST = 1 << 10  # of what is done at once, if nobody knows how long it takes
 _SHORT_SECONDS = 0.2  # of a piece, after which the next is larger
 _SECONDS_UNTOLD, _SECONDS_UNSURE = 1.0, 5.0  # after which it is told how far it is, and refused if it takes too long
@@ -50,8 +48,6 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
     ('rounds', 2, 15)
     >>> report("nobody watches")
     """
-    if outlook := _outlook.get():
-        outlook.note(stage, done, total)
     if watcher := _watcher.get():
         watcher(stage, done, total)
     level = logging.DEBUG if done else logging.INFO
@@ -59,20 +55,8 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
         _log.log(level, "%s%s", STAGES.get(stage, stage), f" ({done:,} of {total:,})" if total else "")
 
 
-def expect(steps: Steps, begun: int = 0) -> None:
-    """Say which stages a run has, of which so many have begun, how many answers each goes over, and the work of one."""
-    if outlook := _outlook.get():
-        outlook.expect(steps, begun)
-
-
-def advance(answers: float) -> None:
-    """Say that this stage has gone over so many answers more."""
-    if outlook := _outlook.get():
-        outlook.advance(answers)
-
-
 @contextmanager
-def watching(watcher: Callable[[str, int, int], None], outlook: Outlook | None = None) -> Iterator[None]:
+def watching(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
     """Tell a function how far `discover`, `jury`, `compare` and all others are that are called within this context.
 
     The logger ``allalike`` hears of it without that: `logging.basicConfig(level="INFO")` shows each stage.
@@ -81,8 +65,6 @@ def watching(watcher: Callable[[str, int, int], None], outlook: Outlook | None =
     ----------
     watcher
         Called with the stage, how much of it is done, and how much there is to do; both are 0 if that is not known.
-    outlook
-        What foresees how long the rest takes, for a program that shows it.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")]
@@ -92,12 +74,11 @@ def watching(watcher: Callable[[str, int, int], None], outlook: Outlook | None =
     >>> stages
     ['reading', 'preparing', 'deciding']
     """
-    tokens = _watcher.set(watcher), _outlook.set(outlook)
+    token = _watcher.set(watcher)
     try:
         yield
     finally:
-        _watcher.reset(tokens[0])
-        _outlook.reset(tokens[1])
+        _watcher.reset(token)
 
 
 def pieces(
@@ -134,7 +115,8 @@ def pieces(
         now = clock()
         expected = (now - begun) / done * total
         if now - begun > _SECONDS_UNSURE and expected > 3600 * MAX_HOURS and refuse:
-            raise TooLargeError(f"This takes {tell_time(expected)} ({what}), and {MAX_HOURS} may be. {refuse}")
+            hours = f"about {expected / 3600:,.0f} hours"
+            raise TooLargeError(f"This takes {hours} ({what}), and {MAX_HOURS} may be. {refuse}")
         if now - begun > _SECONDS_UNTOLD:
             report(what, done, total)
         if now - last < _SHORT_SECONDS:

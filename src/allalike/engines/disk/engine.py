@@ -23,7 +23,7 @@ from allalike._core.options import Options, whole
 from allalike._core.system.memory import parse_size
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
-from allalike.engines.base import Engine, one_pass
+from allalike.engines.base import Engine
 from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
@@ -216,7 +216,6 @@ class DiskRun(Growing):
         """How many processes there are."""
         return self.shards.processes.number
 
-    @one_pass
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, lane by lane; large parameters are not sent to many."""
         sums, size = Sums(len(self.workers)), sum(param.nbytes for param in params)
@@ -225,7 +224,6 @@ class DiskRun(Growing):
             sums.merge(lane)
         return sums.arrays
 
-    @one_pass
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, lane by lane."""
         totals = PlainSums()
@@ -233,7 +231,6 @@ class DiskRun(Growing):
             totals.merge(lane)
         return totals.arrays
 
-    @one_pass
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, in this process: each other would have a matrix of its own."""
         sums = PairSums(len(self.workers), rows)
@@ -242,7 +239,6 @@ class DiskRun(Growing):
                 sums.add(block, kernel)
         return sums.result()
 
-    @one_pass
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
         """Write what the kernel finds for each shard, cut into ranges of tasks."""
         space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _TASKS_PER_SORT)
@@ -250,7 +246,6 @@ class DiskRun(Growing):
         kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}
         return DiskTable(space, list(self.shards.each(find)), wide=len(kinds) > 1)
 
-    @one_pass
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
         """Apply a kernel to the blocks of each shard."""
         parts = self.shards.each(partial(_gather, kernel=kernel, params=params))

@@ -29,7 +29,7 @@ from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
 from allalike._core.system.serialization import unpack
 from allalike.domains.contract import choose_options, spell_domain
-from allalike.engines.base import Engine, Run, one_pass
+from allalike.engines.base import Engine, Run
 from allalike.engines.shards import Cuts, Shard, count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
@@ -188,29 +188,24 @@ class SparkRun(Run):
         cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
         return replace(self, cuts=cuts, **count_up(tallies, given, gold, self.notes))
 
-    @one_pass
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
         return self._add(on_executors.sum_blocks, kernel, params, np.concatenate, len(self.workers))
 
-    @one_pass
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, as it is: one row for all."""
         return self._add(on_executors.sum_totals, kernel, (), _only_row, 1)
 
-    @one_pass
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices."""
         rows = rows or range(len(self.workers))
         add = partial(on_executors.sum_pairs, n_workers=len(self.workers), rows=rows)
         return self._add(add, kernel, (), stack_rows, len(rows), _PAIR_SUM_BYTES * len(self.workers))
 
-    @one_pass
     def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
         """Have the executors keep what the kernel finds for their shards."""
         return SparkTable(self, kernel, params)
 
-    @one_pass
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
         """Have the executors send what a kernel makes of their blocks."""
         context = self.shards.context

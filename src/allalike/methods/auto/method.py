@@ -35,7 +35,6 @@ from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.base import Informed, Weighing
 
 if TYPE_CHECKING:
-    from allalike._core.system.outlook import Steps
     from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.methods.insight import Faults, Screening
@@ -106,17 +105,6 @@ class Auto(Informed):
         if _are_classes(run.encoding):
             return weigh_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
         return weigh_distances(run, screening, use_gold=self.use_gold)
-
-    def steps(self, n_answers: int, labels: Encoding | None = None) -> Steps:
-        """Name the stages that will be reported, over how many answers each goes, about, and the work of one."""
-        n_sampled = min(n_answers, self.sample_answers)
-        looked = ("signal", 4 * n_answers, 0.4), ("pairs", 5 * n_answers, 0.6)
-        chosen = ("choosing", 90 * n_sampled, 1.6), ("weighing", 7 * n_answers, 1.0)
-        return (
-            *(() if self.plain else looked),
-            ("agreement", 6 * n_answers, 0.6),
-            *(chosen if labels is None or _are_classes(labels) else ()),
-        )
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""

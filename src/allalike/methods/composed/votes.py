@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
-    from allalike._core.system.outlook import Steps
     from allalike.domains import Encoding
     from allalike.domains.capabilities import Votes
     from allalike.engines import News, Run
 
-__all__ = ["serves", "steps", "weigh", "weigh_blindly"]
+__all__ = ["serves", "weigh", "weigh_blindly"]
 
 
 def serves(method: Method, labels: Encoding) -> bool:
@@ -41,19 +40,6 @@ def serves(method: Method, labels: Encoding) -> bool:
         return all(each is None or serves(method, each) for _, each in labels.fields.encodings)
     votes = None if labels.things is None else labels.things.votes
     return method.serves(labels) or (votes is not None and method.serves(votes.encoding))
-
-
-def steps(method: Method, n_answers: int, labels: Encoding | None = None) -> Steps:
-    """Name the stages that will be reported, over how many answers each goes, about, and the work of one.
-
-    >>> import allalike
-    >>> steps(allalike.IPTD(), 10**6)
-    (('round', 8000000, 0.3),)
-    """
-    if labels is None or labels.fields is None or not labels.fields.alone:
-        return method.steps(n_answers, labels)
-    each = [method.steps(n_answers, field) for _, field in labels.fields.encodings if field is not None]
-    return (("fields", sum(answers for own in each for _, answers, _ in own), 1.0),)
 
 
 def weigh(method: Method, run: Run, earlier: tuple[Weighing, Callable[[], News]] | None = None) -> Weighing:
