@@ -124,14 +124,3 @@ def deepeval_run(*cases: tuple[str, list[dict[str, Any]]], **more: Any) -> dict[
 
 def deepeval_metric(judge: str, passed: Any, name: str = "Correctness", **more: Any) -> dict[str, Any]:
     return {"name": name, "threshold": 0.5, "success": passed, "evaluationModel": judge, "reason": SECRET, **more}
-
-
-def openai_events(*events: tuple[str, str, dict[str, Any]], models: Sequence[str] = ("m",)) -> list[dict[str, Any]]:
-    """Return the records of a run of OpenAI Evals: what was run, what happened, and the report."""
-    spec = {"spec": {"completion_fns": list(models), "eval_name": "sums.dev.v0", "run_id": "1"}}
-    told = [
-        {"run_id": "1", "event_id": number, "sample_id": item, "type": kind, "data": data}
-        for number, (item, kind, data) in enumerate(events)
-    ]
-    sampling = {"run_id": "1", "event_id": 99, "sample_id": "s", "type": "sampling", "data": {"prompt": SECRET}}
-    return [spec, sampling, *told, {"final_report": {"accuracy": 0.5}}]

@@ -39,7 +39,6 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
     "three judges": ("judgebench-*.jsonl", {}),
     "spans of coders": ("label-studio-coders.json", {"tag": "label"}),
     "survey of marks": ("zooniverse-classifications.csv", {"columns": {"label": "T3"}}),
-    "as plain table": ("crowdtruth-rte.csv", {"tool": "plain"}),
 }
 for _name, (_pattern, _how) in READ.items():
     add(f"exports/{_name}", partial(read_exports, _pattern, **_how), data=EXPORTS)

@@ -18,7 +18,6 @@ from files.evaluation_logs import (
     inspect_log,
     inspect_sample,
     lm_eval_sample,
-    openai_events,
     panel_score,
     promptfoo_result,
     promptfoo_results,
@@ -114,9 +113,6 @@ SAMPLES: dict[str, Any] = {
     "lm-eval": [lm_eval_sample(0, [["-1", "True"], ["-2", "False"]], acc=1), lm_eval_sample(0, ["x"], "x")],
     "promptfoo": promptfoo_results(promptfoo_result(0, [({"provider": "g"}, True), ({"metric": "x"}, False)])),
     "deepeval": deepeval_run(("t", [deepeval_metric("g", True, score=0.5), deepeval_metric("h", True, error=None)])),
-    "openai-evals": openai_events(
-        ("s", "match", {"correct": True, "picked": "x", "expected": "x"}), ("s", "metrics", {"choice": "Y"})
-    ),
     "arena-hard": [{"question_id": 1, "model": "m", "judge": "g", "games": [{"score": "A>B"}, {"score": "A=B"}]}],
 }
 
@@ -173,14 +169,13 @@ TAGS: dict[str, list[str | None]] = {
     "mt-bench": ["winner", "score"],
     "deepeval": ["judges: Correctness"],
 }
-WHOLE = ("openai-evals",)  # of which no record can be read without the first
 
 
 @pytest.mark.parametrize("tool", SAMPLES)
 def test_whatever_is_broken_in_json_is_named(tool: str, disk: dict[str, bytes]) -> None:
     name, sample = "export.json", SAMPLES[tool]
     refused, text = [], json.dumps(sample)
-    for part in [[record] for record in sample] if isinstance(sample, list) and tool not in WHOLE else [sample]:
+    for part in [[record] for record in sample] if isinstance(sample, list) else [sample]:
         for variant, tag in zip(broken(part), cycle(TAGS.get(tool, [None])), strict=False):
             disk[name] = json.dumps(variant).encode()
             refused.append(is_refused(name, tool=tool, tag=tag))

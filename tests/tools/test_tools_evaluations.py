@@ -15,7 +15,6 @@ from files.evaluation_logs import (
     deepeval_metric,
     deepeval_run,
     lm_eval_sample,
-    openai_events,
     promptfoo_result,
     promptfoo_results,
 )
@@ -179,53 +178,6 @@ def test_errors_of_deepeval_are_no_verdicts(tmp_path: Path) -> None:
     data = [deepeval_metric("gpt", False, error=SECRET), deepeval_metric("claude", True)]
     table = opened(write(tmp_path / "run.json", deepeval_run(("t1", data))))
     assert table.remarks == ("Left out: 1 cases without a verdict.",)
-
-
-def test_models_of_openai_evals_answer_or_are_right(tmp_path: Path) -> None:
-    paths = [
-        write(
-            tmp_path / f"{model}.jsonl",
-            openai_events(
-                ("sums.dev.0", "match", {"correct": said == "4", "expected": "4", "picked": said}), models=[model]
-            ),
-        )
-        for model, said in {"a": "4", "b": "5"}.items()
-    ]
-    assert recognised(paths[0]) == ["openai-evals"]
-    assert tags(*paths) == ["answers", "scores"]
-    assert opened(*paths, tag="answers").load(["label", "gold"]) == {"label": ["4", "5"], "gold": ["4", "4"]}
-    assert answers(*paths, tag="scores") == [("a", "sums.dev.0", "correct"), ("b", "sums.dev.0", "incorrect")]
-
-
-def test_the_last_model_of_openai_evals_grades_the_first(tmp_path: Path) -> None:
-    paths = [
-        write(
-            tmp_path / f"{grader}.jsonl",
-            openai_events(
-                ("s.0", "metrics", {"choice": chosen, "choice_metascore": True}),
-                ("s.1", "metrics", {"choice": "__invalid__"}),
-                models=["m", grader],
-            ),
-        )
-        for grader, chosen in {"g": "Yes", "h": "No"}.items()
-    ]
-    assert answers(*paths) == [("g", "s.0", "Yes"), ("h", "s.0", "No")]
-    assert opened(*paths).remarks == ("Left out: 2 cases without a verdict.",)
-
-
-def test_whether_a_choice_is_the_known_one_is_no_verdict_and_its_worth_none_of_its_own(tmp_path: Path) -> None:
-    paths = [
-        write(
-            tmp_path / f"{grader}.jsonl",
-            openai_events(
-                ("s.0", "metrics", {"choice": chosen, "score": float(chosen == "Yes"), "metascore": True}),
-                ("s.1", "metrics", {"choice": "__invalid__", "score": None, "metascore": False}),
-                models=["m", grader],
-            ),
-        )
-        for grader, chosen in {"g": "Yes", "h": "No"}.items()
-    ]
-    assert answers(*paths) == [("g", "s.0", "Yes"), ("h", "s.0", "No")]
 
 
 def games(*scores: Any, judge: str = "gpt-4", **more: Any) -> dict[str, Any]:

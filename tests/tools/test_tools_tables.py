@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,12 +23,10 @@ OWN = {
     "zooniverse-classifications.csv": "zooniverse",
     "zooniverse-flattened.csv": "zooniverse",
     "figure-eight-relations.csv": "figure-eight",
-    "crowdtruth-rte.csv": "crowdtruth",
     "qualtrics.csv": "qualtrics",
 }
 TABLES = {
     "crowd-kit",
-    "crowdtruth",
     "figure-eight",
     "google-forms",
     "limesurvey",
@@ -95,13 +92,6 @@ def test_a_report_of_figure_eight_with_sets(exports: Path) -> None:
     assert "relations" not in table.roles["label"]  # which says the same
     assert count(answers(table, label))[:3] == (750, 35, 50)
     assert frozenset({"[TREATS]", "[PREVENTS]"}) in {chosen for *_, chosen in answers(table, label)}
-
-
-def test_crowdtruth_is_told_by_its_columns_and_not_by_the_topic(exports: Path) -> None:
-    table = open_table(exports / "crowdtruth-rte.csv")
-
-    assert count(answers(table)) == (8000, 164, 800, 2)
-    assert table.load_batches is not None  # it is read in a stream
 
 
 BATCH = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus"]
@@ -305,23 +295,3 @@ def test_executors_do_not_read_the_file_of_a_table_that_was_changed(
     path = written([*BATCH, "Answer.q"], ["h", "a", "ada", "Approved", "x"], ["h", "b", "bob", "Rejected", "y"])
 
     assert sources.find_source(allalike.scan(path), None, "no such master") is None
-
-
-def test_a_report_of_figure_eight_in_json_has_judgments_in_units(tmp_path: Path) -> None:
-    def unit(number: int, *chosen: Any) -> str:
-        judgments = [{"worker_id": w, "tainted": w == 9, "data": {"colours": c}} for w, c in zip((7, 8, 9), chosen)]  # noqa: B905
-        return json.dumps({"id": number, "data": {"url": "x"}, "results": {"judgments": judgments}})
-
-    path = tmp_path / "job.json"
-    path.write_text("\n".join([unit(1, ["red", "blue"], ["red"], ["red"]), unit(2, "blue", "red")]))
-    table = open_table(path)
-
-    assert answers(table) == [
-        ("7", "1", {"red", "blue"}),
-        ("8", "1", {"red"}),
-        ("7", "2", {"blue"}),
-        ("8", "2", {"red"}),
-    ]
-    path.write_text(unit(1, "red") + "\n" + '{"id": 2, "results": null}')
-    with pytest.raises(InputError, match="line 2 is no unit with judgments"):
-        open_table(path)
