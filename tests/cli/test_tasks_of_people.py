@@ -240,7 +240,7 @@ def test_a_folder_of_masks(tmp_path: Path) -> None:
         for picture in range(4):
             pixels = np.zeros((12, 12), np.uint8)
             pixels[picture : 2 * picture + 3, 2 : 8 + (who == "kim")] = 255
-            Image.fromarray(pixels).save(tmp_path / "masks" / who / f"cell{picture}.png")
+            Image.fromarray(pixels).save(tmp_path / "masks" / who / f"image{picture}.png")
     follow("discover", "masks", "-o", "out", folder=tmp_path)
     workers = {row["worker"]: float(row["fault"]) for row in table(tmp_path / "out" / "workers.csv")}
     assert set(workers) == set(WHO)

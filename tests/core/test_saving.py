@@ -51,9 +51,9 @@ def result(**options: object) -> Result:
     return allalike.discover(ROWS, method="UA", **options)  # type: ignore[arg-type]
 
 
-def draw_masks(folder: Path, workers: str = "abc", tasks: int = 3) -> None:
+def draw_masks(folder: Path, tasks: int = 3) -> None:
     rng = np.random.default_rng(0)
-    for worker in workers:
+    for worker in ("user1", "user2", "user3"):
         (folder / worker).mkdir(parents=True)
         for task in range(tasks):
             pixels = (rng.random((4, 4 + task)) < 0.5).astype(np.uint8) * 255

@@ -193,7 +193,7 @@ def _save_volume(path: Path, pixels: Any) -> None:
 
 for _name, _pattern, _save in (
     ("masks, tasks outside", "{task}/{worker}.png", _save_picture),
-    ("masks, workers outside", "{worker}/{task}.png", _save_picture),
+    ("masks, workers outside", "rater_{worker}/{task}.png", _save_picture),
     ("masks, arrays", "{task}/{worker}.npy", np.save),
     ("volumes", "{task}/{worker}.nii.gz", _save_volume),
 ):

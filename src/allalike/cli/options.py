@@ -67,7 +67,7 @@ _READ_OPTIONS = (
     ),
     click.option("--only", multiple=True, help="Which columns of a matrix are answers, such as 'Q*'."),
     click.option("--skip", multiple=True, help="Which columns of a matrix are no answers."),
-    click.option("--layout", help="How masks lie in a folder: tasks/workers or workers/tasks. Guessed where safe."),
+    click.option("--layout", help="How masks lie in a folder: tasks/workers or workers/tasks. Told by names."),
     click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
     click.option("--na", multiple=True, help="What stands for no label, instead of NA, null and the like."),
     click.option("--abstain", multiple=True, help="A label that means 'no answer', such as --abstain=-1."),

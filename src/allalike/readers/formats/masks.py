@@ -1,8 +1,8 @@
 """Folders of masks: one image per answer, in a folder per task or per worker, or listed in ``manifest.csv``.
 
-Whether ``a/b.png`` is the mask of task ``a`` by worker ``b`` or the other way round is said by the user, or found out
-where that is safe (`allalike.readers.formats.layouts`). The masks of a task must have one size; a file that has another
-one is named before any mask is read.
+Whether ``a/b.png`` is the mask of task ``a`` by worker ``b`` or the other way round is said by the user, or by names
+of folders or files: ``task``, ``image``, ``worker``, ``annotator`` and the like. Otherwise it is asked. The masks of a
+task must have one size; a file that has another one is named before any mask is read.
 """
 
 from __future__ import annotations
@@ -10,25 +10,38 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from allalike._core.masks.files import ARRAYS, PICTURES, MaskFile, picture_size
 from allalike._core.masks.volumes import VOLUMES, is_volume, nibabel
-from allalike.errors import ColumnError, InputError, OptionError
+from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.formats.layouts import TASKS_OUTSIDE, Picture, check_sizes, guess_layout
 from allalike.readers.formats.tables import Table
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ENDINGS", "MANIFEST", "open_masks"]
+__all__ = ["ENDINGS", "LAYOUTS", "MANIFEST", "open_masks"]
 
 ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 MANIFEST = "manifest.csv"
+LAYOUTS = TASKS_OUTSIDE, WORKERS_OUTSIDE = "tasks/workers", "workers/tasks"
 
 _ADVICE = f"Give a {MANIFEST} in it, with the columns worker, task and path."
+_WORDS = {
+    "workers": re.compile(r"(?<![a-z])(worker|annotator|rater|user|m?turk|labell?er)", re.IGNORECASE),
+    "tasks": re.compile(r"(?<![a-z])(task|image|img|item|question|scan|slide|picture|photo)", re.IGNORECASE),
+}
+
+
+class _Picture(NamedTuple):
+    """An image, with its folder, its file name without ending, and its height and width."""
+
+    folder: str
+    stem: str
+    path: Path
+    size: tuple[int, ...]
 
 
 def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Table:
@@ -39,7 +52,7 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Tab
     folder
         Where the masks are.
     layout
-        ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker; guessed where that is safe.
+        ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker; told by names, or asked.
 
     >>> import tempfile
     >>> import numpy as np
@@ -60,8 +73,8 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Tab
         columns, found = _listed(root), MANIFEST
     else:
         pictures = _pictures(root)
-        found = layout or guess_layout(root, pictures, _ADVICE)
-        check_sizes(pictures, found, guessed=layout is None)
+        found = layout or _find_layout(root, pictures)
+        _check_sizes(pictures, found, guessed=layout is None)
         columns, remarks = _found(pictures, found), tuple(_compare_names(pictures))
     return Table(
         list(columns), lambda asked: {name: columns[name] for name in asked}, str(root), layout=found, remarks=remarks
@@ -94,14 +107,82 @@ def _listed(root: Path) -> dict[str, list[object]]:
     }
 
 
-def _found(pictures: Sequence[Picture], layout: str) -> dict[str, list[object]]:
+def _find_layout(root: Path, pictures: Sequence[_Picture]) -> str:
+    """Tell by names how masks lie in a folder, or ask."""
+    folders, stems = {picture.folder for picture in pictures}, {picture.stem for picture in pictures}
+    outer, inner = _find_kind(folders), _find_kind(stems)
+    fitting = [layout for layout in LAYOUTS if layout.startswith(outer) and layout.endswith(inner)]
+    if len(fitting) == 1:
+        return fitting[0]
+    best_first = sorted(LAYOUTS, key=lambda layout: len(_find_odd(pictures, layout)))
+    raise InputError(
+        f"It is unclear whether the folders in {root} are tasks or workers: {' or '.join(LAYOUTS)}. {_ADVICE}",
+        proposals=[Proposal({"layout": layout}) for layout in best_first],
+    )
+
+
+def _find_kind(names: set[str]) -> str:
+    """Return what all names are called like, tasks or workers; nothing if they are called like neither, or both."""
+    kinds = [kind for kind, words in _WORDS.items() if all(map(words.search, names))]
+    return kinds[0] if len(kinds) == 1 else ""
+
+
+def _check_sizes(pictures: Sequence[_Picture], layout: str, *, guessed: bool) -> None:
+    """Refuse masks of one task that differ in size, and name the file that differs from most of them.
+
+    >>> names = {"ada": (4, 4), "bob": (9, 4), "eve": (4, 4)}
+    >>> masks = [_Picture("t1", name, Path(f"t1/{name}.png"), size) for name, size in names.items()]
+    >>> _check_sizes(masks, "tasks/workers", guessed=False)
+    Traceback (most recent call last):
+    allalike.errors.InputError: t1/bob.png has 9 x 4 pixels, but t1/ada.png has 4 x 4 pixels (height x width), and both
+    are masks of task 't1'. The masks of a task must have the same size: correct the file, or leave it out.
+    """
+    odd = _find_odd(pictures, layout)
+    if not odd:
+        return
+    one, other = odd[0]
+    task = _name_task(one, layout)
+    more = f" {len(odd) - 1:,} more differ from others of their task." if len(odd) > 1 else ""
+    taken = f" The folders were taken for {layout.partition('/')[0]}." if guessed else ""
+    sides = " (height x width)" if len(one.size) == 2 else ""
+    opposite = LAYOUTS[1 - LAYOUTS.index(layout)]
+    raise InputError(
+        f"{_sized(one)}, but {_sized(other)}{sides}, and both are masks of task {task!r}.{more} The masks of"
+        f" a task must have the same size: correct the file, or leave it out.{taken}",
+        proposals=[Proposal({"layout": opposite})] if guessed and not _find_odd(pictures, opposite) else [],
+    )
+
+
+def _find_odd(pictures: Sequence[_Picture], layout: str) -> list[tuple[_Picture, _Picture]]:
+    """Return masks that differ in size from most of their task, each with the first of those."""
+    tasks: dict[str, list[_Picture]] = {}
+    for picture in pictures:
+        tasks.setdefault(_name_task(picture, layout), []).append(picture)
+    odd = []
+    for masks in tasks.values():
+        usual = Counter(picture.size for picture in masks).most_common(1)[0][0]
+        first = next(picture for picture in masks if picture.size == usual)
+        odd += [(picture, first) for picture in masks if picture.size != usual]
+    return odd
+
+
+def _name_task(picture: _Picture, layout: str) -> str:
+    return picture.folder if layout == TASKS_OUTSIDE else picture.stem
+
+
+def _sized(picture: _Picture) -> str:
+    unit = "pixels" if len(picture.size) == 2 else "voxels"
+    return f"{picture.path} has {' x '.join(map(str, picture.size))} {unit}"
+
+
+def _found(pictures: Sequence[_Picture], layout: str) -> dict[str, list[object]]:
     """List the images of all folders."""
     outer, inner = [p.folder for p in pictures], [p.stem for p in pictures]
     worker, task = (inner, outer) if layout == TASKS_OUTSIDE else (outer, inner)
     return {"worker": [*worker], "task": [*task], "label": [MaskFile(str(p.path)) for p in pictures]}
 
 
-def _pictures(root: Path) -> list[Picture]:
+def _pictures(root: Path) -> list[_Picture]:
     paths = [
         (inner.name, path)
         for inner in _entries(root, root)
@@ -126,7 +207,7 @@ def _pictures(root: Path) -> list[Picture]:
         raise InputError(f"There are two images called {'/'.join(twice[0])} in {root}, with different endings.")
     _check_readable(path for _, path in paths)
     try:
-        return [Picture(name, _stem(path), path, picture_size(path)) for name, path in paths]
+        return [_Picture(name, _stem(path), path, picture_size(path)) for name, path in paths]
     except ValueError as error:
         raise InputError(f"A mask cannot be read: {error}.") from error
 
@@ -150,7 +231,7 @@ def _is_deep(path: Path) -> bool:
     return len(path.parts) > 2 and not any(part.startswith(".") for part in path.parts)
 
 
-def _compare_names(pictures: Sequence[Picture]) -> Iterable[str]:
+def _compare_names(pictures: Sequence[_Picture]) -> Iterable[str]:
     """Say which names differ in their case only, for they name different things."""
     names = {p.folder for p in pictures}, {p.stem for p in pictures}
     for several in names:
