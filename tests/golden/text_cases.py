@@ -92,8 +92,6 @@ MESSY: dict[str, Any] = {
     "no header": BODY,
     "spellings of missing": TEXT + "zoe,t1,NA\nzoe,t2,n/a\nzoe,t3,\nkim,t1,None\nkim,t2,-\n",
     "index column": f",{HEAD}\n" + "".join(f"{n},{','.join(row)}\n" for n, row in enumerate(ROWS)),
-    "totals below": f"worker;task;label\n{NUMBERS}Total;;31,5\n",
-    "units below the header": f"worker;task;label\n;;kg\n{NUMBERS}",
     "header again": f"{TEXT}{TEXT.replace('t1', 't4').replace('t2', 't5').replace('t3', 't6')}",
 }
 for _name, _content in MESSY.items():

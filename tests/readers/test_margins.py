@@ -42,16 +42,11 @@ MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "what describes it": ([["Project", "Birds"], ["Made by", "ada"], [], HEAD, *ROWS], "2 rows above the header"),
     "a title and a blank line": ([["My survey"], ["of 2024"], [], HEAD, *ROWS], "2 rows above the header"),
     "comments": ([["# by ada"], ["# version 2"], HEAD, *ROWS], "2 rows above the header ('# by ada')"),
-    "a second header": ([HEAD, ["Who are you?", "Which one?", "How much?"], *ROWS], "the row below the header"),
-    "units": ([HEAD, ["", "", "kg"], *ROWS], "the row below the header ('kg')"),
-    "units and marks": ([HEAD, ["-", "-", "[kg]"], *ROWS], "the row below the header"),
-    "totals": ([HEAD, *ROWS, ["Total", "", "812.5"]], "1 row at the end ('Total 812.5')"),
-    "totals in the last column": ([HEAD, *ROWS, ["", "", "Sum: 812.5"]], "1 row at the end"),
     "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "2 rows at the end"),
     "notes in a wide row": ([HEAD, *ROWS, ["Collected in May 2024.", "", ""]], "1 row at the end"),
     "an empty first column": ([["", *row] for row in [HEAD, *ROWS]], "the first column, which is empty"),
     "all": (
-        [["My survey"], HEAD, ["", "", "kg"], *ROWS, ["Total", "", "9"], ["Note: of May."]],
+        [["My survey"], HEAD, *ROWS, ["Note: of May."]],
         "1 row above the header",
     ),
 }
@@ -66,6 +61,37 @@ def test_what_stands_around_a_table_is_left_out_and_said(
     alone = allalike.discover([(*row[:2], float(row[2])) for row in ROWS], method="UA", domain="real")
     assert any(said in remark for remark in found.summary["remarks"])
     assert found.truth["label"].tolist() == alone.truth["label"].tolist()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([["", "", "kg"], *ROWS], "Row 1 has no task"),
+        ([["-", "-", "[kg]"], *ROWS], r"row 1 is '\[kg\]'"),
+        ([*ROWS, ["Total", "", "812.5"]], "Row 51 has no task"),
+    ],
+    ids=["units", "units and marks", "totals"],
+)
+def test_rows_of_units_and_totals_are_named(tmp_path: Path, ending: str, rows: list[list[str]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        allalike.read(save(tmp_path / f"answers{ending}", [HEAD, *rows]))
+
+
+@pytest.mark.parametrize("mark", [",", " "])
+def test_a_first_column_that_the_header_does_not_name_is_an_error(tmp_path: Path, mark: str) -> None:
+    rows = [[str(n), *row] for n, row in enumerate(ROWS)]
+    with pytest.raises(InputError, match="4 fields, .* 3 columns.* the first column has no name"):
+        allalike.read(save(tmp_path / "answers.csv", [HEAD, *rows], mark))
+    assert allalike.read(save(tmp_path / "answers.csv", [["", *HEAD], *rows])).n_answers == 50
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_second_header_is_mentioned(tmp_path: Path, ending: str) -> None:
+    rows = [["Who are you?", "Which one?", "How much?"], *([*row[:2], "xy"[n % 2]] for n, row in enumerate(ROWS))]
+    answers = allalike.read(save(tmp_path / f"answers{ending}", [HEAD, *rows]))
+    assert answers.n_answers == 51
+    assert "looks like a second header ('Who are you?" in " ".join(answers.notes["remarks"])
 
 
 @pytest.mark.parametrize("mark", [" | ", ", ", " ; "])

@@ -184,12 +184,6 @@ def test_a_row_with_too_many_fields_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_names_of_rows_without_a_head_are_a_column(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.txt", '"worker" "task" "label"\n"1" "ada" "t1" "x"\n"2" "bob" "t1" "x"\n')
-    assert rows(path) == [("ada", "t1", "x"), ("bob", "t1", "x")]
-    assert scan(path).table().names == ["column1", "worker", "task", "label"]
-
-
 @pytest.mark.parametrize("end", ["", "eve,t2,z\n", 'eve,t2,"z"\n'])
 def test_a_quote_that_stays_open_is_an_error(end: str, tmp_path: Path) -> None:
     lines = 'worker,task,label\nada,t1,x\nbob,t1,"y\nada,t2,x\nbob,t2,x\n' + end

@@ -76,7 +76,7 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
     end, below = _find_below(path, dialect, encoding) if not packing else (None, [])
     plain = plain and end is None
-    text = _Text(path, encoding, dialect, [*dialect.remarks, *describe_margins((), None, below, str(path))], end)
+    text = _Text(path, encoding, dialect, [*dialect.remarks, *describe_margins((), below, str(path))], end)
     return Table(
         dialect.names,
         text.load,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
-from allalike.readers.formats.margins import count_above, describe_margins, find_blank_columns, find_second_header
+from allalike.readers.formats.margins import count_above, describe_margins, doubt_first_row, find_blank_columns
 from allalike.readers.formats.quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -140,9 +140,8 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
     names, remarks = name_columns(first, rows, where)
     headless = bool(remarks)
-    second = None if headless or not find_second_header(rows) else rows.pop(0)
-    last = last if second is None else records[1][2]
-    remarks = [*describe_margins(above, second, (), where, blank=find_blank_columns([first, *rows])), *remarks]
+    remarks = remarks or doubt_first_row(rows, where)
+    remarks = [*describe_margins(above, (), where, blank=find_blank_columns([first, *rows])), *remarks]
     padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
     width, names, said = _fit([name.strip() for name in names] if padded else names, rows or [first], where)
     if any(top != bottom for _, top, bottom in records[1:]):
@@ -277,8 +276,6 @@ def _fit(names: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[i
         )
     if width == number + 1 and not any(row[-1].strip() for row in rows):
         return width, names, []
-    if width == number + 1 and len(rows) > 1 and len({row[0] for row in rows}) == len(rows):
-        return width, ["column1", *names], [f"The first column of {where} has no name: it is called column1."]
     return number, names, []
 
 

@@ -1,12 +1,11 @@
 """Margins: what stands around a table in a file, and is no part of it.
 
-Above the header there may be a title, notes and comments; below it a second header, or a row of units; at the end a row
-of totals, and notes. They are known by what they look like beside the rows between them:
+Above the header there may be a title, notes and comments; at the end there may be notes. They are known by what they
+look like beside the rows between them:
 
     a title or a note    one cell is filled, where rows have three or more; or fewer than in rows, above a clear header
     a comment            begins with #
-    a second header      no cell recurs below, where those of other rows do; or it has words above numbers
-    a row of totals      begins with a word such as Total, which no other row does
+    a clear header       no cell recurs below, where those of other rows do; or it has words above numbers
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Beginning", "count_above", "count_below", "describe_margins", "find_blank_columns", "find_second_header"]
+__all__ = ["Beginning", "count_above", "count_below", "describe_margins", "doubt_first_row", "find_blank_columns"]
 
 Row = list[str]
 
@@ -29,13 +28,7 @@ _MIN_COLUMNS = 3
 _FEW_ROWS = 5  # of which it cannot be said that a header stands among them
 _RECURRING = 0.9  # of the values of a column, for one that does not recur to be a name
 _NOTE_WORDS = 3
-_NOTHING = ("", "-", "/", ".")  # what stands in a row of units where there is none
 _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
-_TOTAL = re.compile(
-    r"\W*((grand|sub)?\s*totals?|sum|mean|average|avg|gesamt|summe|mittelwert|somme|moyenne|totale|suma|promedio|razem"
-    r"|итого|合計|合计|总计)\W*",
-    re.IGNORECASE,
-)
 _NOTE = re.compile(
     r"\s*([#*†‡]|//|notes?\b|sources?\b|legend|exported|generated|created|quelle|anmerkung)", re.IGNORECASE
 )
@@ -54,7 +47,7 @@ def count_above(rows: Sequence[Row]) -> int:
     if usual < _MIN_COLUMNS:
         return 0
     full = next((place for place, row in enumerate(rows) if _reach(row) >= usual), 0)
-    if 0 < full <= _MOST_ABOVE and find_second_header(rows[full:]):
+    if 0 < full <= _MOST_ABOVE and _is_header(rows[full], rows[full + 1 :]):
         return full
     count = next((place for place, row in enumerate(rows) if not _is_above(row, usual)), 0)
     return count if count <= _MOST_ABOVE and len(rows) > count + 1 else 0
@@ -77,29 +70,18 @@ def _usual_width(rows: Sequence[Row]) -> int:
     return widths.most_common(1)[0][0] if widths else 0
 
 
-def find_second_header(rows: Sequence[Row]) -> bool:
-    """Tell whether the first row below the header is one more of names, questions or units.
-
-    >>> rows = [["ada", "t1", "4.5"], ["bob", "t1", "5"], ["ada", "t2", "3"], ["bob", "t2", "4"], ["eve", "t2", "4"]]
-    >>> find_second_header([["", "", "kg"], *rows]), find_second_header([["Who?", "Which?", "How much?"], *rows])
-    (True, True)
-    >>> find_second_header(rows)
-    False
-    """
-    if len(rows) <= _FEW_ROWS:
+def _is_header(first: Row, rows: Sequence[Row]) -> bool:
+    """Tell whether a row is clearly one of names, by the rows below it."""
+    if len(rows) < _FEW_ROWS:
         return False
-    first, others = rows[0], rows[1:]
-    if len(first) < _MIN_COLUMNS:
-        return False
-    columns = [[row[place] for row in others if place < len(row) and row[place].strip()] for place in range(len(first))]
+    columns = [[row[place] for row in rows if place < len(row) and row[place].strip()] for place in range(len(first))]
     told = [_tell(cell, column) for cell, column in zip(first, columns, strict=True)]
-    said = sum(cell.strip() not in _NOTHING for cell in first)
-    return "row" not in told and told.count("name") >= min(2, said) > 0
+    return "row" not in told and told.count("name") >= min(2, len(_filled(first)))
 
 
 def _tell(cell: str, column: Sequence[str]) -> str:
     """Tell whether a cell is a name above a column, one of its values, or nothing of which it can be said."""
-    if cell.strip() in _NOTHING:
+    if not cell.strip():
         return ""
     if cell in column:
         return "row"
@@ -113,8 +95,8 @@ def _tell(cell: str, column: Sequence[str]) -> str:
 def count_below(rows: Sequence[Row], *, after_blank: Sequence[bool] = ()) -> int:
     """Count the rows behind the last one of a table; of each it may be known that it comes after a blank line.
 
-    >>> count_below([["ada", "t1", "4"], ["bob", "t1", "5"], ["Total", "", "9"], ["Note: collected in May."]])
-    2
+    >>> count_below([["ada", "t1", "4"], ["bob", "t1", "5"], ["Note: collected in May."]])
+    1
     """
     usual = _usual_width(rows)
     blank = after_blank or [False] * len(rows)
@@ -122,13 +104,11 @@ def count_below(rows: Sequence[Row], *, after_blank: Sequence[bool] = ()) -> int
         return 0
     count, apart = 0, False
     for place in range(len(rows) - 1, max(len(rows) - 1 - _MOST_BELOW, 0), -1):
-        if not (_is_note(rows[place]) or _is_lone(rows[place])) and not _is_total(rows, place):
+        if not _is_lone(rows[place]):
             break
         apart = apart or blank[place] or not _filled(rows[place])
         count = len(rows) - place
-    behind = rows[len(rows) - count :]
-    sure = apart or all(_is_note(row) or _is_total(rows, len(rows) - count + n) for n, row in enumerate(behind))
-    return count if sure else 0
+    return count if apart or all(map(_is_note, rows[len(rows) - count :])) else 0
 
 
 def _filled(row: Row) -> list[str]:
@@ -144,14 +124,6 @@ def _is_note(row: Row) -> bool:
     return len(filled) == 1 and bool(_NOTE.match(filled[0]) or len(filled[0].split()) >= _NOTE_WORDS)
 
 
-def _is_total(rows: Sequence[Row], place: int) -> bool:
-    filled = _filled(rows[place])
-    word = filled[0].split(":")[0] if filled else ""
-    if not _TOTAL.fullmatch(word):
-        return False
-    return not any(word in row for number, row in enumerate(rows) if number != place)
-
-
 def find_blank_columns(rows: Sequence[Row]) -> int:
     """Count the first columns that are empty, header and all.
 
@@ -162,22 +134,33 @@ def find_blank_columns(rows: Sequence[Row]) -> int:
     return min(reach, default=0)
 
 
-def describe_margins(
-    above: Sequence[Row], second: Row | None, below: Sequence[Row], where: str, *, blank: int = 0
-) -> list[str]:
+def describe_margins(above: Sequence[Row], below: Sequence[Row], where: str, *, blank: int = 0) -> list[str]:
     """Say what was left out, in one sentence.
 
-    >>> describe_margins([["My survey"]], ["", "", "kg"], [], "a.csv")
-    ["Left out of a.csv: 1 row above the header ('My survey'), the row below the header ('kg')."]
+    >>> describe_margins([["My survey"]], [["Note: of May."]], "a.csv")
+    ["Left out of a.csv: 1 row above the header ('My survey'), 1 row at the end ('Note: of May.')."]
     """
     parts = [
         f"{_count(above)} above the header ({_show(*above)})" if above else "",
-        f"the row below the header ({_show(second)})" if second else "",
         f"{_count(below)} at the end ({_show(*below)})" if below else "",
         f"the first {'column, which is' if blank == 1 else f'{blank} columns, which are'} empty" if blank else "",
     ]
     listed = ", ".join(filter(None, parts))
     return [f"Left out of {where}: {listed}."] if listed else []
+
+
+def doubt_first_row(rows: Sequence[Row], where: str) -> list[str]:
+    """Say that the first row below the header looks like one more header; it is read as an answer.
+
+    >>> rows = [["ada", "t1", "4.5"], ["bob", "t1", "5"], ["ada", "t2", "3"], ["bob", "t2", "4"], ["eve", "t2", "4"]]
+    >>> doubt_first_row([["Who?", "Which?", "How much?"], *rows], "a.csv")
+    ["Row 1 of a.csv looks like a second header ('Who? Which? How much?'). Delete it if it is no answer."]
+    >>> doubt_first_row(rows, "a.csv")
+    []
+    """
+    if not rows or len(rows[0]) < _MIN_COLUMNS or not _is_header(rows[0], rows[1:]):
+        return []
+    return [f"Row 1 of {where} looks like a second header ({_show(rows[0])}). Delete it if it is no answer."]
 
 
 def _count(rows: Sequence[Row]) -> str:

@@ -106,5 +106,5 @@ def _too_long(fields: list[str], dialect: Dialect, which: str) -> str:
     mark = _NAMES.get(delimiter, repr(delimiter))
     return (
         f"{which} has {len(fields)} fields, but there are {len(dialect.names)} columns: {shown!r}. Perhaps a quote is"
-        f" missing, or a field with {mark} in it has no quotes around it."
+        f" missing, a field with {mark} in it has no quotes around it, or the first column has no name in the header."
     )

@@ -20,8 +20,8 @@ from allalike.readers.formats.margins import (
     count_above,
     count_below,
     describe_margins,
+    doubt_first_row,
     find_blank_columns,
-    find_second_header,
 )
 from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.formats.tables import Table
@@ -67,6 +67,7 @@ def open_sheet(path: Path, files: Files) -> Table:
     if sheets[name].merged:
         said.append(f"{where} has merged cells: each of their rows has the value.")
     names, remarks = name_columns(first, rows, where)
+    remarks = remarks or doubt_first_row(rows, where)
     check_names(names, where)
     places = {each: place for place, each in enumerate(names)}
 
@@ -81,11 +82,10 @@ def _strip(sheet: list[list[str]], where: str, blank: int) -> tuple[list[str], l
     """Return the header and the rows of a sheet without what stands around them, and what to say of that."""
     n_above = count_above(sheet)
     above, (first, *rows) = sheet[:n_above], sheet[n_above:]
-    second = rows.pop(0) if find_second_header(rows) and not name_columns(first, rows, where)[1] else None
     n_below = count_below(rows)
     rows, below = rows[: len(rows) - n_below], rows[len(rows) - n_below :]
     blank += find_blank_columns([first, *rows])
-    return first, rows, describe_margins(above, second, below, where, blank=blank)
+    return first, rows, describe_margins(above, below, where, blank=blank)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
