@@ -15,17 +15,12 @@ from hypothesis import strategies as st
 import allalike
 from allalike import DOMAINS, METHODS, Disk, Memory, Real, Result
 from allalike.engines import Engine
-from allalike.engines.disk.engine import DiskRun
 from allalike.engines.memory import MemoryRun
 from allalike.errors import InputError
-from allalike.methods.base import Streaming
 from crowds.samples import Row, crowd, kind, pair_up
 from running.updates import ENGINES, assert_same, both_engines, check, cut
 
-STARTING_OVER = [name for name, method in METHODS.items() if not issubclass(method, Streaming)]  # others are streams
-CASES = [
-    (name, domain) for domain in (*DOMAINS, "binary") for name in STARTING_OVER if METHODS[name]().serves(kind(domain))
-]
+CASES = [(name, domain) for domain in (*DOMAINS, "binary") for name in METHODS if METHODS[name]().serves(kind(domain))]
 OPTIONS = {"MAS": "MAS(starts=1)", "EBCC": "EBCC(starts=3)"}
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
@@ -59,7 +54,6 @@ def from_scratch(method: str, domain: str) -> Result:
             pytest.param(*case, ENGINES[name], marks=pytest.mark.long if (turn + place) % 4 else [])
             for turn, name in enumerate(("small blocks", "disk"))
             for place, case in enumerate(pair_up())
-            if case[0] in STARTING_OVER
         ),
     ],
 )
@@ -90,18 +84,6 @@ def test_updating_many_times_gives_what_all_answers_give(method: str, domain: st
     check(cut(crowd(domain, seed=1, n=6, m=20, missing=0.3), 12, 1), domain=kind(domain), method=method, engine=engine)
 
 
-@pytest.mark.long
-def test_small_shards_are_joined_so_that_there_are_few() -> None:
-    rows = crowd("categorical", seed=1, n=8, m=60)
-    parts = cut(rows, 60, 2)
-    result, _ = check(parts, domain="categorical", method="P-TD")
-    assert isinstance(result.run, MemoryRun)
-    assert len(result.run.shards) <= 6
-    result, _ = check([rows[:300], *([row] for row in rows[300:325])], domain="categorical", engine=ENGINES["disk"])
-    assert isinstance(result.run, DiskRun)
-    assert len(result.run.shards.stored) <= 3 + 6
-
-
 def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
@@ -118,7 +100,7 @@ def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.
         result = result.update([row])
     run = result.run
     assert isinstance(run, MemoryRun)
-    assert n_shards < len(run.shards) <= n_shards + 6
+    assert len(run.shards) == n_shards
     assert_same(result, allalike.discover([*rows, *more], domain="categorical", method="iP-TD"))
 
 

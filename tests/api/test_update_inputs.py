@@ -17,7 +17,7 @@ import allalike
 from allalike import Categorical, Custom, Ranking, Result
 from allalike._core.blocks.block import Block
 from allalike.api.inputs.opening import Origin
-from allalike.engines import Engine, Spark
+from allalike.engines import Engine
 from allalike.errors import GoldError, InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold
 from crowds.samples import crowd
@@ -136,7 +136,7 @@ def test_gold_without_a_known_origin_cannot_be_carried_on() -> None:
     lost = discover(answers)
     nowhere = Origin(Origin.of(answers, None).scan, None)
     with pytest.raises(UnsupportedError, match="Give them with gold="):
-        nowhere.grow(lost.run, [("eve", 1, "y")], None)
+        nowhere.add(lost.run, [("eve", 1, "y")], None)
 
 
 def test_gold_that_fits_no_task_is_an_error_as_ever() -> None:
@@ -262,7 +262,7 @@ def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.Mo
         result.update(answers.per_task())
     with pytest.raises(InputError, match="There are no answers"):
         result.update([])
-    monkeypatch.setattr("allalike.api.inputs.opening.Growing", Spark)  # which a run in memory is not
+    monkeypatch.setattr("allalike.engines.memory.MemoryRun.sample_tasks", None)  # as on Spark
     with pytest.raises(UnsupportedError, match="in memory and on disk only"):
         result.update([("eve", 1, "x")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):

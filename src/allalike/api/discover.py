@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from allalike.api.doubts.warning import Doubt
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
 
 _ORACLE = "OA"  # which cannot do without known truths
 
@@ -195,14 +194,13 @@ def _look_at_gold(
     return [] if misfit is None else [doubt_misfit(misfit)]
 
 
-def solve(basis: Basis, doubts: list[Doubt], earlier: Weighing | None = None) -> Result:
-    """Weigh the workers, and find all truths; a stream goes on from what was found earlier."""
+def solve(basis: Basis, doubts: list[Doubt]) -> Result:
+    """Weigh the workers, and find all truths."""
     given, method, origin, settings = basis.run, basis.method, basis.origin, basis.settings
     run = make_ready(given, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     learns = run.n_gold > 0 and without_gold(method) != method
-    begun = None if earlier is None or basis.news is None else (earlier, basis.news)
-    weighing = with_quorum(run, weigh(method, run, begun))
+    weighing = with_quorum(run, weigh(method, run))
     report("deciding")
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
@@ -232,18 +230,18 @@ def _find_again(method: Method, run: Run) -> TaskTable:
     return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and without_gold(method) != method)
 
 
-def renew(basis: Basis, weighing: Weighing | None, more: Any, gold: Any, *, stacklevel: int = 3) -> Result:
-    """Find the result for more answers; only a stream needs to know what was found before.
+def renew(basis: Basis, more: Any, gold: Any, *, stacklevel: int = 3) -> Result:
+    """Find the result for more answers.
 
     Warnings are in the name of a caller so many levels up, as if this were `Result.update`.
     """
-    grown = basis.grow(more, gold)
-    run, method, known = grown.run, grown.method, grown.origin.gold
+    whole = basis.add(more, gold)
+    run, method, known = whole.run, whole.method, whole.origin.gold
     check_served(method, run.encoding)
     doubts = find_doubts(run, known, again=True)
     doubts += _look_at_gold(run, known, method) if gold is not None else []
     warn_of(doubts, stacklevel=stacklevel)
-    result = solve(grown, doubts, weighing)
+    result = solve(whole, doubts)
     note(result.summary, doubts, stacklevel=stacklevel)
     if warning := limit_reached(method, result.weighing):
         warnings.warn(warning, stacklevel=stacklevel)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from allalike.api.inputs.state import SavedState
     from allalike.api.result import Result
     from allalike.engines import Engine
-    from allalike.methods import Weighing
 
 __all__ = ["load", "reopen"]
 
@@ -48,25 +47,19 @@ def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) 
     state = read_state(find_folder(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there was to say was said when it was found
-        basis, earlier = reopen(state, engine)
-        result = solve(basis, [], earlier)
+        result = solve(reopen(state, engine), [])
     told = {name: note for name, note in state.told["notes"].items() if name != "gold"}
     told |= {name: state.told[name] for name in ("warnings", "changes") if name in state.told}
     return replace(result, summary={**result.summary, **told})
 
 
-def reopen(state: SavedState, engine: str | Engine | None) -> tuple[Basis, Weighing | None]:
-    """Put the answers of a saved result where they are needed; return also what a stream had found before the last."""
-    settings, weighing = state.told["settings"], None
-    first, *later = state.parts
-    where, held = read_whole(first.read().per_task() if state.told["per_task"] else first, engine)
+def reopen(state: SavedState, engine: str | Engine | None) -> Basis:
+    """Put the answers of a saved result where they are needed."""
+    settings, kept = state.told["settings"], state.told["generations"][-1]
+    answers = state.answers
+    where, held = read_whole(answers.read().per_task() if state.told["per_task"] else answers, engine)
     run = load_run(where, held, state.gold, find_ties(settings["seed"], settings["ties"]), guessed=False)
     origin = Origin(state.scan, state.gold, history=state.history, gold_map=state.gold_map)
-    basis = Basis(run, state.method, origin, {"engine": where.name, **settings}, renew=renew)
-    for part in later:
-        weighing = solve(basis, [], weighing).weighing
-        basis = basis.grow(part.read(), None)
-    run, kept = basis.run, state.told["generations"][-1]
     counts = int(run.answer_counts.sum()), len(run.workers), run.n_tasks
     if counts != tuple(kept[name] for name in ("answers", "workers", "tasks")):
         raise InputError(
@@ -74,4 +67,5 @@ def reopen(state: SavedState, engine: str | Engine | None) -> tuple[Basis, Weigh
             f" workers to {counts[2]:,} tasks. Run 'allalike discover' again."
         )
     run = replace(run, notes=state.told["notes"])
-    return replace(basis, run=run, generations=tuple(state.told["generations"])), weighing
+    settings = {"engine": where.name, **settings}
+    return Basis(run, state.method, origin, settings, generations=tuple(state.told["generations"]), renew=renew)

@@ -183,11 +183,8 @@ class Result(Explained, Saved[Frame]):
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
 
-        Works on the engines memory and disk, and leaves this result as it is. What is read, sorted and prepared is in
-        proportion to the new answers and to the old ones of the same tasks. The sums of the first round are reused: UA,
-        P-TD and P-TD-AK weigh the workers without another look at the old answers, and the other methods go over all
-        blocks in later rounds. Because all weights change, all tasks are decided again. Only LA is a stream: it learns
-        from the tasks that new answers name, so its result depends on the order in which answers came.
+        Works on the engines memory and disk, and leaves this result as it is. All answers are prepared and weighed
+        again, so it takes about as long as `discover`, but for reading the old ones.
 
         Parameters
         ----------
@@ -208,7 +205,7 @@ class Result(Explained, Saved[Frame]):
         """
         if self.basis is None or self.basis.renew is None:
             raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
-        found: Result = self.basis.renew(self.basis, self.weighing, more, gold)
+        found: Result = self.basis.renew(self.basis, more, gold)
         return found
 
     def next(self, n: int = 10) -> Frame:

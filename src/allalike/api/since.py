@@ -23,17 +23,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import known_sums
+from allalike._core.columns.factors import unite
 from allalike._core.columns.values import Values, text_column
 from allalike.api.judges.changes import SIGNIFICANT, adjust
+from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import select_workers
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.answers import Answers
+    from allalike._core.columns.hashes import Hashes
     from allalike.api.inputs.state import SavedState
     from allalike.api.result import Result
     from allalike.domains import Encoding, Kernels
-    from allalike.engines import News
+    from allalike.engines import Run
     from allalike.methods.base import Decide
 
     Change = dict[str, Any]
@@ -50,19 +52,17 @@ _COLUMNS: Change = {
 }
 
 
-def find_changes(
-    result: Result, state: SavedState, known: Encoding
-) -> tuple[dict[str, Any], dict[str, Values | Array]]:
-    """Say what changed since a result was saved, whose labels are known: for its summary, and as a table."""
+def find_changes(result: Result, state: SavedState, before: Run) -> tuple[dict[str, Any], dict[str, Values | Array]]:
+    """Say what changed since a result was saved, from the answers before: for its summary, and as a table."""
     assert result.basis is not None
-    assert result.basis.news is not None
+    assert result.basis.added is not None
     turned, n_known = _compare_truths(result, state)
-    workers, n_tested = _compare_workers(result, result.basis.news())
+    workers, n_tested = _compare_workers(result, before, result.basis.added)
     copies = _find_copies(result, [set(map(str, group)) for group in state.told["copies"]])
     told = {
         "answers": int(result.run.answer_counts.sum()) - int(state.told["generations"][-1]["answers"]),
         "set_aside": result.summary.get("repeats_set_aside", 0) - state.told["notes"].get("repeats_set_aside", 0),
-        "labels": sorted(_list_labels(result.run.encoding) - _list_labels(known))[:_MAX_NAMED],
+        "labels": sorted(_list_labels(result.run.encoding) - _list_labels(before.encoding))[:_MAX_NAMED],
         "turned": None if turned is None else len(turned),
         "of": n_known,
         "truths": (turned or [])[:_MAX_NAMED],
@@ -115,18 +115,21 @@ def _compare_truths(result: Result, state: SavedState) -> tuple[list[Change] | N
     return turned, n_known
 
 
-def _compare_workers(result: Result, news: News) -> tuple[list[Change], int]:
-    """Return the workers who changed, and how many were tested."""
+def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[Change], int]:
+    """Return the workers who changed, and how many were tested; new answers are to tasks with the hashes ``added``."""
     run, arguments = result.run, result.weighing.arguments
-    blocks = news.blocks_after()
-    if run.encoding.offsets is not None or not blocks:
+    if run.encoding.offsets is not None:
         return [], 0
     own = result.weighing.decide_on(run)
     every = run.sum(partial(_sum_block, own=own, kernels=run.kernels), *arguments)
-    truths = np.concatenate([own(block, *select_workers(block, arguments))["label"] for block in blocks])
-    new = _sum_answers(news.after, news.after, truths, run.kernels)
-    for part in news.before:
-        new -= _sum_answers(part, news.after, truths, run.kernels)
+    now, then = pick_tasks(run, added), pick_tasks(before, added)
+    prepared = run.encoding.prepare(now)
+    truths = own(prepared, *select_workers(prepared, arguments))["label"]
+    new = _sum_answers(now, now.label, now.worker, now, truths, run.kernels)
+    if then.n_tasks:
+        place, _ = unite([before.workers, run.workers])
+        label = run.encoding.remap(then.label, before.encoding)
+        new -= _sum_answers(then, label, place[then.worker], now, truths, run.kernels)
     sums = np.stack([every["answers"], every["distance"], every["square"]])
     return _test_workers(run.workers.tolist(), sums - new, new)
 
@@ -142,15 +145,16 @@ def _sum_block(
     return {**known_sums(block, distance), "square": known_sums(block, distance**2)["distance"]}
 
 
-def _sum_answers(answers: Answers, all_answers: Answers, truths: Array, kernels: Kernels) -> Floats:
-    """Count each worker's answers, and add up their distances to the truths of all, and the squares."""
-    tasks = np.searchsorted(all_answers.tasks.hashes(), answers.tasks.hashes())
-    place = np.repeat(tasks, np.diff(answers.starts))
-    distance = kernels.distance_between(answers.label, truths[place])
-    known = ~np.isnan(distance) & (np.diff(all_answers.starts)[place] >= _MIN_VOICES)
-    worker, distance = answers.worker[known], distance[known]
+def _sum_answers(block: Block, label: Array, worker: Array, now: Block, truths: Array, kernels: Kernels) -> Floats:
+    """Count each worker's answers in a block, and add up their distances to the truths of now, and the squares."""
+    order = np.argsort(now.task_hash)
+    task = order[np.searchsorted(now.task_hash[order], block.task_hash)]
+    place = block.to_answers(task)
+    distance = kernels.distance_between(label, truths[place])
+    known = ~np.isnan(distance) & (now.sizes[place] >= _MIN_VOICES)
+    worker, distance = worker[known], distance[known]
     powers = (np.ones(len(distance)), distance, distance**2)
-    return np.stack([np.bincount(worker, power, minlength=len(answers.workers)) for power in powers])
+    return np.stack([np.bincount(worker, power, minlength=now.n_workers) for power in powers])
 
 
 def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Change], int]:

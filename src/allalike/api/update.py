@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.progress import report
-from allalike.api.discover import renew, solve
+from allalike.api.discover import renew
 from allalike.api.inputs.saved_files import check_complete
 from allalike.api.inputs.state import read_state
 from allalike.api.load import reopen
 from allalike.api.results.targets import result_output
 from allalike.api.since import find_changes
 from allalike.errors import UnsupportedError
-from allalike.methods.base import Streaming
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
@@ -67,11 +66,9 @@ def update(
             f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"
             " answers. Run 'allalike discover' on them with --to."
         )
-    basis, earlier = reopen(state, engine)
-    if isinstance(state.method, Streaming):
-        earlier = solve(basis, [], earlier).weighing
-    result = renew(replace(basis, parts=state.files), earlier, answers, gold)
-    told, table = find_changes(result, state, basis.run.encoding)
+    basis = reopen(state, engine)
+    result = renew(replace(basis, parts=state.files), answers, gold)
+    told, table = find_changes(result, state, basis.run)
     result = replace(result, summary={**result.summary, "changes": told})
     report("saving")
     result.save_with({}, {}, place, changes=table, unchanged=state.digest, **how)

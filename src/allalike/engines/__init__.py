@@ -4,16 +4,14 @@ from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
 from allalike.engines.base import Engine, Run, make_ready
-from allalike.engines.growing import Growing
 from allalike.engines.memory import Memory
-from allalike.engines.news import News
 from allalike.engines.task_table import Piece, TaskTable
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk
     from allalike.engines.spark import Spark
 
-__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "News", "Piece", "Run", "Spark", "TaskTable", "make_ready"]
+__all__ = ["ENGINES", "Disk", "Engine", "Memory", "Piece", "Run", "Spark", "TaskTable", "make_ready"]
 
 ENGINES: Registry[Engine] = Registry(
     "engine", Engine, __name__, {"memory": "memory:Memory", "disk": "disk:Disk", "spark": "spark:Spark"}

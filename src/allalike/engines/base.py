@@ -7,7 +7,7 @@ is weighed, in this order.
 2. What is each worker's own, such as her bias; it is taken away from her answers.
 3. What is known of the workers from earlier answers.
 
-Answers are added to the run as it was loaded (`allalike.engines.growing`), for more answers have other units and
+Answers are added to the run as it was loaded (`allalike.engines.adding`), for more answers have other units and
 offsets.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
     from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines.shards import Shard
+    from allalike.engines.adding import Addition
+    from allalike.engines.shards import Shard, Tally
     from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan
 
@@ -74,11 +75,9 @@ class Run(ABC):
     ``threads`` how many of them work in memory, ``history`` what is known of the workers from earlier answers, and
     ``frame`` of which kind the frame was that the answers came in.
 
-    An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
-    (`allalike.engines.growing`): it can `pick` some of its answers, and `extend` itself by a shard.
+    An engine adds the shards, as it keeps them. Answers can be added to a run that has `sample_tasks`: it can
+    `rebuild` its shards with more answers in them (`allalike.engines.adding`).
     """
-
-    grows: ClassVar[bool] = False
 
     workers: Values
     answer_counts: npt.NDArray[np.int64]
@@ -168,6 +167,15 @@ class Run(ABC):
     @abstractmethod
     def each_shard(self) -> Iterator[Shard]:
         """Yield the shards, as they are by now, one after the other."""
+
+    @property
+    def sample_tasks(self) -> Values | None:
+        """The ids of some tasks; nothing where they are not at hand, and no answers can be added."""
+        return None
+
+    def rebuild(self, addition: Addition) -> tuple[Self, list[Tally], npt.NDArray[np.int64]]:
+        """Return a run whose shards have more answers, with their counts, and how many answers each worker gave."""
+        raise NotImplementedError
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""

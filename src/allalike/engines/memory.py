@@ -17,8 +17,7 @@ from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
-from allalike.engines.base import Engine
-from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
+from allalike.engines.base import Engine, Run
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
@@ -27,11 +26,13 @@ from allalike.engines.threads import count_threads, in_threads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.columns.hashes import Hashes
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
+    from allalike.engines.adding import Addition
     from allalike.readers import Scan
 
 __all__ = ["Memory", "MemoryRun"]
@@ -92,10 +93,7 @@ class Memory(Options, Engine):
             tallies.append(tally)
             answer_counts += answers.answer_counts
             routed.remove(number)
-        n_frozen = len(shards) if len(shards) > 1 else 0
-        return MemoryRun(
-            shards, n_frozen, **routed.describe(encoding, gold, ties, tallies, answer_counts), threads=self.threads
-        )
+        return MemoryRun(shards, **routed.describe(encoding, gold, ties, tallies, answer_counts), threads=self.threads)
 
 
 @dataclass(frozen=True)
@@ -118,15 +116,13 @@ class MemoryTable(TaskTable):
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRun(Growing):
+class MemoryRun(Run):
     """Shards of prepared blocks in memory; sums are added in the order of blocks.
 
-    There is one shard, or as many as large files were read into, and one more for each time that answers were added,
-    unless small ones were joined; the first ``n_frozen`` never are, for there may be many of one size.
+    There is one shard, or as many as large files were read into.
     """
 
     shards: list[Shard]
-    n_frozen: int = 0
 
     @property
     def blocks(self) -> list[Block]:
@@ -210,27 +206,12 @@ class MemoryRun(Growing):
         """The tasks of the first shard."""
         return self.shards[0].tasks
 
-    def absorb(self, n_tasks: int) -> Hashes:
-        """Name the tasks of the last shards that are small."""
-        added = self.shards[self.n_frozen :]
-        number = count_small([int(shard.live.sum()) for shard in added], n_tasks)
-        return np.concatenate([np.empty(0, np.uint64), *(shard.task_hash for shard in added[len(added) - number :])])
-
-    def pick(self, wanted: Hashes) -> list[Picked]:
-        """Return the answers to these tasks."""
-        found = (pick(shard, number, self.encoding, wanted) for number, shard in enumerate(self.shards))
-        return [part for part in found if part is not None]
-
-    def extend(
-        self, shard: Shard, tally: Tally, overlay: Overlay, picked: list[Picked], again: Change | None
-    ) -> MemoryRun:
-        """Lay the overlay over the old shards, and put the new one behind them."""
-        covered = [replace(old, blocks=overlay.apply(old.blocks)) for old in self.shards]
-        live = [bool(old.live.any()) for old in covered]
-        left = [old for old, stays in zip(covered, live, strict=True) if stays]
-        if again is not None:
-            left = [_changed(old, again) for old in left]
-        return replace(self, shards=[*left, shard], n_frozen=sum(live[: self.n_frozen]))
+    def rebuild(self, addition: Addition) -> tuple[MemoryRun, list[Tally], npt.NDArray[np.int64]]:
+        """Join the answers of each shard with the new ones, and prepare them."""
+        parts = addition.split((shard.task_hash for shard in self.shards), len(self.shards))
+        made = [part.rebuild(shard, self.block_answers) for part, shard in zip(parts, self.shards, strict=True)]
+        shards, tallies, counts = zip(*made, strict=True)
+        return replace(self, shards=list(shards)), list(tallies), np.sum(counts, axis=0)
 
 
 def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:

@@ -57,7 +57,7 @@ _N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of what a shard holds, some of its tasks, evenly spaced, and the range of the hashes of all of them."""
+    """Counts of what a shard holds, and some of its tasks, evenly spaced."""
 
     n_tasks: int
     n_single: int
@@ -65,7 +65,6 @@ class Tally:
     n_gold: int
     repeats: dict[str, int]
     sample_tasks: Values
-    hashes: tuple[int, int]
 
 
 def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
@@ -116,7 +115,7 @@ class Shard:
 
     @property
     def live(self) -> npt.NDArray[np.bool_]:
-        """Which tasks count: those that no later shard has taken over."""
+        """Which tasks count."""
         return np.concatenate(
             [np.ones(block.n_tasks, np.bool_) if block.live is None else block.live for block in self.blocks]
         )
@@ -161,10 +160,6 @@ def of_answers(
         n_gold=len(answers.gold_task),
         repeats={name: answers.notes[name] for name in REPEATS if name in answers.notes},
         sample_tasks=answers.tasks.take(places),
-        hashes=(
-            min(int(block.task_hash.min()) for block in blocks),
-            max(int(block.task_hash.max()) for block in blocks),
-        ),
     )
     return Shard(blocks, answers.tasks, np.diff(answers.starts)), tally
 

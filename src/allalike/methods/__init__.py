@@ -6,7 +6,6 @@ from allalike._core.registry import Registry
 from allalike.methods.aliases import CALLED_ELSEWHERE
 from allalike.methods.base import Informed as Informed
 from allalike.methods.base import Method as Method
-from allalike.methods.base import Streaming as Streaming
 from allalike.methods.base import Weighing as Weighing
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from allalike.methods.insight import Insight
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
-    from allalike.engines import News, Run
+    from allalike.engines import Run
 
 __all__ = [
     "Decide",
@@ -25,7 +25,6 @@ __all__ = [
     "Method",
     "Rounds",
     "Skill",
-    "Streaming",
     "Weighing",
     "limit_reached",
     "without_gold",
@@ -161,15 +160,6 @@ class Method(Options, ABC):
         """Return the name of this method and its options, for a summary."""
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"name": self.name, "options": options}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Streaming(Method):
-    """A method that learns from each task once, and goes on where it was; all others start over with all answers."""
-
-    @abstractmethod
-    def go_on(self, run: Run, earlier: Weighing, news: News) -> Weighing:
-        """Weigh the workers of a run to which answers were added, given what was found before and what is new."""
 
 
 @dataclass(frozen=True, kw_only=True)

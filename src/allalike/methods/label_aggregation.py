@@ -16,12 +16,6 @@ first 200,000 answers of a problem are brought into memory and walked through ta
 What is left **is not the paper's**: it follows in stretches, each as long as all before it, and each is one sum, for
 its tasks are decided with the accuracies at its beginning. What LA-1 decided on its walk is remembered.
 
-Answers that are added later go on where the stream was: the tasks that they name are walked through, one by one in the
-order of their hashes, with the accuracies so far, and no others. A task that was decided before leaves its place and
-comes again at the end: what was counted for its old answers is taken back, by the decision that was made then, and all
-its answers are counted by the new one. So each answer is judged once, by the last decision on its task, but the result
-depends on the order in which answers came. Up to 200,000 answers, it is that of a fresh run on all of them if tasks
-came whole and in the order of their hashes.
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
-from allalike.methods.base import DecisionRule, Streaming, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.rules.base import unknown
@@ -48,7 +42,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.domains import Domain, Encoding
-    from allalike.engines import News, Run
+    from allalike.engines import Run
 
 __all__ = ["LA"]
 
@@ -57,11 +51,10 @@ _HASHES = 2.0**64
 
 
 @dataclass(frozen=True, kw_only=True)
-class LA(Streaming):
+class LA(Method):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
-    The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new
-    answers name, so its result depends on the order in which answers came, as in any stream; that of `discover` not.
+    The fault is 1 - a_i, and the weight goes with k a_i - 1.
 
     Parameters
     ----------
@@ -107,38 +100,16 @@ class LA(Streaming):
         stretches = _Stretches(np.stack(ends, axis=1), np.stack(accuracies, axis=1), number.astype(np.float64))
         return self._conclude(run, replace(walk, right=right, given=given), stretches)
 
-    def go_on(self, run: Run, earlier: Weighing, news: News) -> Weighing:
-        """Walk through the tasks that new answers name; what was counted for their old ones is taken back before."""
-        assert isinstance(earlier, _Stream)
-        walk, stretches = earlier.walk, earlier.stretches
-        walk = replace(
-            walk,
-            right=news.place(walk.right, fill=self.alpha - 1),
-            given=news.place(walk.given, fill=self.alpha + self.beta - 2),
-            label=run.encoding.remap(walk.label, news.known),
-        )
-        stretches = _Stretches(
-            news.place(stretches.ends, fill=1.0),
-            news.place(stretches.accuracies, fill=(self.alpha - 1) / (self.alpha + self.beta - 2)),
-            np.zeros(len(run.workers)),
-        )
-        gone = news.sum_before(partial(_count_once, walk=walk, ties=run.ties), *stretches)
-        right, given = walk.right - gone.get("right", 0.0), walk.given - gone.get("given", 0.0)
-        later = _walk(news.blocks_after(), right, given, stretches.number, np.ones(len(right)), run.ties)
-        return self._conclude(run, walk.followed_by(later), stretches)
-
     def _conclude(self, run: Run, walk: _Walk, stretches: _Stretches) -> Weighing:
         peers, k, accuracy = Peers(run), max(run.encoding.n_classes or 0, 2), walk.right / walk.given
         fault = np.maximum(peers.comparable(1.0 - accuracy), 0.0)
         once = self.passes == 1
         by_walk = DecisionRule(partial(_decide_once, walk=walk, ties=run.ties), stretches)
-        return _Stream(
+        return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
             weight=normalise(k * (1.0 - fault) - 1, run.problems),
             decision=by_walk if once else DecisionRule(partial(_decide_again, ties=run.ties), (k * accuracy - 1,)),
-            walk=walk,
-            stretches=stretches,
         )
 
 
@@ -166,14 +137,6 @@ class _Walk:
         """What was decided, by the names of a task table."""
         return {"label": self.label, "confidence": self.confidence, "tied": self.tied}
 
-    def followed_by(self, later: _Walk) -> _Walk:
-        """Remember the decisions of both, and the later one of a task that was decided twice."""
-        stays = ~np.isin(self.key, later.key)
-        key = np.concatenate([self.key[stays], later.key])
-        order = np.argsort(key)
-        told = {name: np.concatenate([of[stays], later.told[name]])[order] for name, of in self.told.items()}
-        return replace(later, key=key[order], **told)
-
 
 class _Stretches(NamedTuple):
     """With which accuracies the tasks were decided that came after those of the first walk, a row per worker.
@@ -191,14 +154,6 @@ class _Stretches(NamedTuple):
     ends: Floats
     accuracies: Floats
     number: Floats
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Stream(Weighing):
-    """A weighing that knows where the stream was, so that it can go on from there."""
-
-    walk: _Walk
-    stretches: _Stretches
 
 
 def _walk(blocks: list[Block], right: Floats, given: Floats, number: Array, end: Floats, ties: Ties) -> _Walk:
@@ -281,13 +236,6 @@ def _decide_once(
     for name, told in walk.told.items():
         found[name][known] = told[place[known]]
     return found
-
-
-def _count_once(block: Block, *stretches: Floats, walk: _Walk, ties: Ties) -> dict[str, Floats]:
-    """Count the answers that were right as tasks were decided on the way, and all of them."""
-    nobody = np.empty(0)
-    truth = block.to_answers(_decide_once(block, nobody, nobody, *stretches, walk=walk, ties=ties)["label"])
-    return {"right": block.per_worker((block.label == truth) * 1.0), "given": block.per_worker(np.ones(len(truth)))}
 
 
 def _decide_again(block: Block, weights: Floats, faults: Floats, votes: Floats, *, ties: Ties) -> dict[str, Array]:

@@ -10,7 +10,6 @@ import numpy as np
 from allalike._core.words import count
 from allalike.api.doubts.spellings import find_near, find_slips, find_spellings, find_twins
 from allalike.api.doubts.warning import Doubt
-from allalike.engines.growing import Growing
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
 
@@ -43,7 +42,7 @@ def doubt_spellings(run: Run) -> Iterator[Doubt]:
         yield Doubt(
             f"{count(len(slips), 'label')} may be a slip of the pen: {_pairs(slips)}. If so, {say_joining('')}."
         )
-    known = {"workers": run.workers, **({"tasks": run.sample_tasks} if isinstance(run, Growing) else {})}
+    known = {"workers": run.workers, **({} if run.sample_tasks is None else {"tasks": run.sample_tasks})}
     for role, ids in known.items():
         if twins := find_twins(ids.take(np.arange(min(len(ids), _MAX_IDS))).tolist()):
             yield Doubt(

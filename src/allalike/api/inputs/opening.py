@@ -12,9 +12,8 @@ from allalike._core.system.addresses import hide_in_word
 from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.domains.contract import field_names
-from allalike.engines.growing import Growing, fit_answers, grow
+from allalike.engines.adding import add_answers, fit_answers
 from allalike.errors import GoldError, OptionError, UnsupportedError
-from allalike.methods.base import Streaming
 from allalike.readers import (
     COLUMN,
     EXPORT,
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
     from allalike.domains import Domain
-    from allalike.engines import News, Run
+    from allalike.engines import Run
     from allalike.methods import Method
 
 __all__ = ["Basis", "Origin", "inputs_of", "name_inputs", "open_source"]
@@ -163,9 +163,9 @@ class Origin:
 
     >>> from allalike import Memory, read
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
-    >>> run, origin, news, more = Origin.of(first, None).grow(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
-    >>> run.answer_counts, run.n_gold, origin.gold is not None, news().after.n_answers
-    (array([1, 1, 1]), 1, True, 3)
+    >>> run, origin, more = Origin.of(first, None).add(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
+    >>> run.answer_counts, run.n_gold, origin.gold is not None, more.n_answers
+    (array([1, 1, 1]), 1, True, 1)
     """
 
     scan: Scan
@@ -181,12 +181,8 @@ class Origin:
             return cls(replace(source, source=None), gold)
         return cls(Scan(source=None, **source.read_options), gold or source.gold)
 
-    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Callable[[], News], Answers]:
-        """Return a run over more answers, what is to be remembered of it, what says what is new in it, and these."""
-        if not isinstance(run, Growing):
-            raise UnsupportedError(
-                "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
-            )
+    def add(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Answers]:
+        """Return a run over more answers, what is to be remembered of it, and these."""
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."
@@ -197,8 +193,8 @@ class Origin:
             known = fresh if known is None else known.joined(fresh)
         answers = fit_answers(run, self._read(run, more))
         report("adding answers")
-        grown, news = grow(run, answers, repeats=self.scan.kept_repeats, gold=known, fresh=fresh)
-        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news, answers
+        whole = add_answers(run, answers, repeats=self.scan.kept_repeats, gold=known)
+        return whole, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), answers
 
     def _open_gold(self, run: Run, more: Any, gold: Any) -> Gold | None:
         """Return further truths; where a tool's own are gold, so are those that it marks among more answers."""
@@ -231,16 +227,16 @@ class Basis:
     origin
         How the answers were read, known truths, and what is known of workers.
     parts
-        The files in which the answers were saved, and those that came since; nothing, if the run has to be asked.
+        The files in which the answers were saved, and the answers that came since; nothing, if the run has to be asked.
     generations
         When a result was saved, what there was, and how many truths turned since the time before.
-    renew, news
-        What finds a result from a basis, what was found before, more answers, and more gold; what says what came last.
+    renew, added
+        What finds a result from a basis, more answers, and more gold; the hashes of the tasks that came last.
 
     >>> import allalike
     >>> basis = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).basis
-    >>> grown = basis.grow([("eve", 1, "y")], None)
-    >>> basis.run.n_tasks, int(grown.run.answer_counts.sum())
+    >>> whole = basis.add([("eve", 1, "y")], None)
+    >>> basis.run.n_tasks, int(whole.run.answer_counts.sum())
     (1, 3)
     """
 
@@ -248,10 +244,10 @@ class Basis:
     method: Method
     origin: Origin
     settings: Mapping[str, Any]
-    parts: tuple[Path | Answers | Run, ...] = ()
+    parts: tuple[Path | Answers, ...] = ()
     generations: tuple[Mapping[str, Any], ...] = ()
     renew: Callable[..., Any] | None = field(default=None, compare=False)
-    news: Callable[[], News] | None = field(default=None, compare=False)
+    added: Hashes | None = field(default=None, compare=False)
 
     def dated(self, when: str, turned: int | None = None) -> Basis:
         """Return it with one more generation, unless the last one has all of these answers.
@@ -267,9 +263,8 @@ class Basis:
             return self
         return replace(self, generations=(*self.generations, {"when": when, **now, "turned": turned}))
 
-    def grow(self, more: Any, gold: Any) -> Basis:
+    def add(self, more: Any, gold: Any) -> Basis:
         """Add answers."""
-        run, origin, news, answers = self.origin.grow(self.run, more, gold)
-        streams = isinstance(self.method, Streaming)  # whose result depends on the order in which answers came
-        known = self.parts or ((self.run,) if streams else ())
-        return replace(self, run=run, origin=origin, parts=(*known, answers) if known else (), news=news)
+        run, origin, answers = self.origin.add(self.run, more, gold)
+        parts = (*self.parts, answers) if self.parts else ()
+        return replace(self, run=run, origin=origin, parts=parts, added=answers.tasks.hashes())

@@ -49,10 +49,9 @@ from allalike.api.inputs.saved_files import (
 )
 from allalike.api.inputs.state_form import find_wrong_setting
 from allalike.domains.spelling import Spelling
-from allalike.engines.growing import list_answers
+from allalike.engines.adding import list_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.methods.base import Streaming
 from allalike.readers import Scan
 from allalike.readers.gold_maps import is_written
 from allalike.readers.label_maps import read_label_map
@@ -219,16 +218,12 @@ class SavedState:
     digest: str
 
     @property
-    def parts(self) -> list[StoredAnswers]:
-        """The answers: all of them, or those of each time that some came, where the method goes on from there.
-
-        Within a file nothing comes twice; of what comes in two, the first that is read stays.
-        """
+    def answers(self) -> StoredAnswers:
+        """All answers. Within a file nothing comes twice; of what comes in two, the first that is read stays."""
         repeats = self.scan.kept_repeats
         files = self.files[::-1] if repeats == "last" else self.files
         kept = "first" if repeats in ("last", "error") else repeats
-        groups = [(file,) for file in self.files] if isinstance(self.method, Streaming) else [files]
-        return [StoredAnswers(source=None, stored=group, domain=self.domain, repeats=kept) for group in groups]
+        return StoredAnswers(source=None, stored=files, domain=self.domain, repeats=kept)
 
     @cached_property
     def gold(self) -> Gold | None:

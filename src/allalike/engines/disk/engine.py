@@ -23,10 +23,9 @@ from allalike._core.options import Options, whole
 from allalike._core.system.memory import parse_size
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
-from allalike.engines.base import Engine
+from allalike.engines.base import Engine, Run
 from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
-from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
     Cuts,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
+    from allalike.engines.adding import Addition
     from allalike.readers import Scan
 
 __all__ = ["Disk"]
@@ -146,16 +146,12 @@ class Disk(Options, Engine):
 
 @dataclass(frozen=True)
 class Shards:
-    """Shards on disk: where they are, how much they hold, and which processes go over them.
-
-    The last of them, ``n_added``, hold answers that were added later.
-    """
+    """Shards on disk: where they are, how much they hold, and which processes go over them."""
 
     space: Workspace
     stored: list[StoredShard]
     tallies: list[Tally]
     processes: Processes
-    n_added: int = 0
 
     def lanes(self, function: Callable[..., Any], most: float = math.inf) -> Iterator[Any]:
         """Apply a function to lists of stored shards, in order; the lists do not depend on the number of processes."""
@@ -166,41 +162,15 @@ class Shards:
         """Apply a function to each stored shard, in order."""
         return self.processes.map(function, [(stored,) for stored in self.stored])
 
-    def changed(self, change: Change) -> Shards:
+    def changed(self, change: Callable[[Block], Block]) -> Shards:
         """Write changed blocks beside those that are there."""
         space = self.space.inner()
         stored_shards = list(self.each(partial(_change, folder=space.path, change=change)))
         return replace(self, space=space, stored=stored_shards)
 
-    def covered(self, overlay: Overlay, picked: list[Picked]) -> Shards:
-        """Return the shards under an overlay, but for those of which all tasks were picked."""
-        space = self.space.inner(self.space)
-        touched = {part.shard: len(part.answers.tasks) for part in picked}
-        overlays: dict[Path | None, Path] = {}
-        stored_shards, tallies, n_added = [], [], 0
-        for number, (stored, tally) in enumerate(zip(self.stored, self.tallies, strict=True)):
-            n_tasks = tally.n_tasks - touched.get(number, 0)
-            if overlay.worker_map is not None or number in touched:
-                before = stored.overlay
-                if before not in overlays:
-                    overlays[before] = space.path / f"{len(overlays)}.overlay"
-                    write_pack(overlays[before], overlay.after(None if before is None else read_pack(before)))
-                stored = replace(stored, overlay=overlays[before])
-            if n_tasks:
-                stored_shards.append(stored)
-                tallies.append(replace(tally, n_tasks=n_tasks))
-                n_added += number >= len(self.stored) - self.n_added
-        return replace(self, space=space, stored=stored_shards, tallies=tallies, n_added=n_added)
-
-    def with_shard(self, shard: Shard, tally: Tally) -> Shards:
-        """Write one more shard."""
-        stored = keep_shard(self.space.path, self.space.path.name, shard)
-        stored_shards, tallies = [*self.stored, stored], [*self.tallies, tally]
-        return replace(self, stored=stored_shards, tallies=tallies, n_added=self.n_added + 1)
-
 
 @dataclass(frozen=True, eq=False)
-class DiskRun(Growing):
+class DiskRun(Run):
     """Shards of prepared blocks on disk, and the memory that all processes may have."""
 
     shards: Shards
@@ -264,29 +234,17 @@ class DiskRun(Growing):
         """Some tasks of the first shard."""
         return self.shards.tallies[0].sample_tasks
 
-    def absorb(self, n_tasks: int) -> Hashes:
-        """Name the tasks of small shards that were added last."""
-        first = len(self.shards.stored) - self.shards.n_added
-        number = count_small([tally.n_tasks for tally in self.shards.tallies[first:]], n_tasks)
-        small = self.shards.stored[len(self.shards.stored) - number :]
-        return np.concatenate([np.empty(0, np.uint64), *(read_pack(stored.tasks)[0].hashes() for stored in small)])
-
-    def pick(self, wanted: Hashes) -> list[Picked]:
-        """Return the answers to these tasks; only those shards are read that may have some of them."""
-        bounds = np.array([tally.hashes for tally in self.shards.tallies], np.uint64)
-        first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
-        jobs = [(self.shards.stored[number], int(number)) for number in np.flatnonzero(first < last)]
-        found = self.shards.processes.map(partial(_pick, encoding=self.encoding, wanted=wanted), jobs)
-        return [part for part in found if part is not None]
-
-    def extend(
-        self, shard: Shard, tally: Tally, overlay: Overlay, picked: list[Picked], again: Change | None
-    ) -> DiskRun:
-        """Have the old shards read under the overlay, and write the new one beside them."""
-        shards = self.shards.covered(overlay, picked)
-        if again is not None:
-            shards = shards.changed(again)
-        return replace(self, shards=shards.with_shard(shard, tally))
+    def rebuild(self, addition: Addition) -> tuple[DiskRun, list[Tally], npt.NDArray[np.int64]]:
+        """Join the answers of each shard with the new ones, and write it beside the old one."""
+        space = self.shards.space.inner()
+        parts = addition.split(self.shards.each(_hash_tasks), len(self.shards.stored))
+        size = self.budget.block_answers(len(addition.workers), addition.encoding.n_labels)
+        made = self.shards.processes.map(
+            partial(_rebuild, folder=space.path, block_answers=size), list(zip(self.shards.stored, parts, strict=True))
+        )
+        stored, tallies, counts = zip(*made, strict=True)
+        shards = replace(self.shards, space=space, stored=list(stored), tallies=list(tallies))
+        return replace(self, shards=shards), list(tallies), np.sum(counts, axis=0)
 
 
 @dataclass(frozen=True)
@@ -381,5 +339,13 @@ def _change(stored: StoredShard, *, folder: Path, change: Callable[[Block], Bloc
     return changed
 
 
-def _pick(stored: StoredShard, number: int, *, encoding: Encoding, wanted: Hashes) -> Picked | None:
-    return pick(stored.read(), number, encoding, wanted)
+def _hash_tasks(stored: StoredShard) -> Hashes:
+    tasks, _ = read_pack(stored.tasks)
+    return np.asarray(tasks.hashes())
+
+
+def _rebuild(
+    stored: StoredShard, addition: Addition, *, folder: Path, block_answers: int
+) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
+    shard, tally, counts = addition.rebuild(stored.read(), block_answers)
+    return keep_shard(folder, stored.blocks.stem, shard), tally, counts

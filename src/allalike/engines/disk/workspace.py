@@ -39,21 +39,20 @@ class Workspace:
         except OSError as error:
             raise _make_error(parent, error) from error
         self._root: Workspace | None = None
-        self._needed: tuple[Workspace, ...] = ()
         weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
         """Refuse to be copied: the files would go away with the original."""
         raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
 
-    def inner(self, *needed: Workspace) -> Workspace:
-        """Make a folder within the outermost one; as long as it is used, so are those that are needed with it."""
+    def inner(self) -> Workspace:
+        """Make a folder within the outermost one."""
         space, root = Workspace.__new__(Workspace), self._root or self
         try:
             space.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=root.path))
         except OSError as error:
             raise _make_error(root.path, error) from error
-        space._root, space._needed = root, needed
+        space._root = root
         weakref.finalize(space, _remove, os.getpid(), space.path)
         return space
 
@@ -69,21 +68,18 @@ def _remove(owner: int, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class StoredShard:
-    """A shard on disk: the files of its blocks, its tasks, and what was laid over the blocks later, if anything."""
+    """A shard on disk: the files of its blocks and its tasks."""
 
     blocks: Path
     tasks: Path
-    overlay: Path | None = None
 
     def read(self) -> Shard:
         """Read a shard whole."""
         return Shard(self.read_blocks(), *read_pack(self.tasks))
 
     def read_blocks(self) -> list[Block]:
-        """Read the blocks of a shard, as they are by now."""
+        """Read the blocks of a shard."""
         blocks: list[Block] = read_pack(self.blocks)
-        if self.overlay is not None:
-            blocks = read_pack(self.overlay).apply(blocks)
         return blocks
 
 

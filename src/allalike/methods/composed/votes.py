@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.base import Decide, Informed, Method, Streaming, Weighing, without_gold
+from allalike.methods.base import Decide, Informed, Method, Weighing, without_gold
 from allalike.methods.composed.fields import weigh_fields
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.domains import Encoding
     from allalike.domains.capabilities import Votes
-    from allalike.engines import News, Run
+    from allalike.engines import Run
 
 __all__ = ["serves", "weigh", "weigh_blindly"]
 
@@ -42,21 +40,14 @@ def serves(method: Method, labels: Encoding) -> bool:
     return method.serves(labels) or (votes is not None and method.serves(votes.encoding))
 
 
-def weigh(method: Method, run: Run, earlier: tuple[Weighing, Callable[[], News]] | None = None) -> Weighing:
-    """Weigh the workers of a run by their answers, or else by the votes that these come down to.
-
-    With what was found earlier, a stream asks what is new and goes on from there; votes are weighed anew, and so are
-    labels whose fields are weighed each alone.
-    """
+def weigh(method: Method, run: Run) -> Weighing:
+    """Weigh the workers of a run by their answers, or else by the votes that these come down to."""
     fields, things = run.encoding.fields, run.encoding.things
     if fields is not None and fields.alone:
         return weigh_fields(run, fields, partial(weigh, method))
     votes = None if things is None else things.votes
     if votes is None or method.serves(run.encoding):
-        if earlier is None or not isinstance(method, Streaming):
-            return method.weigh(run)
-        found, news = earlier
-        return method.go_on(run, found, news())
+        return method.weigh(run)
     cast = run.map(votes.cast)
     counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
     cast = replace(cast, encoding=votes.encoding, answer_counts=counts)

@@ -1,0 +1,190 @@
+"""Add answers to a run: those of each shard are restored, joined with the new ones, and prepared again.
+
+A task stays in its shard, so that engines need no more memory at a time than for the shard and the new answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.factors import Codes, unite
+from allalike._core.columns.matches import cast_like
+from allalike.answers import Answers
+from allalike.engines.shards import REPEATS, Shard, Tally, count_up, of_answers
+from allalike.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import numpy.typing as npt
+
+    from allalike._core.columns.hashes import Hashes
+    from allalike._core.columns.values import Values
+    from allalike.answers.gold import Gold, Truths
+    from allalike.domains import Encoding
+    from allalike.engines.base import Run
+
+__all__ = ["Addition", "add_answers", "fit_answers", "list_answers"]
+
+Rebuilt = tuple[Shard, Tally, "npt.NDArray[np.int64]"]
+
+
+def list_answers(run: Run) -> Iterator[Answers]:
+    """Yield all answers of a run, those of a shard at a time.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
+    >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in list_answers(run)]
+    [(['ada', 'bob'], [1, 2], [0, 0, 1])]
+    """
+    for shard in run.each_shard():
+        yield _restore(shard, run.workers, run.encoding)
+
+
+def _restore(shard: Shard, workers: Values, encoding: Encoding) -> Answers:
+    """Return the answers of a shard."""
+    who, labels = [], []
+    for block in shard.blocks:
+        who.append(block.worker if isinstance(block.workers, slice) else block.workers[block.worker])
+        labels.append(encoding.kernels.restore_answers(block, np.arange(len(block.label))))
+    label = np.concatenate(labels)
+    return Answers(
+        workers=workers,
+        tasks=shard.tasks,
+        encoding=encoding,
+        starts=np.concatenate([[0], np.cumsum(shard.sizes)]),
+        worker=np.concatenate(who).astype(np.int32),
+        label=label,
+        problems=Problems.single(len(workers)),
+        gold_label=label[:0],
+    )
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Answers that are added to a run, and what is known of all answers then.
+
+    Parameters
+    ----------
+    more
+        The new answers, by the numbers of all workers.
+    known, before
+        The encoding and the workers of the run so far.
+    workers, place
+        All workers, and the number that each worker of the run has among them.
+    encoding, truths
+        The encoding of all labels, and all known truths.
+    repeats
+        What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
+    """
+
+    more: Answers
+    known: Encoding
+    before: Values
+    workers: Values
+    place: Codes
+    encoding: Encoding
+    truths: Truths | None
+    repeats: str | None
+
+    def split(self, hashes: Iterable[Hashes], n_shards: int) -> list[Addition]:
+        """Return the new answers for each of some shards, whose tasks have these hashes; new tasks go by their hash."""
+        own = self.more.tasks.hashes()
+        home = ((own >> np.uint64(32)) * np.uint64(n_shards) >> np.uint64(32)).astype(np.intp)
+        for number, theirs in enumerate(hashes):
+            home[np.isin(own, theirs)] = number
+        return [replace(self, more=_choose(self.more, home == number)) for number in range(n_shards)]
+
+    def rebuild(self, shard: Shard, block_answers: int | None) -> Rebuilt:
+        """Return a shard with the new answers in it, its counts, and how many answers each worker gave there."""
+        old = _restore(shard, self.before, self.known).among(self.workers, self.place)
+        answers = Answers.join([old, self.more] if self.more.n_answers else [old], self.encoding, repeats=self.repeats)
+        if self.truths is not None:
+            answers = answers.with_truths(self.truths)
+        return *of_answers(answers, block_answers), answers.answer_counts
+
+
+def _choose(answers: Answers, chosen: npt.NDArray[np.bool_]) -> Answers:
+    """Return the answers to some of the tasks."""
+    sizes = np.diff(answers.starts)
+    rows = np.repeat(chosen, sizes)
+    return replace(
+        answers,
+        tasks=answers.tasks.take(np.flatnonzero(chosen)),
+        starts=np.concatenate([[0], np.cumsum(sizes[chosen])]),
+        worker=answers.worker[rows],
+        label=answers.label[rows],
+        gold_task=answers.gold_task[:0],
+        gold_label=answers.gold_label[:0],
+    )
+
+
+def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | None = None) -> Run:
+    """Return a run over the answers of another and more, which equals one over all of them.
+
+    Parameters
+    ----------
+    run
+        The old answers; it stays as it is.
+    more
+        The new ones.
+    repeats
+        What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
+    gold
+        All truths that are known.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
+    >>> whole = add_answers(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
+    >>> whole.workers.tolist(), whole.answer_counts, whole.n_tasks
+    (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
+    """
+    more = fit_answers(run, more)
+    codes, workers = unite([run.workers, more.workers])
+    place, other = np.split(codes, [len(run.workers)])
+    encoding, truths = run.encoding.merge([more.encoding]), None
+    if gold is not None:
+        encoding, truths = gold.encode(encoding)
+    new = more.among(workers, other)
+    whole, tallies, counts = run.rebuild(
+        Addition(new, run.encoding, run.workers, workers, place, encoding, truths, repeats)
+    )
+    known = count_up(tallies, counts, gold, {})
+    known["notes"] = _notes(run.notes, more.notes, known["notes"])
+    return replace(whole, workers=workers, encoding=encoding, problems=Problems.single(len(workers)), **known)
+
+
+def fit_answers(run: Run, more: Answers) -> Answers:
+    """Refuse answers that do not go together with those of a run, and those of runs to which none can be added."""
+    if run.sample_tasks is None:
+        raise UnsupportedError(
+            "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
+        )
+    if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
+        raise UnsupportedError(
+            "Where every task is a problem of its own, no answers can be added. Run it again on all answers."
+        )
+    if type(more.domain) is not type(run.domain):
+        raise InputError(
+            f"The new labels are {more.domain.name}, but those so far are {run.domain.name}. Read them with the same"
+            " domain."
+        )
+    return replace(
+        more,
+        tasks=cast_like(more.tasks, run.sample_tasks, "tasks"),
+        workers=cast_like(more.workers, run.workers, "workers"),
+    )
+
+
+def _notes(old: Mapping[str, Any], more: Mapping[str, Any], joined: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up what was set aside; what was guessed is what was guessed at first."""
+    notes = {**old, **({"gold": joined["gold"]} if "gold" in joined else {})}
+    for name in (*REPEATS, "missing_dropped", "abstained_dropped"):
+        number = sum(part.get(name, 0) for part in (old, more, joined))
+        if number:
+            notes[name] = number
+    return notes
