@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from crowd_file import write_crowd
 from engines_page import Bar, write_page
 from measuring import Measured, measure
-from programs import DISCOVER, JOINS, LIMITED, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
+from programs import DISCOVER, JOINS, LIMITED, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,20 +191,6 @@ def worker_pairs(folder: Path, workers: int) -> list[Bar]:
     return bars
 
 
-def more_answers(folder: Path, answers: int) -> list[Bar]:
-    """Measure an update by answers to a thousand new tasks against a run from scratch."""
-    bars = []
-    for engine in (MEMORY, DISK):
-        found = measure(UPDATE.format(engine=engine), folder / f"{answers}.parquet").figures
-        if not found["same"]:
-            raise RuntimeError("an update found something else than a run from scratch")
-        where = engine.partition("(")[0].lower()
-        name = f"{where}: P-TD, update by 10,000 answers / from scratch, {millions(answers)}, CPU"
-        ours, theirs = (f"{found[key]:.2f} s" for key in ("update", "scratch"))
-        bars.append(Bar(name, ours, theirs, found["update"] / found["scratch"], None))
-    return bars
-
-
 def growth(engine: str, short: Measured, long: Measured, few: int, many: int) -> Bar:
     """Compare the CPU time of one answer among many answers and among few."""
     name = f"{engine}: CPU per answer, {millions(many)} / {millions(few)}"
@@ -255,7 +241,6 @@ def main() -> None:
             partial(by_default, few=given.few, many=given.many),
             partial(within_limit, answers=given.limited),
             partial(against_others, answers=given.rivals),
-            partial(more_answers, answers=given.rivals),
             partial(worker_pairs, workers=given.workers),
         ]
         for part in parts:

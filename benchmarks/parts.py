@@ -1,4 +1,4 @@
-"""Measure parts against their bars: updates, packing, drawing crowds, and refusing what is too long.
+"""Measure parts against their bars: packing, drawing crowds, and refusing what is too long.
 
 Ratios are of CPU time, taken in one run; seconds are CPU seconds. The program ends with an error if a bar is missed.
 """
@@ -6,18 +6,15 @@ Ratios are of CPU time, taken in one run; seconds are CPU seconds. The program e
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 import allalike
-from allalike import METHODS, Memory, Text
+from allalike import Text
 from allalike._core.system.serialization import pack, unpack
-from allalike.api.inputs.opening import Origin
 from allalike.errors import LabelError
 from allalike.simulation import simulate
 from measuring import cpu
@@ -27,41 +24,6 @@ if TYPE_CHECKING:
 
 MODELS = ("real SYN.N", "k=4 SYN", "two-coin", "ranking SYN.N", "intervals")
 LENGTH = 100_000  # of arrays that are packed
-
-
-def table_of(worker: Any, task: Any, rng: np.random.Generator) -> pa.Table:
-    """Write answers with names, at random."""
-
-    def named(prefix: str, numbers: Any) -> pa.Array:
-        names = pa.array([f"{prefix}{number:06d}" for number in range(int(numbers.max()) + 1)])
-        return names.take(pa.array(numbers))
-
-    return pa.table(
-        {"worker": named("w", worker), "task": named("t", task), "label": named("c", rng.integers(0, 4, len(task)))}
-    )
-
-
-def update_ratio() -> float:
-    """Return what a hundredth more answers to a million cost, of what all of them cost at once."""
-    rng = np.random.default_rng(0)
-    task = rng.permutation(np.repeat(np.arange(100_000), 10))
-    first = table_of(rng.integers(0, 1000, len(task)), task, rng)
-    more = table_of(rng.integers(0, 1010, 10_000), np.repeat(rng.integers(0, 101_000, 1000), 10), rng)
-    everything, method, ratios = pa.concat_tables([first, more]), METHODS["P-TD"](), []
-
-    def from_scratch() -> Any:
-        return method.weigh(Memory().load(allalike.read(everything)))
-
-    for _ in range(3):
-        scratch = cpu(from_scratch)
-        answers = allalike.read(first)
-        run = Memory().load(answers)
-        method.weigh(run)
-        begin = time.process_time()
-        found = method.weigh(Origin.of(answers, None).grow(run, more, None)[0])
-        ratios.append((time.process_time() - begin) / scratch)
-    np.testing.assert_allclose(found.weight, from_scratch().weight, rtol=1e-9)
-    return min(ratios)
 
 
 def packing_ratios() -> tuple[float, float]:
@@ -95,7 +57,6 @@ def refuse(distance: str) -> None:
 
 def figures() -> Iterator[tuple[str, float, float]]:
     """Yield what is measured, its figure and its bar."""
-    yield "a hundredth more / everything anew", update_ratio(), 0.1
     packing, unpacking = packing_ratios()
     yield "packing arrays / copying them", packing, 20.0
     yield "unpacking arrays / copying them", unpacking, 6.0

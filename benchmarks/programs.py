@@ -1,6 +1,6 @@
 """The programs that are measured, each in a process of its own: they know a ``path``, and ``report`` figures."""
 
-__all__ = ["DISCOVER", "JOINS", "LIMITED", "PAIRS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS", "UPDATE"]
+__all__ = ["DISCOVER", "JOINS", "LIMITED", "PAIRS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS"]
 
 READ = """
 import pyarrow.parquet as pq
@@ -73,22 +73,6 @@ table = pa.table({{"worker": worker, "task": task, "label": label.ravel()}})
 before = tree_cpu()
 found = allalike.discover(table, domain="categorical", method="{method}")
 report(cpu=tree_cpu() - before, error=float(np.mean(found.truth["label"].to_numpy() != truth)))
-"""
-UPDATE = """
-import pyarrow as pa, pyarrow.parquet as pq
-import allalike
-from allalike.engines import Disk, Memory
-table = pq.read_table(path)
-tasks = set(table["task"].unique().to_pylist()[:1000])
-later = pa.array([task in tasks for task in table["task"].to_pylist()])
-first, more = table.filter(pa.compute.invert(later)), table.filter(later)
-result = allalike.discover(first, method="P-TD", engine={engine})
-whole, before = allalike.discover(table, method="P-TD", engine={engine}), tree_cpu()
-whole = allalike.discover(table, method="P-TD", engine={engine})
-middle = tree_cpu()
-updated = result.update(more)
-taken = tree_cpu() - middle
-report(update=taken, scratch=middle - before, same=float(updated.truth["label"].equals(whole.truth["label"])))
 """
 JOINS = """
 from pyspark.sql import SparkSession, functions as f

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
     from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines.adding import Addition
-    from allalike.engines.shards import Shard, Tally
+    from allalike.engines.shards import Addition, Shard, Tally
     from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan
 

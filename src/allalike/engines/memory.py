@@ -18,7 +18,7 @@ from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine, Run
-from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
+from allalike.engines.shards import Addition, Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.engines.threads import count_threads, in_threads
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
-    from allalike.engines.adding import Addition
     from allalike.readers import Scan
 
 __all__ = ["Memory", "MemoryRun"]

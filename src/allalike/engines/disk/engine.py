@@ -28,6 +28,7 @@ from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
+    Addition,
     Cuts,
     Shard,
     Tally,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
-    from allalike.engines.adding import Addition
     from allalike.readers import Scan
 
 __all__ = ["Disk"]
