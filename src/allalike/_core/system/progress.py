@@ -1,4 +1,4 @@
-"""Progress: report to a watcher how many bytes, rows or rounds of a run are done.
+"""Progress: report to a watcher the stage of a run, and how much of it is done.
 
 The logger ``allalike`` is told, too: of a new stage as information, of how far it is for debugging.
 """
