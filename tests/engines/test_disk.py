@@ -138,18 +138,6 @@ def test_a_command_that_ignores_interrupts_can_be_ended_too(tmp_path: Path) -> N
     assert not list(work.iterdir())
 
 
-def test_what_a_killed_command_left_is_swept_by_the_next_but_what_is_in_use_is_not(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    _interrupt(tmp_path, work, signal.SIGKILL)
-    left = work_folders(work)
-    assert len(left) == 1
-    first = allalike.discover(crowd(3), engine=Disk(folder=work))
-    second = allalike.discover(crowd(3), engine=Disk(folder=work))
-    assert len(work_folders(work)) == 2
-    assert not set(left) & set(work_folders(work))
-    assert len(first.truth) == len(second.truth) == 3
-
-
 def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> int:
     """Send a signal to a command in the middle of its work, and return the code with which it ends."""
     answers = write(tmp_path / "answers.csv", crowd(1_000))
