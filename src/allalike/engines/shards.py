@@ -293,8 +293,10 @@ class Addition:
         """Return the new answers for each of some shards, whose tasks have these hashes; new tasks go by their hash."""
         own = self.more.tasks.hashes()
         home = ((own >> np.uint64(32)) * np.uint64(n_shards) >> np.uint64(32)).astype(np.intp)
+        order = np.argsort(own)
         for number, theirs in enumerate(hashes):
-            home[np.isin(own, theirs)] = number
+            place = order[np.searchsorted(own, theirs, sorter=order) % len(own)]
+            home[place[own[place] == theirs]] = number
         return [replace(self, more=_choose(self.more, home == number)) for number in range(n_shards)]
 
     def rebuild(self, shard: Shard, block_answers: int | None) -> tuple[Shard, Tally, npt.NDArray[np.int64]]:
