@@ -29,7 +29,7 @@ from allalike.api.judges.pivotal import Pivotal, find_turns
 from allalike.api.judges.scores import has_scale
 from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import find_shared_errors
-from allalike.api.judges.smaller_panels import Prices, SmallerPanels, WantedError
+from allalike.api.judges.smaller_panels import SmallerPanelsOfClasses, WantedError
 from allalike.api.judges.task_groups import read_groups
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.api.results.deciding import find_truths
@@ -197,12 +197,11 @@ def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, 
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
     if least is not None:
         summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
-    how: dict[str, Any] = {"judges": run.workers, "n_tasks": run.n_tasks, "keep": keep, "by_gold": by_gold}
     right = _find_known_right(run)
     expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
     result = replace(result, weighing=told, found=found, summary=summary)
     counts = run.answer_counts.astype(np.float64)
-    costs = None if price is None else Prices(price, counts, expected)
+    about = run.workers, counts, keep, price, run.n_tasks, expected, by_gold
     wanted = [] if max_error is None else [WantedError.of(sizes, 1 - sizes.worth, max_error, run.workers)]
     return Panel(
         result=result,
@@ -210,7 +209,7 @@ def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, 
             *heard.findings(result, judging.odds, quorum=quorum, keep=keep),
             SureLevels(tasks, right),
             Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
-            SmallerPanels(sizes, **how, prices=costs),
+            SmallerPanelsOfClasses(sizes, *about),
             Pivotal(find_turns(verdicts, judging.odds), run.workers, found),
             Independence(run.workers, correlate_errors(verdicts), *find_missed(verdicts)),
             *wanted,

@@ -22,8 +22,7 @@ from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_offsets
 from allalike.api.judges.score_samples import find_score_samples
 from allalike.api.judges.scores import has_scale, take_scores
 from allalike.api.judges.shared_offset import find_shared_offset, take_away
-from allalike.api.judges.smaller_panels import Prices, WantedError
-from allalike.api.judges.smaller_scores import SmallerScores
+from allalike.api.judges.smaller_panels import SmallerPanelsOfScores, WantedError
 from allalike.api.results.deciding import find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import make_ready
@@ -114,12 +113,13 @@ def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max
     trials = judged.try_panels()
     sizes = trials.find_sizes(judged.value(trials.everybody), judged.agree)
     counts = run.answer_counts.astype(np.float64)
-    costs = None if price is None else Prices(price, counts, np.full(len(judges), np.nan))
     sums = run.sum(run.kernels.gold_sums)
     known = divide(sums["distance"], sums["answers"])
     found: list[Finding] = [
         find_off_together(scores),
-        SmallerScores(sizes, judged, keep, np.sqrt(known) if scores.is_square else known, costs),
+        SmallerPanelsOfScores(
+            sizes, judges, counts, keep, price, judged, np.sqrt(known) if scores.is_square else known
+        ),
         Pivotal(find_score_turns(scores), judges, result.found),
         Independence(judges, correlate_scores(scores), *find_missed_scores(scores)),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,104 +17,182 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
+    from allalike.api.judges.scores import Scores
     from allalike.api.judges.trials import Judges, Sizes
 
-__all__ = ["Prices", "SmallerPanels", "WantedError"]
+__all__ = ["SmallerPanelsOfClasses", "SmallerPanelsOfScores", "WantedError"]
 
 
 @dataclass(frozen=True)
-class Prices:
-    """What an answer of each judge costs, how many she gave, and how often she is right."""
-
-    price: Floats
-    answers: Floats
-    right: Floats
-
-    def of(self, members: tuple[int, ...]) -> float:
-        """Return what some judges cost together."""
-        judges = list(members)
-        return float((self.price[judges] * self.answers[judges]).sum())
-
-    def judge_columns(self) -> Columns:
-        """Return price, cost, and cost of a correct verdict."""
-        cost_per_correct = divide(self.price, self.right)
-        return {"price": self.price, "cost": self.price * self.answers, "cost_per_correct": cost_per_correct}
-
-
-@dataclass(frozen=True)
-class SmallerPanels:
+class SmallerPanels(ABC):
     """What panels of each size are worth, and the smallest that keeps nearly all.
 
     Parameters
     ----------
     found
         What panels of each size are worth.
-    judges, n_tasks
-        Who the judges are, and how many tasks there are.
+    judges, answers
+        Who the judges are, and how many answers each gave.
     keep
         Which share of the whole panel's worth the smallest one keeps.
-    by_gold
-        Whether known truths say what panels are worth, and not the probabilities of the whole panel.
-    prices
-        What judges cost, if it is known.
+    price
+        What an answer of each judge costs, if it is known.
     """
 
     found: Sizes
     judges: Values
-    n_tasks: int
+    answers: Floats
     keep: float
-    by_gold: bool
-    prices: Prices | None = None
+    price: Floats | None
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Tell of the smallest panel, and what it costs beside all judges."""
-        place, found = self.found.smallest(self.keep), self.found
-        smallest = {
-            "size": len(self._members),
-            "members": [self.judges[judge] for judge in self._members],
+
+    @abstractmethod
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each size of a panel."""
+
+    def judge_columns(self) -> Columns:
+        """Say who is in the smallest panel, and what each costs."""
+        columns: dict[str, Values | Array] = {"in_smallest": np.isin(np.arange(len(self.judges)), self.members)}
+        return columns if self.price is None else {**columns, "price": self.price, "cost": self.price * self.answers}
+
+    @property
+    def place(self) -> int:
+        """The place of the smallest panel among the sizes."""
+        return self.found.smallest(self.keep)
+
+    @property
+    def members(self) -> Judges:
+        """Who is in the smallest panel."""
+        return self.found.members[self.place]
+
+    @property
+    def cost(self) -> Floats | None:
+        """What the panel of each size costs, if prices are known."""
+        if self.price is None:
+            return None
+        each = self.price * self.answers
+        return np.array([each[list(members)].sum() for members in self.found.members])
+
+    def describe_smallest(self, **worth: float) -> dict[str, Any]:
+        """Tell who is in the smallest panel, what it is worth, and how near it comes to the whole panel."""
+        found, place = self.found, self.place
+        return {
+            "size": len(self.members),
+            "members": [self.judges[judge] for judge in self.members],
             "keep": self.keep,
-            "accuracy": float(found.worth[place]),
-            "kept": float(found.worth[place] / found.whole) if found.whole else 1.0,
+            **worth,
+            "kept": float(found.worth[place] / found.whole) if found.whole > 0 else 1.0,
             "lost": [float(found.low[place]), float(found.high[place])],
             "agreement": float(found.agreement[place]),
         }
-        told = {"accuracy_from": "gold" if self.by_gold else "panel", "accuracy": found.whole, "smallest": smallest}
-        if self.prices is None:
-            return told
-        all_, few = (self.prices.of(who) for who in (tuple(range(len(self.judges))), self._members))
-        cost = {
-            "panel": all_,
-            "panel_per_correct": ratio(all_, self.n_tasks * found.whole),
-            "smallest": few,
-            "smallest_per_correct": ratio(few, self.n_tasks * float(found.worth[place])),
-        }
-        return {**told, "cost": cost}
 
-    def tables(self) -> dict[str, Columns]:
-        """Return a row for each size of a panel."""
-        found, ids = self.found, self.judges
+    def list_sizes(self, **worth: Floats) -> dict[str, Values | Array]:
+        """Return a row for each size: its members, what they are worth, and how near they come to the whole panel."""
+        found = self.found
+        named = ["; ".join(str(self.judges[judge]) for judge in members) for members in found.members]
         columns: dict[str, Values | Array] = {
             "size": np.array([len(members) for members in found.members]),
-            "members": text_column(["; ".join(str(ids[judge]) for judge in members) for members in found.members]),
-            "accuracy": found.worth,
+            "members": text_column(named),
+            **worth,
             "kept": divide(found.worth, np.full(len(found.worth), found.whole)),
             "lost_low": found.low,
             "lost_high": found.high,
             "agreement": found.agreement,
         }
-        if self.prices is not None:
-            cost = np.array([self.prices.of(members) for members in found.members])
-            columns |= {"cost": cost, "cost_per_correct": divide(cost, found.worth * self.n_tasks)}
+        return columns if self.cost is None else {**columns, "cost": self.cost}
+
+
+@dataclass(frozen=True)
+class SmallerPanelsOfClasses(SmallerPanels):
+    """Smaller panels of classes, whose worth is how often they are right.
+
+    Parameters
+    ----------
+    n_tasks, right
+        How many tasks there are, and how often each judge is right.
+    by_gold
+        Whether known truths say what panels are worth, and not the probabilities of the whole panel.
+    """
+
+    n_tasks: int
+    right: Floats
+    by_gold: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Tell of the smallest panel, and what it costs beside all judges."""
+        accuracy, whole = float(self.found.worth[self.place]), self.found.whole
+        smallest = self.describe_smallest(accuracy=accuracy)
+        told = {"accuracy_from": "gold" if self.by_gold else "panel", "accuracy": whole, "smallest": smallest}
+        if self.cost is None:
+            return told
+        all_, few = float(self.cost[-1]), float(self.cost[self.place])
+        cost = {
+            "panel": all_,
+            "panel_per_correct": ratio(all_, self.n_tasks * whole),
+            "smallest": few,
+            "smallest_per_correct": ratio(few, self.n_tasks * accuracy),
+        }
+        return {**told, "cost": cost}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each size of a panel."""
+        columns = self.list_sizes(accuracy=self.found.worth)
+        if self.cost is not None:
+            columns["cost_per_correct"] = divide(self.cost, self.found.worth * self.n_tasks)
         return {"sizes": columns}
 
     def judge_columns(self) -> Columns:
-        """Say who is in the smallest panel, and what each costs."""
-        members = np.isin(np.arange(len(self.judges)), self._members)
-        return {"in_smallest": members, **({} if self.prices is None else self.prices.judge_columns())}
+        """Say who is in the smallest panel, and what each, and a correct verdict of each, costs."""
+        columns = super().judge_columns()
+        return columns if self.price is None else {**columns, "cost_per_correct": divide(self.price, self.right)}
+
+
+@dataclass(frozen=True)
+class SmallerPanelsOfScores(SmallerPanels):
+    """Smaller panels of scores, whose worth is from 0 for the verdict on another task to 1 for the truth.
+
+    Parameters
+    ----------
+    scores
+        The tasks that say what panels are worth.
+    known_error
+        Of each judge: the error where truths are known; NaN where they are not.
+    """
+
+    scores: Scores
+    known_error: Floats
+
+    def describe(self) -> dict[str, Any]:
+        """Tell of the smallest panel, and what it costs beside all judges."""
+        scores, worth, whole = self.scores, float(self.found.worth[self.place]), self.found.whole
+        is_known = scores.by_gold or bool(scores.own.any())  # or the whole panel has limits
+        told = {
+            "worth_from": "gold" if scores.by_gold else "panel",
+            "error_unit": self._unit,
+            "error": float(scores.error_of(whole)) if is_known else math.nan,
+            "guess_error": float(scores.error_of(0.0)),
+            "worth": whole,
+            "smallest": self.describe_smallest(worth=worth, error=float(scores.error_of(worth))),
+        }
+        if self.cost is None:
+            return told
+        return {**told, "cost": {"panel": float(self.cost[-1]), "smallest": float(self.cost[self.place])}}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each size of a panel."""
+        worth = self.found.worth
+        return {"sizes": self.list_sizes(**{self._unit: np.asarray(self.scores.error_of(worth)), "worth": worth})}
+
+    def judge_columns(self) -> Columns:
+        """Say how far each judge is from known truths, who is in the smallest panel, and what each costs."""
+        return {f"known_{self._unit}": self.known_error, **super().judge_columns()}
 
     @property
-    def _members(self) -> tuple[int, ...]:
-        return self.found.members[self.found.smallest(self.keep)]
+    def _unit(self) -> str:
+        return "rmse" if self.scores.is_square else "distance"
 
 
 @dataclass(frozen=True)
