@@ -46,7 +46,7 @@ def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | No
     run
         The old answers; it stays as it is.
     more
-        The new ones.
+        The new ones, as `fit_answers` returns them.
     repeats
         What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
     gold
@@ -58,7 +58,6 @@ def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | No
     >>> whole.workers.tolist(), whole.answer_counts, whole.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
     """
-    more = fit_answers(run, more)
     codes, workers = unite([run.workers, more.workers])
     place, other = np.split(codes, [len(run.workers)])
     encoding, truths = run.encoding.merge([more.encoding]), None
@@ -74,11 +73,8 @@ def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | No
 
 
 def fit_answers(run: Run, more: Answers) -> Answers:
-    """Refuse answers that do not go together with those of a run, and those of runs to which none can be added."""
-    if run.sample_tasks is None:
-        raise UnsupportedError(
-            "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
-        )
+    """Return answers with ids of the types that a run has; refuse those that do not go together with its own."""
+    assert run.sample_tasks is not None
     if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
         raise UnsupportedError(
             "Where every task is a problem of its own, no answers can be added. Run it again on all answers."

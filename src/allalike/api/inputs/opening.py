@@ -183,6 +183,10 @@ class Origin:
 
     def add(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Answers]:
         """Return a run over more answers, what is to be remembered of it, and these."""
+        if run.sample_tasks is None:
+            raise UnsupportedError(
+                "Answers can be added in memory and on disk only: blocks on executors of Spark stay as they were made."
+            )
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."
