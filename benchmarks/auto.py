@@ -20,7 +20,7 @@ WEIGH = """
 import numpy as np, pyarrow as pa, scipy.sparse, scipy.special
 import allalike
 from allalike import DS, IPTD, Auto, Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 n_answers, k, n_workers, per_task = map(int, path.split(","))
 rng = np.random.default_rng(0)
 n_tasks = n_answers // per_task

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 import allalike
 from allalike import Memory, Ranking
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from limited import Limited
 from measuring import cpu
 

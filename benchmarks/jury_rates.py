@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.api.judges import prevalence
+from allalike.api.judges import rates
 from allalike.api.judges.changes import SIGNIFICANT, Said, adjust, compare_said
-from allalike.api.judges.further_truths import plan_truths
-from allalike.api.judges.prevalence import Counts, correct_rate, estimate_rate
+from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, plan_truths
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jury import END, table
@@ -215,7 +214,7 @@ def real_alarms(sets: Iterable[Real]) -> str:
 
 def main() -> None:
     """Measure, and print or write."""
-    prevalence._DRAWS = 5_000  # of which the errors even out
+    rates._DRAWS = 5_000  # of which the errors even out
     sets = [read(name) for name in SETS]
     parts: list[tuple[str, Any]] = [
         ("### Do limits hold, in drawn panels?", drawn_limits()),

@@ -21,8 +21,7 @@ import pandas as pd
 
 import allalike
 from allalike._core.columns.hashes import mix
-from allalike.api.judges.off_together import compare_pairs
-from allalike.api.judges.pair_squares import add_coordinates
+from allalike.api.judges.off_together import add_coordinates, compare_pairs
 from allalike.api.judges.scale_use import find_offsets
 from crowd_data import load
 

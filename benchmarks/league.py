@@ -27,13 +27,13 @@ import scipy.special
 import scipy.stats  # here, so that no clock counts the imports
 
 from allalike import OA, PTD, AllalikeError, Memory, Method
-from allalike._core.blocks.ties import Ties
-from allalike.api.results.deciding import find_truths
+from allalike._core.blocks.block import Ties
+from allalike.api.results.summaries import find_truths
 from allalike.datasets import DATASETS, source_of
-from allalike.datasets.folders import find_folder
+from allalike.datasets.downloads import find_folder
 from allalike.engines import make_ready
 from allalike.methods.base import without_gold
-from allalike.methods.composed.votes import serves, weigh
+from allalike.methods.composed import serves, weigh
 from allalike.readers import read_gold
 from crowd_data import load
 from league_figures import OURS, Data, Figure, League

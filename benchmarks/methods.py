@@ -49,7 +49,7 @@ WEIGH = """
 import allalike, scipy.special
 from allalike.methods import METHODS
 from allalike._core.registry import make
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 run = allalike.Memory().load(allalike.read(path))
 taken = {}
 for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)", "CATD(n_iter={rounds})"):
@@ -66,7 +66,7 @@ import os
 os.sched_setaffinity(0, {0})
 import allalike, numpy as np
 from allalike.noise import OneCoin
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 taken = {}
 for n_workers in (10, 30):
     rng = np.random.default_rng(0)

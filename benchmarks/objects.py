@@ -19,8 +19,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import allalike
+from allalike._core.blocks.block import Ties
 from allalike._core.blocks.pairs import PairDistances
-from allalike._core.blocks.ties import Ties
 from allalike.domains.things.objects import list_members, number_pairs
 from measuring import cpu
 

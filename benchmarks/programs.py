@@ -26,7 +26,7 @@ except SystemExit as end:
 ROUND = """
 import allalike, numpy as np
 from allalike.engines import Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 answers = allalike.read(path)
 run, weights = Memory().load(answers), np.ones(len(answers.workers))
 values = np.random.default_rng(0).random(answers.n_answers)
@@ -48,7 +48,7 @@ SPARK_ROUNDS = """
 import numpy as np
 import allalike
 from allalike.engines import Spark
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 start = tree_cpu()
 engine = Spark()
 engine.start()

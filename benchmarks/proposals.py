@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from allalike import __version__
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike.api.discover import open_run
 from allalike.api.doubts.doubts import find_doubts
 from allalike.errors import AllalikeError, DataWarning

@@ -28,8 +28,8 @@ import allalike
 from allalike import AllalikeError, Memory, Method
 from allalike._core.blocks.block import sum_by
 from allalike._core.registry import make
-from allalike.methods.auto.voices.effective import find_error_correlation
-from allalike.methods.composed.votes import serves
+from allalike.methods.auto.voices import find_error_correlation
+from allalike.methods.composed import serves
 from league_figures import OURS
 from limited import Limited
 from public_data import use_data_beside_the_clone

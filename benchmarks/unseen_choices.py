@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike.methods.auto.classes import ladder
-from allalike.methods.auto.copies import departures
+from allalike.methods.auto.copies import copies
 from league_page import tabulate
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ VARIANTS: dict[str, Mapping[tuple[ModuleType, str], Any]] = {
     "readings also where most say one label only": {(ladder, "_MAX_ONE_LABEL"): 2.0},
     "the consensus as the only start": {(ladder, "STARTS"): ("consensus",)},
     "three cores": {(ladder, "STARTS"): ("consensus", *_CORES)},
-    "identical from 95 %": {(departures, "_IDENTICAL"): 0.95},
-    "identical from 99 %": {(departures, "_IDENTICAL"): 0.99},
+    "identical from 95 %": {(copies, "_IDENTICAL"): 0.95},
+    "identical from 99 %": {(copies, "_IDENTICAL"): 0.99},
     "clearly from 1.96 standard errors": {(ladder, "CLEARLY"): 1.96},
     "clearly from 3.29 standard errors": {(ladder, "CLEARLY"): 3.29},
     "two halvings": {(ladder, "_HALVINGS"): 2},
-    "departures together from 70 %": {(departures, "_TOGETHER"): 0.7},
-    "no copies": {(departures, "_FEWEST"): float("inf")},
+    "departures together from 70 %": {(copies, "_TOGETHER"): 0.7},
+    "no copies": {(copies, "_FEWEST"): float("inf")},
     "nothing is refuted by answers left out and halves": {(ladder, "CLEARLY"): 1e9},
 }
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import allalike
 from allalike.datasets import DATASETS, source_of
-from allalike.datasets.folders import find_folder
+from allalike.datasets.downloads import find_folder
 from allalike.readers import read_gold
 from crowd_data import load
 from league import AGAIN

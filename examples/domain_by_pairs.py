@@ -11,7 +11,7 @@ import numpy.typing as npt
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.extending import Array, Floats
 from allalike.rules import Rule
-from allalike.rules.choice import best_worker, medoid
+from allalike.rules.vote import best_worker, medoid
 
 Path = tuple[str, ...]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from allalike.domains.things.objects import Objects
 from allalike.extending import Array, Floats, Ties
-from allalike.rules.middles import Drawings, average
+from allalike.rules.mean import Drawings, average
 
 NUMBERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 

@@ -18,8 +18,7 @@ from allalike.rules import Rule
 from allalike.rules.ballots import Ballots, Parts, Ranked, decide
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Block, Floats, Ties
     from allalike.rules import Decision
 
 __all__ = ["BIASED", "biased_copeland"]

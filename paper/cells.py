@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allalike.datasets import DATASETS, source_of
-from allalike.datasets.folders import find_folder
+from allalike.datasets.downloads import find_folder
 from paper.reported_tables import Interpretation, Row, Table, interpret_row, reason_for
 from paper.reported_tables.reported import printed_row
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from allalike._core.registry import find
 from allalike.datasets import SOURCES
-from allalike.datasets.folders import require_folder
+from allalike.datasets.downloads import require_folder
 from allalike.errors import UnknownNameError
 from allalike.readers import read_gold
 from crowd_data.base import Dataset, Parsed, Parser

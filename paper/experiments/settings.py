@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Ties
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
 from allalike.answers import Answers
-from allalike.api.results.deciding import find_truths
+from allalike.api.results.summaries import find_truths
 from allalike.datasets import DATASETS
 from allalike.domains.contract import with_rule
 from allalike.engines import Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnknownNameError
 from allalike.methods import METHODS, UA
 from allalike.methods.base import without_gold
-from allalike.methods.composed.votes import weigh
+from allalike.methods.composed import weigh
 from allalike.readers import read_gold
 from allalike.simulation import as_model, simulate
 from crowd_data import load

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.files import atomic_file
 from allalike.datasets import DATASETS, source_of
-from allalike.datasets.folders import find_folder, how_to_get
+from allalike.datasets.downloads import find_folder, how_to_get
 from allalike.errors import DataError, UnsupportedError
 from paper.figures.style import SETTINGS
 

@@ -4,7 +4,7 @@ from allalike._core.system.progress import watching as watching
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
 from allalike.api.agreement.agreement import Agreement as Agreement
-from allalike.api.agreement.by_group import Agreements as Agreements
+from allalike.api.agreement.agreement import Agreements as Agreements
 from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
 from allalike.api.judges.panel import Panel as Panel
@@ -14,6 +14,7 @@ from allalike.api.result import Result as Result
 from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
+from allalike.cli.lists import RULES as RULES
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Boxes as Boxes
@@ -35,7 +36,6 @@ from allalike.domains import Spans as Spans
 from allalike.domains import Text as Text
 from allalike.domains import Tree as Tree
 from allalike.domains import Vector as Vector
-from allalike.domains.rule_table import RULES as RULES
 from allalike.engines import ENGINES as ENGINES
 from allalike.engines import Disk as Disk
 from allalike.engines import Engine as Engine

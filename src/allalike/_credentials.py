@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["ADDRESS", "DATABASES", "HIDDEN", "find_secrets", "hide_secrets", "show_address"]
-
 HIDDEN = "***"
 DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _SHORT = 3  # characters of a part that would hide much else

@@ -1,7 +1,6 @@
 """What a method, a rule, a kind of label, an engine or a reader of your own is made of (see docs/taking-part)."""
 
-from allalike._core.blocks.block import Array, Block, Floats, Kernel, sum_by
-from allalike._core.blocks.ties import DRAWN, TOLERANCE, Ties
+from allalike._core.blocks.block import DRAWN, TOLERANCE, Array, Block, Floats, Kernel, Ties, sum_by
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, number, option, whole

@@ -29,7 +29,7 @@ import numpy as np
 from allalike._core.late import pd
 from allalike.api.discover import discover
 from allalike.errors import DataWarning, InputError, UnsupportedError
-from allalike.readers.formats.matrices import SILENT
+from allalike.readers.formats.frames import SILENT
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -63,17 +63,6 @@ def _can_tell_probabilities(model: CrowdClassifier) -> bool:
 
 class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from the answers of many workers, of whom nobody knows how good they are.
-
-    Parameters
-    ----------
-    estimator
-        The classifier that learns, or a pipeline that ends in one; by default `LogisticRegression(max_iter=1000)`. If
-        it takes no weights of samples, it learns the most probable classes as if they were sure.
-    method
-        How truths are found in the answers, as in `allalike.discover`.
-    cv
-        In how many folds, or how, samples are split to let the classifier join the crowd as one more worker; by default
-        she does not. It needs ``predict_proba``.
 
     Attributes
     ----------
@@ -109,16 +98,7 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Find the truths of samples in the answers of workers, and learn from them.
-
-        Parameters
-        ----------
-        X
-            The features of the samples, in any form that the classifier takes.
-        y
-            The answers: a matrix with one row per sample and one column per worker, where -1, NaN, None and empty texts
-            are no answers. One column only, or a vector, is taken for the truth.
-        """
+        """Find the truths of samples in the answers of workers, and learn from them."""
         (X,) = indexable(X)  # noqa: N806
         validate_data(self, X, skip_check_array=True)
         self.classes_, codes = _read_answers(y)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
 from allalike.api.discover import discover
@@ -108,15 +108,6 @@ def check_method(
 ) -> None:
     """Check that a method keeps the laws of methods, on crowds of every kind of label that it serves.
 
-    Parameters
-    ----------
-    method
-        The method.
-    crowds
-        Pairs of a domain and answers with such labels; by default crowds of two classes, of three, and of numbers.
-    engines
-        Engines that must find the same as the memory engine; by default the disk engine in three parts.
-
     >>> from allalike import PTD
     >>> check_method(PTD())
     """
@@ -181,15 +172,6 @@ _MAX_COMPARED_LABELS = 50
 
 def check_domain(domain: Domain, answers: Sequence[Row], *, engines: Sequence[Engine] | None = None) -> None:
     """Check that a domain keeps the laws of domains, on answers that have such labels.
-
-    Parameters
-    ----------
-    domain
-        The domain.
-    answers
-        Rows of (worker, task, label) of three workers or more, who answered some common tasks differently.
-    engines
-        Engines that must find the same as the memory engine; by default the disk engine in three parts.
 
     >>> from allalike import Categorical
     >>> check_domain(Categorical(), [(worker, task, worker * task % 3) for worker in range(5) for task in range(6)])

@@ -16,7 +16,7 @@ from allalike import Disk, Memory
 from allalike._core.columns.column import Column
 from allalike.api.agreement.agreement import measure_agreement
 from allalike.api.agreement.alpha import measure_alpha
-from allalike.api.agreement.label_totals import MAX_SLOTS
+from allalike.api.agreement.label_pairs import MAX_SLOTS
 from allalike.api.agreement.resamples import draw_weights, find_limits
 from allalike.engines import Engine
 from allalike.errors import UnsupportedError

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import allalike
 from allalike.engines import Engine
-from allalike.telling.coefficients import COEFFICIENTS
+from allalike.telling.remark import COEFFICIENTS
 from running.program import run
 
 LEVELS = (1, 2, 3, 4, 5)

@@ -21,7 +21,7 @@ from allalike.engines import Run
 from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
 from allalike.methods import IPTD, OA, PTD, Weighing
 from allalike.methods.base import without_gold
-from allalike.methods.composed.votes import serves
+from allalike.methods.composed import serves
 from crowds import samples
 from running.turns import in_turn
 

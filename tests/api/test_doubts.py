@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.cli.commands import write_flags
+from allalike.cli.options import write_flags
 from allalike.errors import DataNote, DataWarning, InputError
 from allalike.readers import scans, sources
 from allalike.readers.formats import tables

@@ -13,9 +13,8 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.api.explanations import worker_reasons
-from allalike.api.explanations.absence import find_absence
-from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
+from allalike.api.explanations import reasons
+from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation, find_absence
 from allalike.api.load import load
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
@@ -222,7 +221,7 @@ def test_the_run_without_her_has_everybody_else_and_what_is_known_of_them() -> N
 
 
 def test_on_many_answers_the_result_without_her_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_reasons, "MAX_ANSWERS", 100)
+    monkeypatch.setattr(reasons, "MAX_ANSWERS", 100)
     found = of_worker(solved(), "ada")
     assert found.without is None
     assert "left out" in repr(found)

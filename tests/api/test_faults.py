@@ -11,12 +11,11 @@ import pytest
 import allalike
 from allalike import Disk, Memory, simulate
 from allalike._core.blocks.block import Block
-from allalike.cli.screen import few_text
-from allalike.cli.workers import worker_rows
+from allalike.cli.screen import few_text, worker_rows
 from allalike.errors import UnsupportedError
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
-from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices import give_voices
 from allalike.methods.insight import Faults, VoiceGroups
 from crowds.samples import problems, rows
 

@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.cli.workers import worker_rows
+from allalike.cli.screen import worker_rows
 from allalike.engines import Engine
 from allalike.errors import OutputError
 from running.program import call

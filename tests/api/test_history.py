@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.answers.history import History
+from allalike.answers.gold import History
 from allalike.errors import InputError, UnsupportedError
 from crowds.copiers import answer, rows_of
 

@@ -14,11 +14,10 @@ import pytest
 from scipy.stats import nchypergeom_fisher
 
 import allalike
-from allalike.api.judges.coverage import Sureness
-from allalike.api.judges.odds import OddsLine, fit_line, mend
+from allalike.api.judges.coverage import OddsLine, Sureness, fit_line, mend
 from allalike.api.judges.open_labels import OpenChance, find_chances
-from allalike.api.judges.panel_sizes import find_sizes, judge_panel
 from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
+from allalike.api.judges.smaller_panels import find_sizes, judge_panel
 from allalike.api.judges.verdicts import Verdicts
 from allalike.cli import main
 from allalike.errors import DataWarning, UnsupportedError

@@ -13,7 +13,7 @@ from scipy.stats import binomtest, fisher_exact
 
 import allalike
 from allalike.api.judges.changes import adjust, compare_said, line_up
-from allalike.api.judges.kept_verdicts import KeptVerdicts, read_earlier
+from allalike.api.judges.verdicts import KeptVerdicts, read_earlier
 from allalike.cli import main
 
 RIGHT = (0.9, 0.85, 0.8, 0.85)

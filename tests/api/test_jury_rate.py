@@ -14,8 +14,7 @@ import pytest
 from scipy.optimize import minimize
 
 import allalike
-from allalike.api.judges.further_truths import plan_truths
-from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, misfits, subtract_rates
+from allalike.api.judges.rates import Counts, Rate, correct_rate, estimate_rate, misfits, plan_truths, subtract_rates
 from allalike.cli import main
 from allalike.telling.panel import remark_panel
 from running.program import call

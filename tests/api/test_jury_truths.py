@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike.api.judges.held_out import decide_held_out
+from allalike.api.judges.coverage import decide_held_out
 
 
 def draw(seed: int, tasks: int) -> tuple[list[tuple[str, int, str]], dict[int, str]]:

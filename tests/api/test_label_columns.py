@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from allalike.cli.label_columns import name_folders
+from allalike.cli.discover import name_folders
 from running.program import call
 
 ROWS = [(worker, f"t{task}") for task in range(6) for worker in ("ada", "bob", "eve")]

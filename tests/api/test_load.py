@@ -279,7 +279,7 @@ def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
     """Beside a crowd without end, and but for two of its answers, it is the pooled test of two means of textbooks."""
     from scipy.stats import ttest_ind
 
-    from allalike.api.since import compare_means
+    from allalike.api.update import compare_means
 
     rng = np.random.default_rng(0)
     one, two = rng.normal(0.3, 1.0, 4000), rng.normal(0.35, 1.0, 3000)

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import allalike
 from allalike import Disk
-from allalike.api.planning.assigning import Offers, assign
+from allalike.api.planning.plan import Offers, assign
 from allalike.api.planning.stakes import ClassStakes, keep_likeliest
 from allalike.errors import OptionError, OutputError, UnsupportedError
 from allalike.telling.schemas import make_schema

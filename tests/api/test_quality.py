@@ -16,7 +16,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 import allalike
 from allalike._core.masks.packed import Mask
 from allalike._core.masks.volumes import Grid
-from allalike.distances.surfaces import measure_surfaces
+from allalike.distances.matching import measure_surfaces
 from allalike.engines import Engine
 from allalike.errors import UnsupportedError
 from crowds.samples import crowd

@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind, wilcoxon
 
 import allalike
 from allalike.api.judges.changes import Said, adjust
-from allalike.api.judges.score_changes import compare_scores
+from allalike.api.judges.drift import compare_scores
 from allalike.errors import InputError, OptionError, UnsupportedError
 
 TASKS = 150

@@ -15,10 +15,8 @@ from scipy.optimize import minimize
 import allalike
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import text_column
-from allalike.api.judges.independence import count_voices
-from allalike.api.judges.off_together import compare_pairs
-from allalike.api.judges.pair_squares import add_coordinates
-from allalike.api.judges.pivotal import find_turns
+from allalike.api.judges.independence import count_voices, find_turns
+from allalike.api.judges.off_together import add_coordinates, compare_pairs
 from allalike.api.judges.scale_use import find_offsets
 from allalike.api.judges.verdicts import Verdicts
 from allalike.api.load import load

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.api.judges.score_samples import ScoreBallots, find_steadiness_of_scores
+from allalike.api.judges.samples import ScoreBallots, find_steadiness_of_scores
 from allalike.errors import UnsupportedError
 
 SPREADS = (0.5, 1.0, 2.0)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike.api.judges.shared_offset import _learn
+from allalike.api.judges.scores import _learn
 from allalike.errors import AllalikeError
 from allalike.telling.panel import remark_panel
 

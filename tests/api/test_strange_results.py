@@ -25,8 +25,7 @@ import pytest
 import allalike
 from allalike.errors import AllalikeError, InputError
 from allalike.readers import READ_OPTIONS
-from allalike.serve.desk import Desk
-from allalike.serve.results import Found
+from allalike.serve.desk import Desk, Found
 from crowds.samples import crowd
 from running.program import call
 

@@ -25,7 +25,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
 from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare, read_from
 from allalike.methods.auto.classes.ladder import BorneOut
-from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.auto.classes.rows import class_posterior
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
 from crowd_data import load

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtr
 
-from allalike.methods.auto.copies.chance import find_lower_tail
+from allalike.methods.auto.copies.copies import find_lower_tail
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])

@@ -13,9 +13,8 @@ import allalike
 from allalike import Auto, Disk, Memory
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.copies import copies
-from allalike.methods.auto.copies.copies import find_copies
-from allalike.methods.auto.copies.departures import departure_sums, find_departures
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.copies.copies import departure_sums, find_copies, find_departures
+from allalike.methods.auto.voices import with_voices
 from allalike.methods.insight import Group, VoiceGroups
 from crowds.copiers import answer, attack, loaded, rows_of
 

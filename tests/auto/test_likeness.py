@@ -15,7 +15,7 @@ from allalike import Disk, Memory
 from allalike.methods.auto.copies import worker_pairs
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
-from allalike.methods.auto.signal.distances import find_signal
+from allalike.methods.auto.signal import find_signal
 from crowd_data import load
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import weigh

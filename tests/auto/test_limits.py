@@ -18,10 +18,10 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result
 from allalike._core.blocks import matrices
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.system.progress import watching
 from allalike.engines.base import Run
-from allalike.engines.disk import budget, engine
+from allalike.engines.disk import engine
 from allalike.engines.ranges import find_parts
 from allalike.errors import DataNote
 from allalike.methods.auto.copies import likeness, worker_pairs
@@ -150,7 +150,7 @@ def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:
     taken = np.ones(100 * MB // 8)
     after = run.free_memory
     assert 0 < before <= 500 * MB
-    assert before - after > 0.8 * taken.nbytes or after == budget._LITTLE_BYTES
+    assert before - after > 0.8 * taken.nbytes or after == engine._LITTLE_BYTES
 
 
 @pytest.mark.parametrize(("memory", "number"), [("500MB", 1), ("1GB", 3), ("100GB", 64)])

@@ -11,8 +11,8 @@ import pytest
 import allalike
 from allalike import Auto, Disk, Memory
 from allalike.engines.sample import halve
-from allalike.methods.auto.distances import sides
-from allalike.methods.auto.distances.pulls import find_pull
+from allalike.methods.auto.distances import plain_or_weighed
+from allalike.methods.auto.distances.plain_or_weighed import find_pull
 from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 
@@ -200,8 +200,8 @@ def test_halves_are_made_of_a_sample_however_many_answers_there_are(monkeypatch:
         seen.append(int(sample.answer_counts.sum()))
         return halve(sample, half)
 
-    monkeypatch.setattr(sides, "halve", watched)
-    monkeypatch.setattr(sides, "_SAMPLE_ANSWERS", 400)
+    monkeypatch.setattr(plain_or_weighed, "halve", watched)
+    monkeypatch.setattr(plain_or_weighed, "_SAMPLE_ANSWERS", 400)
     _, said = noisy(13)
     reading(said, method=Auto(plain=True))
     assert len(seen) == 4

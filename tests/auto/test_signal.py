@@ -8,8 +8,7 @@ import pytest
 import allalike
 from allalike import Disk, Memory
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.signal.classes import find_class_signal, silence
-from allalike.methods.auto.signal.drawn_pairs import DrawnPairs
+from allalike.methods.auto.signal import DrawnPairs, find_class_signal, silence
 from crowds.copiers import answer, loaded, rows_of
 
 

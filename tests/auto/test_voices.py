@@ -9,12 +9,12 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.blocks.voices import Voices
 from allalike.engines.memory import MemoryRun
-from allalike.methods.auto.distances.decision import decide_by_voices
+from allalike.methods.auto.distances.numbers import decide_by_voices
 from allalike.methods.auto.distances.shrunken import distance_sums
-from allalike.methods.auto.voices.groups import give_voices, peer_distances
+from allalike.methods.auto.voices import give_voices, peer_distances
 from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 from crowds.samples import Row, crowd, kind

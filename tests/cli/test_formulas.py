@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import Engine
-from allalike._core.system.formulas import guard_table, guard_text, unguard_text
+from allalike._core.system.tables import guard_table, guard_text, unguard_text
 from allalike.api.history import read_history
 from allalike.errors import OptionError
 from running.program import call

@@ -13,7 +13,7 @@ import pytest
 
 import allalike
 from allalike._core.words import count
-from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.results.flags import list_reasons
 from allalike.cli import console, main, screen
 from allalike.cli.console import Line

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import LabelGroups, group_labels
+from allalike._core.blocks.block import Block, LabelGroups, group_labels
 from allalike._core.compiled import calls
-from allalike._core.compiled.cells import Cells, cells_of
+from allalike._core.compiled.calls import Cells, cells_of
 from allalike._core.compiled.library import find_library
 from allalike.distances.hamming import _sparse_pair_sums
 from allalike.engines.ranges import _connect
 from allalike.methods.auto.classes.consensus import agreement_sums, hit_sums
-from allalike.methods.auto.classes.rows import LEVELS, _complete_rows, _weigh_strength
-from allalike.methods.auto.classes.states import posterior
-from allalike.methods.auto.signal.classes import deviation_sums, signal_sums
-from allalike.methods.auto.voices.groups import voices_of
+from allalike.methods.auto.classes.rows import LEVELS, _complete_rows, _weigh_strength, posterior
+from allalike.methods.auto.signal import deviation_sums, signal_sums
+from allalike.methods.auto.voices import voices_of
 from allalike.methods.steps.ballots import _count_others, add_up, count, count_votes
 
 if TYPE_CHECKING:

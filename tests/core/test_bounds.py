@@ -12,13 +12,12 @@ import pytest
 
 import allalike
 from allalike._core.blocks import pairs
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties
 from allalike._core.system import memory
 from allalike._core.system.progress import watching
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import InputError, TooLargeError
-from allalike.readers.tools import cvat
+from allalike.readers.tools import images
 from allalike.rules import elimination, kemeny, tables
 from allalike.rules.ballots import Ballots, Part
 from crowds import samples
@@ -188,7 +187,7 @@ def test_xml_that_declares_entities_is_not_read(tmp_path: Path) -> None:
         '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>'
     )
     with pytest.raises(InputError, match="declares entities, which CVAT does not. It is not read"):
-        cvat.parse_annotations(path)
+        images.parse_annotations(path)
 
 
 def test_pairs_of_one_task_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from allalike._core.blocks.groups import sort_within
+from allalike._core.blocks.block import sort_within
 
 
 @pytest.mark.parametrize("sizes", [[3, 3, 3], [5, 0, 4, 6], [1, 1000], [], [0, 0], [2] * 500])

@@ -443,7 +443,7 @@ def test_folders_change_places_also_where_that_takes_two_steps(
     exchanges: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not exchanges:
-        monkeypatch.setattr(output.sys, "platform", "aix")
+        monkeypatch.setattr(sys, "platform", "aix")
     result().save(tmp_path / "out")
     number = (tmp_path / "out").stat().st_ino
     result().save(tmp_path / "out")

@@ -7,8 +7,8 @@ import pytest
 
 import allalike
 from allalike._core.blocks.block import Block
-from allalike._core.blocks.medians import Medians
 from allalike._core.blocks.pairs import pair_chunks
+from allalike.methods.auto.copies.likeness import Medians
 
 
 def listed(block: Block, rows: slice | None, *, once: bool) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from allalike.engines import Run
 from allalike.methods import Weighing
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-from allalike.methods.auto.screening.screen import screen
+from allalike.methods.auto.screening import screen
 
 __all__ = ["weigh"]
 

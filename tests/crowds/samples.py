@@ -16,7 +16,7 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.domains.things.parts import NUMBERS
+from allalike.domains.things.matched import NUMBERS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 import allalike
 from allalike.cli.datasets import datasets
 from allalike.datasets import DATASETS, SOURCES, fetch, path, source_of
-from allalike.datasets.checksums import find_difference, sha256_of_tree
+from allalike.datasets.downloads import find_difference, sha256_of_tree
 from allalike.errors import DataError, UnknownNameError
 from crowd_data import PARSERS, load
 from files.parsed_data_sets import WAITING

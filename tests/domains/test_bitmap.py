@@ -18,14 +18,13 @@ from scipy import ndimage
 from scipy.spatial import distance as reference
 
 import allalike
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties
 from allalike._core.masks.packed import Mask, fill_outline, of_run_lengths
 from allalike.distances import overlap
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import LabelError, OptionError
 from allalike.readers import read_gold
-from allalike.rules.majority import AnswerMasks, pixel_majority
+from allalike.rules.vote import AnswerMasks, pixel_majority
 from crowds.bitmap import answers, disc
 
 Pixels = npt.NDArray[np.bool_]

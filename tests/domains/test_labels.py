@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike import Categorical
-from allalike.cli.commands import list_notes
+from allalike.cli.options import list_notes
 from allalike.errors import InputError, LabelError
 from allalike.telling.summary import Summary
 

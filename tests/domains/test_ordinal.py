@@ -12,11 +12,9 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, Disk, Memory, Ordinal
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import group_labels
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike._core.registry import make
-from allalike.cli.commands import list_notes
+from allalike.cli.options import list_notes
 from allalike.distances import absolute
 from allalike.domains import Categorical
 from allalike.errors import GoldError, LabelError, OptionError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import allalike
 import crowds.ranking
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
 from allalike.api.result import Result

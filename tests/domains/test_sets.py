@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 import allalike
 from allalike import Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike.distances import jaccard
 from allalike.domains.sets import Set
 from allalike.errors import LabelError, OptionError

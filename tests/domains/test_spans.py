@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike import Result, Spans
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.errors import LabelError
 from allalike.testing import check_domain

@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike._core.columns.column import Column
-from allalike.domains.rankings.items import list_items, read_ranking
+from allalike.domains.rankings.kernels import list_items, read_ranking
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError, LabelError, OptionError, UnsupportedError
 from allalike.rules.bradley_terry import fit_strengths, standard_errors

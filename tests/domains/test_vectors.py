@@ -19,8 +19,7 @@ from scipy.stats import ortho_group
 
 import allalike
 from allalike import ConvergenceWarning, Memory
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties
 from allalike.domains.vector import Vector
 from allalike.errors import GoldError, LabelError
 from allalike.rules.geometric import geometric_median

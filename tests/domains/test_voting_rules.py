@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.block import Block, Floats, Ties
 from allalike._core.blocks.rankings import unpack
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import UnsupportedError

@@ -14,8 +14,7 @@ import allalike
 from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method
 from allalike._core.blocks import matrices as sums
 from allalike._core.blocks import pairs as block_pairs
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.block import Block, group_labels
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances import hamming
@@ -23,8 +22,7 @@ from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas, scaling
 from allalike.methods.pairwise.scaling import Tiled, Whole
 from allalike.methods.steps import pairs
-from allalike.methods.steps.pair_matrices import Ranged, StackedMatrix
-from allalike.methods.steps.pairs import Large, Stack, all_pairs, stacks
+from allalike.methods.steps.pairs import Large, Ranged, Stack, StackedMatrix, all_pairs, stacks
 from crowds.samples import crowd, kind, rows
 from running.turns import in_turn
 

@@ -27,8 +27,7 @@ from allalike import (
     Text,
     Vector,
 )
-from allalike._core.blocks.block import Array, Block, Floats
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
@@ -38,7 +37,7 @@ from allalike.domains.categorical import ClassEncoding
 from allalike.domains.pairwise import Pairwise, Stored
 from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import LabelError
-from allalike.methods.steps.losses import loss_sums
+from allalike.methods.steps.weights import loss_sums
 from allalike.readers import read, read_gold
 from crowds.samples import Row, crowd, kind
 from running.turns import in_turn

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
-from allalike._core.extraction.extractors import find_extractor
+from allalike._core.extraction import find_extractor
 from allalike._core.registry import make
 from allalike.domains import DOMAINS
 from allalike.engines import ENGINES

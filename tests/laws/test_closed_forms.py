@@ -14,9 +14,8 @@ from scipy.spatial.distance import pdist, squareform
 
 import allalike
 from allalike import DTD, PTD, PTDAK, Categorical
-from allalike._core.blocks.block import Block
+from allalike._core.blocks.block import Block, Ties
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.domains import Custom
 from allalike.engines import Engine

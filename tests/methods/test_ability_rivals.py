@@ -15,11 +15,9 @@ from scipy.special import digamma, log_expit, logsumexp
 
 import allalike
 from allalike import GLAD, MACE, Memory
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import group_labels
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike.answers import Answers
-from allalike.api.results.deciding import find_posteriors
+from allalike.api.results.summaries import find_posteriors
 from allalike.engines import Run
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods.base import Weighing

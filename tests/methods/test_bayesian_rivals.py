@@ -13,13 +13,13 @@ from scipy.special import digamma, gammaln
 
 import allalike
 from allalike import BWA, EBCC, IBCC, LA, Disk, Engine, Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
-from allalike.api.results.deciding import find_posteriors, find_truths
+from allalike.api.results.summaries import find_posteriors, find_truths
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods import label_aggregation
-from allalike.methods.steps.draws import draw_subtypes
+from allalike.methods.steps.rounds import draw_subtypes
 from crowd_data import load
 from crowds.samples import Row, crowd, problems, rows
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from allalike.methods.steps.descent import descend
+from allalike.methods.steps.odds import descend
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -19,7 +19,7 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 
 import allalike
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike.engines import Memory, Spark
 from allalike.engines.spark import sources as spark_sources
 from crowds.samples import crowd

@@ -15,9 +15,8 @@ from allalike.errors import ColumnError
 from allalike.readers.formats.frames import of_frame
 from allalike.readers.formats.tables import Table
 from allalike.readers.guessing import roles
-from allalike.readers.guessing.candidates import find_candidates
+from allalike.readers.guessing.candidates import ask_candidates, find_candidates
 from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.questions import ask_candidates
 from allalike.readers.guessing.roles import find_roles
 
 ROLES = ("worker", "task", "label")

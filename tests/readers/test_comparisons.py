@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allalike.domains.rankings.items import read_ranking, read_rankings
+from allalike.domains.rankings.kernels import read_ranking, read_rankings
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
 COLUMNS = Columns("left", "right", "winner")

@@ -21,7 +21,7 @@ import pytest
 import allalike
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError
-from allalike.readers.tools import cvat
+from allalike.readers.tools import images
 from files.plain_rows import rows
 
 SOURCE = Path(allalike.__file__).parent
@@ -137,7 +137,7 @@ def test_xml_that_declares_entities_is_refused_in_every_encoding(tmp_path: Path,
     prolog = f'<?xml version="1.0" encoding="{encoding}"?><!-- --><!DOCTYPE a [<!ENTITY x "boom">]>'
     path.write_bytes(f"{prolog}<annotations>&x;</annotations>".encode(encoding))
     with pytest.raises(InputError, match="declares entities, which CVAT does not"):
-        cvat.parse_annotations(path)
+        images.parse_annotations(path)
 
 
 def test_a_sheet_that_declares_entities_is_refused(tmp_path: Path) -> None:

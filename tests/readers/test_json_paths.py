@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike.errors import ColumnError, InputError
-from allalike.readers.formats.paths import expand_records, list_paths
+from allalike.readers.formats.json_files import expand_records, list_paths
 
 WHO = {"worker": "answers[].by.id", "task": "id", "label": "answers[].result[0].choice"}
 RECORDS = [

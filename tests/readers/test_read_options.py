@@ -15,7 +15,7 @@ from allalike.cli.options import take_read_options
 from allalike.errors import OptionError
 from allalike.readers import READ_OPTIONS, Scan
 from allalike.readers.formats.files import Files
-from allalike.serve.choices import Choices
+from allalike.serve.work import Choices
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
 SEVERAL = {"na", "abstain", "only", "skip"}

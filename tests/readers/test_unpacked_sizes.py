@@ -14,7 +14,7 @@ import pytest
 
 import allalike
 import allalike.readers.formats.unpacked_sizes as sizes
-from allalike._core.columns.plain import make_plain
+from allalike._core.columns.hashes import make_plain
 from allalike.errors import InputError, TooLargeError
 from allalike.readers.formats.parquet import open_arrow, open_parquet
 

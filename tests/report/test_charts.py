@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
-from allalike.report.drawing import Axis
+from allalike.report.drawing import Axis, chart_bins, chart_gold, chart_intervals, chart_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.cluster.hierarchy import ClusterNode, leaves_list, linkage, to_tree
 from scipy.spatial.distance import squareform
 
-from allalike.report.leaves import order_leaves
+from allalike.report.people import order_leaves
 
 
 def distances(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -23,7 +23,7 @@ from allalike.report.brevity import compact
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_outline
 from allalike.report.page import render, write_page
-from allalike.report.places import fill_unknown, order_workers, place_workers
+from allalike.report.people import fill_unknown, order_workers, place_workers
 from crowds import samples
 from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 
 from allalike.datasets import File, Source
-from allalike.datasets.checksums import sha256_of_tree
+from allalike.datasets.downloads import sha256_of_tree
 
 BIG = bytes(range(251)) * 4000  # a million bytes that look different in every chunk
 ARCHIVE = "/ada/crowd/archive/c0ffee.tar.gz"

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import allalike
-from allalike.serve.desk import Desk
-from allalike.serve.jobs import Job
+from allalike.serve.desk import Desk, Job
 from allalike.serve.server import Server
 
 ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x\n"
@@ -73,7 +72,7 @@ def server(running: Server) -> Iterator[Server]:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Have another program do what is ordered."""
-    return lambda code: monkeypatch.setattr("allalike.serve.jobs._WORK", code)
+    return lambda code: monkeypatch.setattr("allalike.serve.desk._WORK", code)
 
 
 def ask(
@@ -315,7 +314,7 @@ def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
 ) -> None:
     cancelled = Event()
     slow = SimpleNamespace(dumps=lambda order: str(cancelled.wait()), loads=json.loads)
-    monkeypatch.setattr("allalike.serve.jobs.json", slow)
+    monkeypatch.setattr("allalike.serve.desk.json", slow)
     job = Job({"do": "preview"}, tmp_path)
     job.cancel()
     cancelled.set()

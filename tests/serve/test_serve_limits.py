@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from allalike.serve.desk import Desk
-from allalike.serve.server import Server
-from allalike.serve.wire import ConnectionLimits
+from allalike.serve.server import ConnectionLimits, Server
 
 LIMIT = 10_000
 LONG = 10_000.0  # seconds that no test has

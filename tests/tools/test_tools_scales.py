@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike.readers.tools.careless import find_straight
-from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, is_written
+from allalike.readers.tools.surveys import asks_consent, asks_who, find_instructed, is_written
 from files.csv_exports import Sheets
 from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED, course
 from running.program import run

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import allalike
-from allalike.domains.rankings.items import list_items
+from allalike.domains.rankings.kernels import list_items
 from allalike.errors import InputError
 from files.tool_exports import (
     answers,

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "Alias",
-    "Registry",
-    "check_options",
-    "choose",
-    "did_you_mean",
-    "explain_name",
-    "find",
-    "find_close",
-    "make",
-    "registry_of",
-]
-
 T = TypeVar("T")
 
 
@@ -58,19 +45,6 @@ class Registry(MutableMapping[str, type[T]]):
     offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own
     name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when `everything` is
     listed. As a mapping it holds ours alone.
-
-    Parameters
-    ----------
-    kind
-        What these are, in one word.
-    base
-        The class below which all of them are.
-    package
-        The package that has ours.
-    homes
-        Where it has each of them, as ``module:Class`` by name, in the order in which all lists have them.
-    elsewhere
-        What they, and others like them, are called elsewhere.
     """
 
     def __init__(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["count", "write_options"]
-
 _NAMES = (
     "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|query"
     "|quorum|only|repeats|sample|skip|table|tie|verdicts|wide|worker_from"
@@ -29,13 +27,6 @@ def count(number: int, noun: str) -> str:
 
 def write_options(sentence: str, write: Callable[[str, str], str]) -> str:
     """Write options, which a sentence names as Python has them, as a face of the program calls them.
-
-    Parameters
-    ----------
-    sentence
-        What the library says, such as ``Use engine='memory'.``
-    write
-        What writes a name and a value, which is empty where the sentence has none.
 
     >>> write_options("Use engine='memory', or leave out per_task().", lambda name, value: f"<{name} {value}>")
     'Use <engine memory>, or leave out <per_task >.'

@@ -7,15 +7,14 @@ for blanks, all strings are looked through at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.edges import has_blank_edges
 from allalike._core.columns.factors import distinct
-from allalike._core.columns.values import arrow_of, is_string
+from allalike._core.columns.values import arrow_of, has_blank_edges, is_string
 from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, LabelError
@@ -23,9 +22,11 @@ from allalike.errors import ColumnError, InputError, LabelError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Cleaning", "Dropped", "blank_error", "check_ids", "zero_error"]
+    from allalike._core.columns.values import Values
+    from allalike.domains import Domain, Encoding
 
 Mask = npt.NDArray[np.bool_]
+
 
 _KEPT, _ABSTAINED, _UNPARSED = 0, 1, 2
 
@@ -89,17 +90,6 @@ class Dropped:
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
     """What is done with labels before they become answers.
-
-    Parameters
-    ----------
-    missing
-        What to do with rows without a label: ``error``, or ``drop`` them.
-    abstain
-        Labels that mean that a worker gave no answer, as `match_key` has them.
-    label_map
-        What spellings mean, as `match_key` has them.
-    spelling
-        Which differences between labels mean nothing.
 
     >>> label = Column.of_objects("label", ["cat ", "cat", None, "?"])
     >>> columns, kept, dropped = Cleaning(missing="drop", abstain=("?",)).clean({"label": label})
@@ -316,3 +306,73 @@ def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any
     return InputError(
         f"{what} A missing answer is a missing row: remove such rows, or have them dropped.", missing="drop"
     )
+
+
+# Misreadings: what counting tells where columns are hardly those that were meant.
+
+
+_MAX_REPEATS = 0.2  # of all rows
+
+
+_MIN_UNLIKE = 6  # answers, all of them different, that are no accident
+
+
+class Counted(Protocol):
+    """Answers of which it is counted how many there are of whom to what."""
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What was guessed or set aside."""
+
+    @property
+    def answer_counts(self) -> npt.NDArray[np.int64]:
+        """How many answers each worker gave."""
+
+    @property
+    def workers(self) -> Values:
+        """Who answered."""
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks have answers."""
+
+    @property
+    def n_single(self) -> int:
+        """How many tasks have one answer only."""
+
+    @property
+    def only_number(self) -> float | None:
+        """The number that all labels are, if so."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """What labels have in common."""
+
+    @property
+    def domain(self) -> Domain:
+        """The kind of label."""
+
+
+def find_misreadings(answers: Counted) -> set[str]:
+    """Name what makes every result worthless.
+
+    These are ``repeats`` of a worker and a task, unless they are samples; one ``worker``, one ``task``, unless it is an
+    election, or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are
+    ``unlike``, as many as answers.
+
+    >>> import allalike
+    >>> sorted(find_misreadings(allalike.read([("ada", 1, "x"), ("ada", 2, "x")])))
+    ['apart', 'label', 'worker']
+    """
+    number, labels = int(answers.answer_counts.sum()), answers.encoding
+    aside = answers.notes.get("repeats_set_aside", 0)
+    same = answers.only_number is not None if labels.numeric else labels.n_labels == 1
+    told = {
+        "repeats": aside > _MAX_REPEATS * (number + aside) and "samples" not in answers.notes,
+        "worker": len(answers.workers) == 1,
+        "task": answers.n_tasks == 1 and answers.domain.name != "ranking",
+        "label": number > 1 and same,
+        "apart": answers.n_single == answers.n_tasks > 1,
+        "unlike": labels.nominal and _MIN_UNLIKE <= number <= labels.n_labels,
+    }
+    return {name for name, found in told.items() if found}

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from allalike.answers.answers import Answers
     from allalike.domains import Encoding
 
-__all__ = ["answer_columns", "column_values", "label_values", "name_files", "read_columns", "write_columns"]
-
 _BATCH_ROWS = 1 << 18
 _FORM, _OBJECTS = b"allalike", b"objects"
 _PLAIN = (type(None), bool, int, float, str)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 Batch = dict[str, Column]
 
-__all__ = ["SAMPLE_ROWS", "Batch", "Stream", "join_batches"]
-
 SAMPLE_ROWS = 100_000  # by which it is guessed what labels are
 _BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # either is enough
 _OBJECT_BYTES = 1 << 9  # of a Python object, about
@@ -30,25 +28,6 @@ _OBJECT_BYTES = 1 << 9  # of a Python object, about
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """Answers that are read batch after batch, with what the user wants done with them.
-
-    Parameters
-    ----------
-    batches
-        Starts anew on every call, and yields the columns worker, task and label of some rows at a time.
-    guess
-        Tells the domain of labels, as `allalike.readers.guessing.kinds.guess_domain` does.
-    size
-        About how many bytes they are once read, or 0 if they are in memory already.
-    domain
-        The kind of label, if it is given.
-    choices
-        Another rule or distance of the domain, be that given or guessed.
-    repeats
-        What to do with a worker's second answer to a task, if that is given; see `allalike.read`.
-    cleaning
-        What is done with labels, and with rows that have none.
-    notes
-        What was guessed about columns.
 
     >>> import allalike
     >>> stream = allalike.scan([("ada", 1, "x"), ("bob", 1, "y")]).stream()

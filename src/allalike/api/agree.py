@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike.answers import Answers
-from allalike.api.agreement.agreement import Agreement, measure_agreement
-from allalike.api.agreement.by_group import Agreements
+from allalike.api.agreement.agreement import Agreement, Agreements, measure_agreement
 from allalike.api.discover import open_run
 from allalike.api.inputs.opening import open_source
 from allalike.engines import Engine, make_ready
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain
     from allalike.readers import Scan
-
-__all__ = ["agreement", "name_groups"]
 
 
 @overload

@@ -13,22 +13,19 @@ from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
 from allalike.api.doubts.doubts import find_doubts, find_first_doubts
 from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit
-from allalike.api.doubts.warning import note, warn_of
+from allalike.api.doubts.spellings import note, warn_of
 from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.results.comparison import Comparison, Outcome
-from allalike.api.results.deciding import find_truths
-from allalike.api.results.summaries import describe_answers, find_versions
+from allalike.api.results.summaries import describe_answers, find_truths, find_versions
 from allalike.engines import Engine, Run, make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.base import without_gold
-from allalike.methods.composed.votes import serves, weigh
+from allalike.methods.composed import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
-
-__all__ = ["compare"]
 
 
 def compare(

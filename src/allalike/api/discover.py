@@ -8,23 +8,22 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
-from allalike._core.blocks.ties import DRAWN, Ties
+from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 from allalike.api.doubts.doubts import doubt_draws, doubt_skipped, find_doubts, find_first_doubts
-from allalike.api.doubts.warning import note, warn_of
+from allalike.api.doubts.spellings import note, warn_of
 from allalike.api.history import read_history
 from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
 from allalike.api.result import Result
-from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
-from allalike.api.results.summaries import compare_with_gold, summarise
+from allalike.api.results.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
-from allalike.methods.composed.votes import serves, weigh, weigh_blindly
+from allalike.methods.composed import serves, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
@@ -33,26 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from allalike.answers import Answers
-    from allalike.answers.gold import Gold
-    from allalike.answers.history import History
-    from allalike.api.doubts.warning import Doubt
+    from allalike.answers.gold import Gold, History
+    from allalike.api.doubts.spellings import Doubt
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run, TaskTable
 
 _ORACLE = "OA"  # which cannot do without known truths
-
-
-__all__ = [
-    "check_served",
-    "discover",
-    "find_ties",
-    "load_run",
-    "open_run",
-    "read_whole",
-    "remark_names",
-    "renew",
-    "solve",
-]
 
 
 def discover(
@@ -159,7 +144,7 @@ def discover(
 def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
     """Say what known truths may mean that cannot be matched with the answers as they are."""
     from allalike.api.doubts.gold_readings import find_misfit, refuse_misfit
-    from allalike.api.inputs.gold_columns import name_what_holds_tasks
+    from allalike.api.inputs.opening import name_what_holds_tasks
 
     if known is None or known.stated:
         return error
@@ -186,7 +171,7 @@ def _look_at_gold(
 
     misfit = find_misfit(run, gold)
     if misfit is not None and (method.name == _ORACLE or without_gold(method) != method):
-        from allalike.api.inputs.gold_columns import find_better_columns
+        from allalike.api.inputs.opening import find_better_columns
 
         raise refuse_misfit(
             misfit, columns=find_better_columns(*given, gold) if given and not misfit.readings else None

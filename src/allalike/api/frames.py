@@ -32,8 +32,6 @@ else:
 
     Frame = TypeVar("Frame")
 
-__all__ = ["Frame", "Framed", "dress", "tell_apart"]
-
 _EXTRAS = {"polars": "polars", "datasets": "huggingface"}
 
 
@@ -50,11 +48,6 @@ class Framed(Generic[Frame]):
 
     def tables_as(self, frame: str) -> Any:
         """Return the same with tables of another kind of frame.
-
-        Parameters
-        ----------
-        frame
-            ``pandas``, ``polars``, ``arrow`` (tables of pyarrow) or ``datasets`` (those of Hugging Face).
 
         >>> import allalike
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from allalike.api.result import Result
     from allalike.engines import Engine
 
-__all__ = ["load", "reopen"]
-
 
 def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) -> Result:
     r"""Load a saved result: the same truths, workers and summary, with all that a result can do.

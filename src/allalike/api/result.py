@@ -14,9 +14,8 @@ from allalike._core.options import check_number
 from allalike.api.explanations.explain import Explained
 from allalike.api.frames import Frame
 from allalike.api.results.saving import Saved, gather_material, write_page
-from allalike.api.results.shown import list_first, result_html, result_text
 from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import next_columns, truth_columns
+from allalike.api.results.tables import list_first, next_columns, result_html, result_text, truth_columns
 from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
 from allalike.methods.auto.sureness.next_labels import rank_tasks
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
     from allalike.report.material import Material
     from allalike.report.plot import Plots
-
-__all__ = ["Result"]
 
 
 @dataclass(frozen=True)
@@ -301,7 +298,7 @@ class Result(Explained, Saved[Frame]):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        from allalike.api.results.curve import find_curve
+        from allalike.api.results.tables import find_curve
 
         return self._dress(find_curve(self.run, self.weighing, self._facts.method.name))
 

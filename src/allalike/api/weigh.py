@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["weigh"]
-
 
 def weigh(
     matrix: npt.ArrayLike,

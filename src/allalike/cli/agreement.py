@@ -9,33 +9,96 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.words import count
-from allalike.cli.commands import list_notes, write_flags
-from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, spool_input, visible
+from allalike.cli.discover import choose_labels
 from allalike.cli.gates import find_disagreement, leave_if
-from allalike.cli.groups import draw_groups
-from allalike.cli.label_columns import choose_labels
-from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
-from allalike.cli.schema import echo_json
-from allalike.cli.standard_input import spool_input
+from allalike.cli.lists import echo_json
+from allalike.cli.options import (
+    list_notes,
+    name_answers,
+    name_engine,
+    take_engine_options,
+    take_print_options,
+    take_read_options,
+    write_flags,
+)
 from allalike.errors import AllalikeError, DataWarning
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
-    from allalike.api.agreement.agreement import Agreement
-    from allalike.api.agreement.by_group import Agreements
+    from allalike.api.agreement.agreement import Agreement, Agreements
     from allalike.readers import Scan
 
-__all__ = ["agreement"]
+
+# Groups on the screen: how much workers agree in each, a line for each group.
+
+
+_GROUPS_WIDTH, _MAX_NAME = 80, 26
+
+
+_HEADS = ("kind", "answers", "workers", "tasks", "alpha", "limits", "equal")
+
+
+_RIGHT = ("answers", "workers", "tasks", "alpha", "equal")
+
+
+def draw_groups(summary: Mapping[str, Any]) -> list[str]:
+    r"""Return the lines of a table with a line for each group, and what its numbers mean.
+
+    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "low": 0.1, "high": 0.7, "percent": 0.75}
+    >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
+    >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
+      sex  kind         answers  workers  tasks  alpha  limits        equal
+      f    categorical        8        4      2  0.500  0.10 to 0.70   75 %
+    """
+    table = [(*summary["by"], *_HEADS), *(_line(group) for group in summary["groups"])]
+    names = len(summary["by"])
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    right = [place >= names and _HEADS[place - names] in _RIGHT for place in range(len(widths))]
+    shown = [
+        tuple(
+            cell.rjust(width) if to_right else cell for cell, width, to_right in zip(line, widths, right, strict=True)
+        )
+        for line in table
+    ]
+    prose = (
+        "Alpha is 1 if nobody disagrees, and 0 if answers to the same task are no closer than answers to any task of"
+        " the group. One task alone has no alpha, and fewer than 20 have no limits (95 %). Equal: the share of equal"
+        " pairs of answers to a task."
+    )
+    return [*rows(shown).splitlines(), "", *wrap(prose, _GROUPS_WIDTH)]
+
+
+def _line(group: Mapping[str, Any]) -> tuple[str, ...]:
+    limits = "" if group["low"] is None else f"{group['low']:.2f} to {group['high']:.2f}"
+    return (
+        *(_groups_shortened(value) for value in group["group"].values()),
+        group["domain"]["name"],
+        *(f"{group[name]:,}" for name in ("answers", "workers", "tasks")),
+        "-" if group["alpha"] is None else f"{group['alpha']:.3f}",
+        limits,
+        "" if group["percent"] is None else f"{100 * group['percent']:.0f} %",
+    )
+
+
+def _groups_shortened(name: str) -> str:
+    shown = visible(name) or "(none)"
+    return shown if len(shown) <= _MAX_NAME else f"{shown[: _MAX_NAME - 3]}..."
+
 
 _WIDTH = 80
+
+
 _N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a screen
+
+
 _MAX_ID = 30  # characters of an id, so that a line fits
 
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        from allalike.telling.coefficients import COEFFICIENTS
+        from allalike.telling.remark import COEFFICIENTS
 
         echo(rows([(name, *about) for name, about in COEFFICIENTS.items()], indent=""))
         context.exit()
@@ -84,7 +147,7 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | 
     """Measure it for all answers, or for each column of labels and each group of rows; say also which columns fail."""
     from allalike.api.agree import agreement as run
     from allalike.api.agree import name_groups
-    from allalike.api.agreement.by_group import Agreements
+    from allalike.api.agreement.agreement import Agreements
 
     engine = name_engine(options)
     by = name_groups(sources[0], options["by"]) if not options["per_task"] else []
@@ -140,7 +203,7 @@ def _reason(summary: dict[str, Any]) -> str:
 
 
 def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
-    from allalike.telling.coefficients import name_alpha
+    from allalike.telling.remark import name_alpha
 
     domain = summary["domain"]
     main, pairs = name_alpha(domain["name"], domain["distance"]), summary["cohen_pairs"]

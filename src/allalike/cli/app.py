@@ -14,7 +14,6 @@ import click
 
 from allalike import __version__
 from allalike.cli.agreement import agreement
-from allalike.cli.commands import write_flags
 from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
@@ -22,10 +21,9 @@ from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
-from allalike.cli.lists import domains, formats, methods, rules
+from allalike.cli.lists import domains, formats, methods, rules, schema
 from allalike.cli.next import next_answers
-from allalike.cli.options import limit_options
-from allalike.cli.schema import schema
+from allalike.cli.options import limit_options, write_flags
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
@@ -44,8 +42,6 @@ from allalike.telling.commands import LEFT_OUT, complete_command, find_flags
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import FrameType
-
-__all__ = ["app", "main", "run"]
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
 _MORE_MEMORY = (

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.words import count
-from allalike.cli.commands import list_notes, write_flags
-from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
-from allalike.cli.label_columns import choose_label
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, spool_input, visible
+from allalike.cli.discover import choose_label
+from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    list_notes,
     name_answers,
     name_engine,
     open_answers,
@@ -22,9 +23,8 @@ from allalike.cli.options import (
     take_solve_options,
     take_table_options,
     take_write_options,
+    write_flags,
 )
-from allalike.cli.schema import echo_json
-from allalike.cli.standard_input import spool_input
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allalike.api.results.comparison import Comparison
-
-__all__ = ["compare"]
 
 _MAX_MATRIX_METHODS = 12
 _MAX_DECIMALS = 7

@@ -20,42 +20,44 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allalike._core.system.addresses import hide_in_word
+from allalike._core.system.files import work_folder
 from allalike._core.system.progress import STAGES, watching
 from allalike._credentials import HIDDEN, find_secrets, hide_secrets
-from allalike.errors import ConvergenceWarning, DataNote, DataWarning, NameWarning, OutputError, ReportWarning
+from allalike.errors import (
+    ConvergenceWarning,
+    DataNote,
+    DataWarning,
+    NameWarning,
+    OptionError,
+    OutputError,
+    ReportWarning,
+)
+from allalike.readers.formats.spooled import spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-__all__ = [
-    "WIDTH",
-    "Line",
-    "UnheardError",
-    "ask",
-    "bar_after_a_second",
-    "can_ask",
-    "echo",
-    "fold",
-    "hide_typed",
-    "keep_whole",
-    "note",
-    "notes_for_warnings",
-    "replace_closed_streams",
-    "rows",
-    "shorten",
-    "show",
-    "tall_rows",
-    "visible",
-]
+    from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
 WIDTH = 80
+
+
 _MAX_ID = 24  # characters of an id that stands in a column; longer ones have a line of their own
+
+
 _GLUE = "\0"  # a space that is not to be broken at; no visible text has it
+
+
 _FLAG = re.compile(r"\(--.*?\)")
+
+
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
+
+
 _LONG_SECONDS = 90.0  # after which a run says what would be faster
 
+
 _typed: dict[str, str] = {}  # words of the command with secrets, and without them
+
+
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
 
@@ -349,3 +351,32 @@ def tall_rows(table: Sequence[Sequence[Any]]) -> list[list[str]]:
         [*([f"  {name}"] if len(name) > _MAX_ID else []), text]
         for name, text in zip(names, texts.split("\n"), strict=True)
     ]
+
+
+# Standard input: answers or gold that come through a pipe, named by a minus.
+
+
+_NAME = "-"
+
+
+def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tuple[Any, ...]:
+    """Put standard input into a file, and that in the place of the minus among files, or for the gold.
+
+    >>> spool_input(("a.csv",), {"gold": None})
+    ('a.csv',)
+    """
+    named = [*files, options.get("gold")]
+    if _NAME not in named:
+        return files
+    if named.count(_NAME) > 1:
+        raise OptionError("Standard input (-) is named twice. It can be read once; give the other as a file.")
+    if sys.stdin is None:
+        raise OptionError("Standard input (-) is closed. Send answers: allalike discover - < answers.csv")
+    if sys.stdin.isatty():
+        raise OptionError(
+            "Standard input (-) is a terminal, which has no answers. Send them: allalike discover - < answers.csv"
+        )
+    path = spool(sys.stdin.buffer, click.get_current_context().with_resource(work_folder()), "standard input")
+    if options.get("gold") == _NAME:
+        options["gold"] = path
+    return tuple(path if name == _NAME else name for name in files)

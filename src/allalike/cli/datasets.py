@@ -9,14 +9,12 @@ import click
 
 from allalike._core.words import count
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
-from allalike.cli.schema import echo_json
+from allalike.cli.lists import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allalike.datasets import Source
-
-__all__ = ["datasets"]
 
 _COUNTS = ("workers", "tasks", "answers")
 _MAX_SHOWN_FILES = 12  # some sources have thousands
@@ -32,7 +30,7 @@ def datasets() -> None:
 def list_(as_json: bool) -> None:
     """List the data sets, one line each."""
     from allalike.datasets import DATASETS, source_of
-    from allalike.datasets.folders import find_folder
+    from allalike.datasets.downloads import find_folder
 
     sources = {name: source_of(name) for name in DATASETS}
     here = {source.name: find_folder(source) is not None for source in set(sources.values())}
@@ -96,8 +94,7 @@ def _dataset(name: str, source: Source) -> dict[str, Any]:
 def _facts(source: Source) -> dict[str, Any]:
     """Say all that is known of a source."""
     from allalike.datasets import DATASETS, source_of
-    from allalike.datasets.downloads import archive_url, file_url
-    from allalike.datasets.folders import find_folder
+    from allalike.datasets.downloads import archive_url, file_url, find_folder
 
     folder = find_folder(source)
     urls = [{"url": file_url(source, file)} if source.public else {} for file in source.files]
@@ -111,7 +108,7 @@ def _facts(source: Source) -> dict[str, Any]:
 
 
 def _text(source: Source) -> str:
-    from allalike.datasets.folders import folders, how_to_get
+    from allalike.datasets.downloads import folders, how_to_get
 
     facts = _facts(source)
     get = how_to_get(source) if source.public else f"Your own copy belongs in {folders(source)[0]}."

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["demo", "draw_crowd"]
-
 _CLASSES = ("cat", "dog", "fox", "owl")
 _NAMES = (*("good", "good", "bad") * 3, "bad", "same", "copy", "copy")
 _FAULTS = {"good": 0.15, "bad": 0.7, "same": 0.75, "copy": 0.5}  # a guess among four classes is wrong in 0.75

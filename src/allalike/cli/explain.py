@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.lists import echo_json
 from allalike.cli.options import name_engine, take_engine_options, take_print_options
-from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
-
-__all__ = ["explain"]
 
 _WIDTH = 80
 _N_ANSWERS = 20  # rows of a table

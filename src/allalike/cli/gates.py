@@ -13,16 +13,6 @@ from allalike.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = [
-    "FAILED",
-    "check_gates",
-    "find_disagreement",
-    "find_failures",
-    "find_large_error",
-    "leave_if",
-    "take_gate_options",
-]
-
 FAILED = 3  # the exit code
 
 

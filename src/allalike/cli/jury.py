@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.commands import dress, list_notes
 from allalike.cli.console import (
     WIDTH,
     Line,
@@ -20,12 +19,16 @@ from allalike.cli.console import (
     rows,
     shorten,
     show,
+    spool_input,
     visible,
 )
+from allalike.cli.discover import choose_label
 from allalike.cli.gates import check_gates, find_failures, leave_if, take_gate_options
-from allalike.cli.label_columns import choose_label
+from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    dress,
     find_typed,
+    list_notes,
     name_answers,
     name_engine,
     open_answers,
@@ -35,8 +38,6 @@ from allalike.cli.options import (
     take_table_options,
     take_write_options,
 )
-from allalike.cli.schema import echo_json
-from allalike.cli.standard_input import spool_input
 from allalike.errors import OptionError
 from allalike.telling.commands import complete_command
 from allalike.telling.summary import Summary
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike.api.judges.panel import Panel
-
-__all__ = ["jury"]
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
@@ -177,7 +176,7 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
 
 def _propose_rate(panel: Panel) -> list[str]:
     """Name the command that finds the corrected rate of a label, for verdicts of two classes without one."""
-    from allalike.api.judges.asked import find_positive
+    from allalike.api.judges.asking import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
     if "rate" in panel.summary["panel"] or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:

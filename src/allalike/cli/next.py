@@ -17,6 +17,7 @@ from allalike.cli.console import (
     shorten,
     show,
 )
+from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     name_engine,
     take_engine_options,
@@ -24,12 +25,9 @@ from allalike.cli.options import (
     take_table_options,
     take_write_options,
 )
-from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
     from allalike.api.planning.plan import AnswerPlan
-
-__all__ = ["next_answers"]
 
 _EXAMPLES = "\b\n" + "\n".join(
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,12 @@ import click
 
 from allalike._core.options import check_length
 from allalike._core.registry import make
+from allalike._core.words import write_options
+from allalike.cli.console import keep_whole, visible
 from allalike.errors import OptionError
+from allalike.telling.answers import remark_answers, remark_doubts
+from allalike.telling.commands import write_flag
+from allalike.telling.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,23 +26,10 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.engines import Engine
     from allalike.readers import Scan
-
-__all__ = [
-    "find_typed",
-    "limit_options",
-    "name_answers",
-    "name_engine",
-    "open_answers",
-    "read_roles",
-    "take_engine_options",
-    "take_print_options",
-    "take_read_options",
-    "take_solve_options",
-    "take_table_options",
-    "take_write_options",
-]
+    from allalike.telling.summary import Summary
 
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
+
 
 _READ_OPTIONS = (
     click.argument("files", nargs=-1, required=True),
@@ -78,6 +71,8 @@ _READ_OPTIONS = (
     click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
     click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
 )
+
+
 _ENGINE_OPTIONS = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
     click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
@@ -87,6 +82,8 @@ _ENGINE_OPTIONS = (
         help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
     ),
 )
+
+
 _SOLVE_OPTIONS = (
     *_ENGINE_OPTIONS,
     click.option(
@@ -107,6 +104,8 @@ _SOLVE_OPTIONS = (
         show_default=True,
     ),
 )
+
+
 _WRITE_OPTIONS = (
     click.option(
         "--overwrite",
@@ -114,6 +113,8 @@ _WRITE_OPTIONS = (
         help="Replace files that allalike did not write. Inputs are never replaced.",
     ),
 )
+
+
 _TABLE_OPTIONS = (
     click.option(
         "--safe-csv",
@@ -121,6 +122,8 @@ _TABLE_OPTIONS = (
         help="Put an apostrophe before texts that a spreadsheet takes for formulas, such as =1+1.",
     ),
 )
+
+
 _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
@@ -284,3 +287,41 @@ def read_roles(columns: str | None, flag: str, form: str) -> dict[str, str]:
             raise OptionError(f"{flag} is {columns!r}. Write it as {form} .")
         pairs[role.strip()] = name.strip()
     return pairs
+
+
+# Messages of the library as the command line prints them, with flags in place of options of Python.
+
+
+def write_flags(message: str) -> str:
+    """Name the options of a message of the library as flags.
+
+    >>> write_flags("Use domain='real(distance=absolute)', or leave per_task() out.")
+    "Use --domain 'real(distance=absolute)', or leave --per-task out."
+    """
+    return write_options(message, write_flag)
+
+
+def list_notes(summary: Summary) -> list[str]:
+    """Say what was guessed or set aside, with the flag that overrides it."""
+    notes = [*map(Remark, summary.remarks), *remark_doubts(summary)]
+    return [*map(dress, remark_answers(summary)), *(f"Note: {dress(each)}" for each in notes)]
+
+
+def dress(remark: Remark) -> str:
+    r"""Write a remark with its flag.
+
+    >>> dress(Remark("Recognised: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
+    "Recognised: 'who' is the worker (--columns 'worker=who,task=a b')."
+    >>> dress(Remark("Copies: ada b, bob (plain=True counts each).", names=["ada b", "bob"]))
+    'Copies: ada\x00b, bob (--plain counts each).'
+    """
+    said = visible(write_flags(remark.sentence))
+    for name in (*remark.names, *remark.words):
+        said = said.replace(visible(name), keep_whole(name))
+    return f"{said.removesuffix('.')} ({visible(_flag(remark))})." if remark.option else said
+
+
+def _flag(remark: Remark) -> str:
+    if isinstance(remark.value, dict):
+        return f"--{remark.option} {shlex.quote(','.join(f'{role}={name}' for role, name in remark.value.items()))}"
+    return write_flag(remark.option, remark.value)

@@ -13,8 +13,6 @@ from allalike._core.system.addresses import hide_in_word
 from allalike.cli.console import echo
 from allalike.errors import UnsupportedError
 
-__all__ = ["serve"]
-
 
 @click.command
 @click.argument("source", required=False, metavar="[DIR|FILE]")

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
+from allalike.cli.lists import echo_json
 from allalike.cli.options import take_print_options, take_write_options
-from allalike.cli.schema import echo_json
 from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
     from allalike.simulation import Simulated
-
-__all__ = ["simulate"]
 
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:

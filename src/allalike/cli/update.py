@@ -7,16 +7,12 @@ from typing import Any
 
 import click
 
-from allalike.cli.commands import dress
-from allalike.cli.console import bar_after_a_second, echo, note, notes_for_warnings
-from allalike.cli.options import name_engine, take_engine_options, take_print_options
-from allalike.cli.schema import echo_json
-from allalike.cli.standard_input import spool_input
+from allalike.cli.console import bar_after_a_second, echo, note, notes_for_warnings, spool_input
+from allalike.cli.lists import echo_json
+from allalike.cli.options import dress, name_engine, take_engine_options, take_print_options
 from allalike.errors import OptionError
 from allalike.telling.answers import remark_doubts
 from allalike.telling.summary import Summary
-
-__all__ = ["update"]
 
 
 @click.command(no_args_is_help=True)
@@ -36,7 +32,7 @@ def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: 
     has all of them, and the report a line for each time that answers came.
     """
     from allalike.api.update import update as run
-    from allalike.telling.changes import remark_changes
+    from allalike.telling.truths import remark_changes
 
     if not files:
         example = shlex.join(["allalike", "update", out, "more.csv"])

@@ -48,11 +48,6 @@ def _vote(judges: Sequence[str] | None = None) -> ScoreReducer:
     """Take the most frequent value, by the order of the judges among equals, and keep what each of them said.
 
     Of panels, such as those of several epochs, it takes the mean of the values, and keeps all verdicts.
-
-    Parameters
-    ----------
-    judges
-        The names of the judges, in the order of their scores.
     """
 
     def reduce(scores: list[Score]) -> Score:
@@ -123,15 +118,7 @@ def _mean(values: Iterable[Any]) -> float:
 
 
 def _panel(model: list[str | Model] | None = None, **grading: Any) -> Scorer:
-    """Let several models grade each answer, and weigh them by all samples.
-
-    Parameters
-    ----------
-    model
-        The models that grade; without them, those that have the role ``grader``.
-    **grading
-        What `inspect_ai.scorer.model_graded_qa` takes, such as ``template`` or ``partial_credit``.
-    """
+    """Let several models grade each answer, and weigh them by all samples."""
     names = None if model is None else _tell_apart([str(each) for each in model])
     judges: Any = model
     return model_graded_qa(model=judges, reducer=vote(names), **grading)

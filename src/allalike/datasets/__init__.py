@@ -46,7 +46,7 @@ def path(name: str) -> Path:
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No data set is called 'quiz_itt'. Did you mean 'quiz_it'? ...
     """
-    from allalike.datasets.folders import require_folder
+    from allalike.datasets.downloads import require_folder
 
     return require_folder(source_of(name))
 

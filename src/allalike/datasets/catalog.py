@@ -10,8 +10,6 @@ from importlib.resources import files
 from itertools import product
 from typing import Any
 
-__all__ = ["SOURCES", "Catalogue", "File", "Source"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class File:

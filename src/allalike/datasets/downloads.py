@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextvars
 import gzip
+import hashlib
 import os
 import shutil
+import sys
 import tarfile
 import threading
 import time
@@ -17,27 +19,173 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import need
 from allalike._core.system.progress import report
-from allalike.datasets.checksums import find_difference, is_right, sha256_of_file, sha256_of_tree
-from allalike.datasets.folders import cache_folder, find_folder, how_to_get
 from allalike.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from allalike.datasets.catalog import File, Source
 
-__all__ = ["archive_url", "fetch_source", "file_url", "run_patiently"]
+
+# Checksums: whether files are those that the catalogue describes.
+
+
+def find_difference(source: Source, folder: Path) -> str:
+    """Say in what a folder differs from the source that the catalogue describes; nothing if it does not.
+
+    >>> import pathlib
+    >>> from allalike.datasets.catalog import SOURCES
+    >>> find_difference(SOURCES["snow_rte"], pathlib.Path("nowhere"))
+    'nowhere/rte.standardized.tsv is not the file that the catalogue describes (sha256 3187c...)'
+    """
+    if source.sha256:
+        names = [file.file for file in source.files]
+        if all((folder / name).is_file() for name in names) and sha256_of_tree(folder, names) == source.sha256:
+            return ""
+        return f"The files in {folder} are not those that the catalogue describes (sha256 {source.sha256} of all)"
+    for file in source.files:
+        if not is_right(file, folder / file.file):
+            return f"{folder / file.file} is not the file that the catalogue describes (sha256 {file.sha256})"
+    return ""
+
+
+def is_right(file: File, path: Path) -> bool:
+    """Whether a file is there, with the size and the checksum that the catalogue says.
+
+    >>> import pathlib, tempfile
+    >>> from allalike.datasets.catalog import File
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "abc.txt"
+    >>> path.write_text("abc")
+    3
+    >>> abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    >>> is_right(File(file="abc.txt", bytes=3, sha256=abc), path)
+    True
+    """
+    return path.is_file() and path.stat().st_size == file.bytes and sha256_of_file(path) == file.sha256
+
+
+def sha256_of_file(path: Path) -> str:
+    """Return the checksum of a file's bytes."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def sha256_of_tree(folder: Path, names: Iterable[str]) -> str:
+    """Return one checksum of many files, their names among it: what `sha256sum NAMES | sha256sum` says of them.
+
+    The names are sorted by their bytes, so the order in which they are given does not matter.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("a", "b"):
+    ...     _ = (folder / name).write_text("abc")
+    >>> sha256_of_tree(folder, ["b", "a"])
+    '6e0534855d1d183250459e82c311fb77578cf75019787625a10154399462260d'
+    """
+    ordered = sorted(names, key=str.encode)
+    listing = "".join(f"{sha256_of_file(folder / name)}  {name}\n" for name in ordered)
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
+# Where the files of a source lie on this machine.
+
+
+def cache_folder() -> Path:
+    """Return the folder in which fetched sources are kept.
+
+    >>> cache_folder().name
+    'allalike'
+    """
+    usual = {"darwin": "~/Library/Caches", "win32": os.environ.get("LOCALAPPDATA") or "~/AppData/Local"}
+    base = os.environ.get("XDG_CACHE_HOME") or usual.get(sys.platform, "~/.cache")
+    return Path(base).expanduser() / "allalike"
+
+
+def folders(source: Source) -> list[Path]:
+    """Return where to look for a source, in order: the folders that ALLALIKE_DATA names, and the cache."""
+    chosen = os.environ.get("ALLALIKE_DATA", "").split(os.pathsep)  # as PATH names its folders
+    roots = [Path(folder).expanduser() for folder in chosen if folder]
+    return [root / source.name for root in [*roots, cache_folder()]]
+
+
+def lacks(source: Source, folder: Path) -> list[str]:
+    """Say which files of a source are not in a folder, or have another size than they should.
+
+    >>> from allalike.datasets.catalog import SOURCES
+    >>> lacks(SOURCES["snow_rte"], Path("nowhere"))
+    ['rte.standardized.tsv is not there']
+    """
+    found = []
+    for file in source.files:
+        path = folder / file.file
+        if not path.is_file():
+            found.append(f"{file.file} is not there")
+        elif file.sha256 and path.stat().st_size != file.bytes:
+            found.append(f"{file.file} has {path.stat().st_size:,} bytes instead of {file.bytes:,}")
+    if source.bytes and not found:
+        size = sum((folder / file.file).stat().st_size for file in source.files)
+        found += [f"its files have {size:,} bytes instead of {source.bytes:,}"] if size != source.bytes else []
+    return found
+
+
+def find_folder(source: Source) -> Path | None:
+    """Return the first folder that has all files of a source, if there is one."""
+    return next((folder for folder in folders(source) if not lacks(source, folder)), None)
+
+
+def require_folder(source: Source) -> Path:
+    """Return the first folder that has all files of a source, or say how to get them."""
+    folder = find_folder(source)
+    if folder is not None:
+        return folder
+    looked = "; ".join(f"{folder}: {_lack(source, folder)}" for folder in folders(source))
+    raise DataError(f"The data of {source.name!r} are not here. {how_to_get(source)} Looked in {looked}.")
+
+
+def how_to_get(source: Source) -> str:
+    """Say how to get the files of a source."""
+    if source.public:
+        return f"'allalike datasets fetch {source.name}' fetches them."
+    return f"{source.note} They belong in {folders(source)[0]}."
+
+
+def _lack(source: Source, folder: Path) -> str:
+    if not folder.is_dir():
+        return "no such folder"
+    first, *others = lacks(source, folder)
+    return f"{first} (and {len(others)} more)" if others else first
+
 
 _FILE_HOST = "https://raw.githubusercontent.com"
+
+
 _ARCHIVE_HOST = "https://github.com"
+
+
 _TIMEOUT = 30.0  # seconds without a byte
+
+
 _RETRIES = 2  # the first after a second, the next after two
+
+
 _CHUNK_BYTES = 1 << 16
+
+
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
+
+
 _MAX_UNPACKED_BYTES = 1 << 32  # to read through, not to write: a bomb is longer than any repository
+
+
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
 _GRACE_SECONDS = 60.0
+
+
 _LEAST_RATE = 10_000  # bytes a second
+
+
 _LOOK_SECONDS = 1.0  # between two looks
 
 

@@ -15,12 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
-from allalike._core.blocks.order import Order
-from allalike._core.blocks.running import add_up_to
-
-__all__ = ["MAX_PRODUCT", "distance", "level_distances", "peer_distances"]
+from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, Order, add_up_to, sum_by
 
 MAX_PRODUCT = 16  # levels up to which a product of matrices is faster than running sums
 
@@ -40,7 +35,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     The block needs the `Order` of its numbers, which should be centred.
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.order import find_order
+    >>> from allalike._core.blocks.block import find_order
     >>> block = Block.of([[1.0], [4.0], [2.0]])
     >>> peer_distances(block.keeping(find_order(block)), np.ones(3))
     (array([4., 5., 3.]), array([2., 2., 2.]))
@@ -58,7 +53,7 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     The block needs its `LabelGroups`, which are in the order of levels.
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0], [3], [3]])
     >>> level_distances(block.keeping(group_labels(block, np.arange(4, dtype=np.uint64))), np.ones(3))
     (array([6., 3., 3.]), array([2., 2., 2.]))

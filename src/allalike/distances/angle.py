@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
 
-__all__ = ["distance", "mean_points", "peer_distances", "points_of"]
-
 
 def distance(left: Array, right: Array) -> Floats:
     """Measure how far angles in radians are apart, pair by pair.

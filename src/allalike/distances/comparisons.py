@@ -18,8 +18,6 @@ import numpy as np
 from allalike._core.blocks.block import Array, Floats, sum_by
 from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, PairShares, count_pairs, share_pairs, unpack
 
-__all__ = ["distance"]
-
 
 def distance(left: Array, right: Array) -> Floats:
     """Compare codes of rankings row by row; NaN where no pair of items is in both.

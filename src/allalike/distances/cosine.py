@@ -17,8 +17,6 @@ import numpy as np
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["distance", "scaled"]
-
 
 def scaled(vectors: Array) -> Floats:
     """Scale every vector so that squared distances are cosine distances; a zero vector stays as it is.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.distances.tokens import Places
 
-__all__ = ["distance"]
-
 _PAIRS_AT_ONCE = 1 << 16
 
 

@@ -10,17 +10,6 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike.errors import LabelError
 
-__all__ = [
-    "centre",
-    "check_digits",
-    "distance",
-    "lengths",
-    "peer_distances",
-    "square_lengths",
-    "squares",
-    "weighted_mean",
-]
-
 _LEAST_SQUARE = 1e-290  # smaller ones begin to lose digits
 _TRACE = np.finfo(np.float64).tiny  # of a difference whose square is 0
 

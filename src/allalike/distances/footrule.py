@@ -11,8 +11,6 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 
-__all__ = ["distance", "of_guesses", "peer_distance"]
-
 
 def distance(left: Array, right: Array) -> Floats:
     """Compare positions (one row per item) column by column.

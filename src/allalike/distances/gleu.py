@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["LONGEST", "distance", "pack", "sequences"]
-
 LONGEST = 4  # tokens in a sequence
 _LARGEST_CODE = 1 << 60
 

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
+from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
 from allalike._core.compiled import calls
 from allalike._core.compiled.library import compiled
 from allalike._core.late import sparse
-
-__all__ = ["distance", "is_crowded", "pair_sums", "peer_distances"]
 
 _PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # nanoseconds, about: for a pair of answers, an entry, and a step to it
 
@@ -33,7 +30,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
     The block needs its `LabelGroups` of labels.
 
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])
     >>> peer_distances(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
     (array([1., 1., 2., 0., 0., 0.]), array([2., 2., 2., 2., 2., 2.]))
@@ -49,7 +46,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 def is_crowded(block: Block) -> bool:
     """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
 
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of(np.zeros((30, 2), int))
     >>> is_crowded(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))))
     True
@@ -65,7 +62,7 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
     with the same label. In a crowded block such counts are exact in single precision.
 
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
     >>> pair_sums(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), slice(0, 2))["distance"]
     array([[0., 1., 2.],

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["Sets", "chunks", "distance", "pack", "ranges"]
-
 Places = npt.NDArray[np.int64]
 
 _ELEMENTS_PER_CHUNK = 1 << 22  # elements that are compared together

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["Unions", "distance", "pack"]
-
 _INTERVALS_PER_CHUNK = 1 << 20  # intervals that are compared together
 
 

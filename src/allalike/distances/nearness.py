@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.distances.matching import Places
 
-__all__ = ["find_near", "suggest_radius"]
-
 _NEIGHBOURS = 8  # of each point that are looked at
 _SHARE_DOUBLED = 0.01  # of her points that a worker may set twice on the same thing
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["common_area", "common_areas", "dice", "jaccard"]
-
 Counts = npt.NDArray[np.int64]
 
 _WORDS_AT_ONCE = 1 << 18  # of all masks together

@@ -13,8 +13,6 @@ import numpy as np
 from allalike._core.blocks.block import Floats, sum_by
 from allalike.distances.matching import Members, Places, sweep
 
-__all__ = ["join_spans", "measure_positions"]
-
 
 def join_spans(members: Members) -> Members:
     """Join the spans of an answer that have the same tag and meet; their numbers are start and end.

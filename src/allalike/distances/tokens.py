@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = [
-    "Bags",
-    "Ints",
-    "Places",
-    "TokenCodes",
-    "distance",
-    "number",
-    "pack",
-    "shared",
-    "split_spaces",
-    "split_words",
-]
-
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 

@@ -12,8 +12,6 @@ import numpy as np
 from allalike._core.blocks.block import Block, Floats
 from allalike.distances.euclidean import square_lengths
 
-__all__ = ["CentredVectors", "centre"]
-
 
 @dataclass(frozen=True)
 class CentredVectors:

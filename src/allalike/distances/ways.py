@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["Ways", "distance", "pack"]
-
 Way = tuple[str, ...]
 
 

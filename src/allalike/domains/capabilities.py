@@ -14,12 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from allalike._core.blocks.block import Add, Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
-
-__all__ = ["Adding", "FieldKinds", "Fields", "Marks", "Pictures", "Things", "Votes"]
 
 Kind = TypeVar("Kind")  # a domain
 Known = TypeVar("Known")  # an encoding

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.block import group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, is_string
-from allalike._core.extraction.extractors import check_extract
+from allalike._core.extraction import check_extract
 from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-
-__all__ = ["Categorical", "ClassEncoding"]
 
 _MAX_RATINGS = 11  # of a scale, such as 0 to 10
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
@@ -29,23 +29,13 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
 
-__all__ = ["Circular"]
-
 _DIGITS = 12  # of a period, to which truths are rounded
 _NO_DIRECTION = 1e-9  # as short as that, a mean has none
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The answers of a block as points on the unit circle, turned so that the first of each task is at angle 0.
-
-    Parameters
-    ----------
-    points
-        Of each answer: its point.
-    first
-        Of each task: the angle by which it was turned, in radians.
-    """
+    """The answers of a block as points on the unit circle, turned so that the first of each task is at angle 0."""
 
     points: Floats
     first: Floats
@@ -67,7 +57,7 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> from allalike._core.blocks.block import Block
     >>> block = Block.of(np.radians([[350.0], [10.0]]))
     >>> turns = Turns(angle.points_of(np.radians([0.0, 20.0])), np.radians([350.0]))
-    >>> from allalike._core.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Ties
     >>> found = direction(block.keeping(turns), np.ones(2), np.zeros(2), Ties())
     >>> abs(np.sin(found.label)) < 1e-9, found.confidence.round(4)
     (array([ True]), array([0.9848]))

@@ -39,8 +39,7 @@ from allalike.rules.base import find_rule, unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allalike._core.blocks.block import Add, Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
     from allalike.domains.capabilities import Adding, FieldKinds, Fields, Marks, Pictures, Things
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from allalike.rules import Decision, Rule
 
     Measure = Callable[[Array, Array], Floats]
-
-__all__ = ["Domain", "Encoding", "Kernels", "choose_options", "field_names", "spell_domain", "with_rule"]
 
 E = TypeVar("E", bound="Encoding")
 

@@ -27,15 +27,13 @@ from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernel
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
     from allalike.domains.contract import Measure
     from allalike.domains.pairwise import Places
-
-__all__ = ["Custom", "Matrices", "MatrixEncoding", "MatrixKernels", "read_matrix"]
 
 _N_CHECKED = 12  # labels whose distances to each other are checked
 

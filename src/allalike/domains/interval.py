@@ -22,12 +22,12 @@ import numpy as np
 
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
-from allalike.domains.lists import json_list
 from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.spelling import json_list
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
 from allalike.rules.points import find_boundaries, point_majority
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
-
-__all__ = ["Interval"]
 
 _LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact

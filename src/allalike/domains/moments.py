@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["Form", "is_moment", "read_moment"]
-
 _WRITTEN = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?P<time>[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
@@ -40,18 +38,7 @@ _WANTED = "an ISO date such as 2024-02-29, or a time such as 2024-02-29T10:30 or
 
 @dataclass(frozen=True)
 class Form:
-    """How moments are written, and what their numbers are.
-
-    Parameters
-    ----------
-    times
-        Whether they have a time of day; nothing if that cannot be said, as of midnight in a column of times that has
-        no other kind.
-    zone
-        The offset from UTC in which instants are shown, in seconds; nothing for dates and for times without an offset.
-    typed
-        Whether they came as objects, and not as texts: as a ``date`` or a ``time``.
-    """
+    """How moments are written, and what their numbers are."""
 
     times: bool | None = None
     zone: int | None = None

@@ -21,8 +21,6 @@ import numpy as np
 from allalike._core.late import pa, pc
 from allalike.errors import OptionError
 
-__all__ = ["BOUND", "NumberForm", "check_form"]
-
 BOUND = "[<>≤≥~≈]=?"
 _FORM = re.compile(r"(?P<bound><?)(?P<before>\D*?)1(?P<thousands>[,.' ]?)234(?P<decimal>[.,])5(?P<behind>\D*)")
 _SIGN, _EXPONENT = "[-+\u2212]?", "(?:[eE][-+]?[0-9]+)?"

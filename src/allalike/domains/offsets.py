@@ -32,14 +32,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.variances import compare_variances
+from allalike._core.blocks.pairs import Centred, compare_variances
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.problems import Problems
-
-__all__ = ["Offsets"]
 
 _MAX_STEPS = 200
 _STEPS = 4  # while factors are still sought; always as many, so that rounding does not decide when to stop

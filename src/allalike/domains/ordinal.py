@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.block import group_labels
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa
 from allalike._core.limits import MAX_LEVELS
@@ -42,11 +42,8 @@ from allalike.rules.vote import plurality
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
-
-__all__ = ["Ordinal"]
 
 _MAX_SHOWN = 12
 _MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels

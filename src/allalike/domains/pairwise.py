@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.intp]
 
-__all__ = ["Pairwise", "PairwiseEncoding", "PairwiseKernels", "Stored", "distinct", "objects"]
-
 
 @dataclass(frozen=True)
 class Stored:

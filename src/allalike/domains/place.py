@@ -20,18 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.pairs import Centred
 from allalike._core.columns.values import Values
-from allalike.domains.lists import json_list
+from allalike.domains.spelling import json_list
 from allalike.domains.vector import Vector, VectorEncoding, VectorKernels
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike.rules.base import Decision, Rule
-
-__all__ = ["Place"]
 
 _RADIUS = 6371.0088  # of the Earth on average, in kilometres
 _NO_SIDE = 1e-9  # of the radius: as near to the middle of the Earth, a mean lies on no side

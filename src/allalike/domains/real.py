@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.order import find_order
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Ties, find_order
+from allalike._core.blocks.pairs import Centred
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
@@ -35,8 +34,6 @@ from allalike.rules.mean import mean, median
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
-
-__all__ = ["Real"]
 
 _LARGEST_NUMBER = 1e150
 

@@ -22,13 +22,13 @@ import numpy as np
 from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.capabilities import Marks
-from allalike.domains.lists import check_separator, json_list, split_items
 from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.spelling import check_separator, json_list, split_items
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
 from allalike.rules.elements import element_majority, name_elements
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains.pairwise import Places
-
-__all__ = ["Set", "find_example", "in_order", "join_examples"]
 
 _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
 

@@ -25,15 +25,13 @@ from allalike.distances import edit, gleu, tokens
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.distances.tokens import Bags, Places
-
-__all__ = ["Text"]
 
 _SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
 _BAGS = {"gleu": gleu, "tokens": tokens}

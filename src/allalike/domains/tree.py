@@ -24,8 +24,8 @@ from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
 from allalike.rules.descent import descend, find_branches
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains.pairwise import Places
-
-__all__ = ["Tree"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,28 +18,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.pairs import AnswerHashes, PairDistances
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.blocks.pairs import AnswerHashes, Centred, PairDistances
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike.distances import cosine, euclidean
 from allalike.distances.vectors import CentredVectors, centre
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.lists import json_list
+from allalike.domains.spelling import json_list
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, General, Noise
 from allalike.rules.base import Rule, unknown
-from allalike.rules.choice import best_worker, medoid
 from allalike.rules.geometric import geometric_median, vector_mean
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
-
-__all__ = ["Vector", "VectorEncoding", "VectorKernels"]
 
 _LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from allalike._core.registry import Registry
 from allalike.engines.base import Engine, Run, make_ready
 from allalike.engines.memory import Memory
-from allalike.engines.task_table import Piece, TaskTable
+from allalike.engines.sums import Piece, TaskTable
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk

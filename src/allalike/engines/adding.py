@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.engines.base import Run
 
-__all__ = ["add_answers", "fit_answers", "list_answers"]
-
 
 def list_answers(run: Run) -> Iterator[Answers]:
     """Yield all answers of a run, those of a shard at a time.
@@ -40,17 +38,6 @@ def list_answers(run: Run) -> Iterator[Answers]:
 
 def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | None = None) -> Run:
     """Return a run over the answers of another and more, which equals one over all of them.
-
-    Parameters
-    ----------
-    run
-        The old answers; it stays as it is.
-    more
-        The new ones, as `fit_answers` returns them.
-    repeats
-        What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
-    gold
-        All truths that are known.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.ties import DRAWN, Ties
+from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 
@@ -33,14 +33,11 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
-    from allalike.answers.gold import Gold
-    from allalike.answers.history import History
+    from allalike.answers.gold import Gold, History
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines.shards import Addition, Shard, Tally
-    from allalike.engines.task_table import TaskTable
+    from allalike.engines.sums import TaskTable
     from allalike.readers import Scan
-
-__all__ = ["Engine", "Run", "make_ready"]
 
 
 class Engine(ABC):

@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.ties import DRAWN, Ties
+from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine, Run
-from allalike.engines.shards import Addition, Shard, Tally, describe, encode, find_piece, in_order, of_answers
-from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
-from allalike.engines.task_table import Piece, TaskTable
-from allalike.engines.threads import count_threads, in_threads
+from allalike.engines.shards import (
+    Addition,
+    Shard,
+    Tally,
+    count_threads,
+    describe,
+    encode,
+    find_piece,
+    in_order,
+    in_threads,
+    of_answers,
+)
+from allalike.engines.sums import PairSums, Piece, PlainSums, Sums, TaskTable, select_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,8 +42,6 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
-
-__all__ = ["Memory", "MemoryRun"]
 
 _MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then

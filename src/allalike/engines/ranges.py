@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Kernel
     from allalike.engines.base import Run
 
-__all__ = ["count_met", "cut_workers", "find_parts", "fit_ranges", "look_through", "number_parts"]
-
 T = TypeVar("T")
 
 _SPARSE_BYTES, _DENSE_BYTES = 48, 12  # of one sum of a pair, while it is made: where few meet, and in an array

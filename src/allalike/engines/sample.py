@@ -20,7 +20,7 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
-from allalike.answers.history import History
+from allalike.answers.gold import History
 from allalike.engines.memory import MemoryRun
 from allalike.engines.shards import Shard, fitting_answers
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from allalike.domains import Kernels
     from allalike.engines.base import Run
-
-__all__ = ["draw_halves", "halve", "pick_known", "pick_tasks", "sample_tasks", "thin_tasks"]
 
 _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
 _HASHES = 2.0**64

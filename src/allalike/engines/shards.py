@@ -6,10 +6,14 @@ over all answers. Everything here works on one shard; an engine says where shard
 
 from __future__ import annotations
 
+import contextvars
 import itertools
+import os
 from bisect import bisect_left
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,46 +21,83 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
-from allalike.engines.sums import select_workers
-from allalike.engines.task_table import Piece
-from allalike.engines.threads import in_threads
+from allalike.engines.sums import Piece, select_workers
+from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats, Kernel
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Kernel, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.factors import Codes
     from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
 
-__all__ = [
-    "REPEATS",
-    "Addition",
-    "Cuts",
-    "Shard",
-    "Tally",
-    "count_up",
-    "describe",
-    "encode",
-    "find_piece",
-    "fitting_answers",
-    "in_order",
-    "of_answers",
-    "restore",
-    "sample_cuts",
-    "sum_up",
-]
+
+# Threads: work on one part after the other, as many at a time as there are cores, with the results in order.
+
+
+Part = TypeVar("Part")
+
+
+Found = TypeVar("Found")
+
+
+_SWITCH = "ALLALIKE_THREADS"
+
+
+def count_threads(asked: int | None = None) -> int:
+    """Return how many threads may work: as many as were asked for, by the environment if not otherwise, or all cores.
+
+    >>> count_threads(3)
+    3
+    """
+    told = os.environ.get(_SWITCH)
+    if asked is None and told:
+        if not told.isdecimal() or not int(told):
+            raise OptionError(f"{_SWITCH} is {told!r}. It must be a whole number, at least 1.")
+        return int(told)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return asked or cores
+
+
+def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: int) -> Iterator[Found]:
+    """Yield what becomes of each part, in order; no more of them are under way than there are threads.
+
+    >>> list(in_threads(len, ["a", "bcd", ""], 2))
+    [1, 3, 0]
+    """
+    if n_threads < 2 or len(parts) < 2:
+        yield from map(work, parts)
+        return
+    pool = ThreadPoolExecutor(min(n_threads, len(parts)))
+    waiting: deque[Future[Found]] = deque()
+    try:
+        for part in parts:
+            waiting.append(pool.submit(contextvars.copy_context().run, work, part))
+            if len(waiting) >= n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
 
 REPEATS = ("repeats_set_aside", "repeats_added")  # notes on a worker's further answers to a task
+
+
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
+
+
 _BLOCK_ANSWERS_PER_WORKER = (
     25  # answers in a block for each worker, so that sums per worker cost little beside the block
 )
+
+
 _N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 
 
@@ -264,21 +305,7 @@ def restore(shard: Shard, workers: Values, encoding: Encoding) -> Answers:
 
 @dataclass(frozen=True)
 class Addition:
-    """Answers that are added to a run, and what is known of all answers then.
-
-    Parameters
-    ----------
-    more
-        The new answers, by the numbers of all workers.
-    known, before
-        The encoding and the workers of the run so far.
-    workers, place
-        All workers, and the number that each worker of the run has among them.
-    encoding, truths
-        The encoding of all labels, and all known truths.
-    repeats
-        What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
-    """
+    """Answers that are added to a run, and what is known of all answers then."""
 
     more: Answers
     known: Encoding

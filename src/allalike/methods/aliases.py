@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from allalike._core.registry import Alias
 
-__all__ = ["CALLED_ELSEWHERE", "NEAREST"]
-
 _COMPARED = "domain='ranking(rule=\"bradley terry\")', which reads winners of comparisons."
 
 NEAREST = {

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
-__all__ = [
-    "Decide",
-    "DecisionRule",
-    "Informed",
-    "Method",
-    "Rounds",
-    "Skill",
-    "Weighing",
-    "limit_reached",
-    "without_gold",
-]
-
-
 Decide = Callable[..., "dict[str, Array]"]
 
 
@@ -54,20 +41,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """How a method decides tasks by itself, and not by the rule of the domain.
-
-    Parameters
-    ----------
-    decide
-        The kernel that finds the truths of a block from weights, faults and the parameters; without it, the domain's
-        rule.
-    parameters
-        What `decide` needs beside weights and faults, with one row per worker.
-    probabilities
-        The kernel that returns how probable each class is, per task, from the same arrays, where the method knows.
-    choices
-        What was chosen for the rule, for the summary.
-    """
+    """How a method decides tasks by itself, and not by the rule of the domain."""
 
     decide: Decide | None = None
     parameters: tuple[Floats, ...] = ()
@@ -77,17 +51,7 @@ class DecisionRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Skill:
-    """What a method knows of each worker beside her fault.
-
-    Parameters
-    ----------
-    error_rate
-        How often she errs.
-    confusion
-        How probably she gives each label (a row) to a task of each class (a column).
-    columns
-        What else the table of workers says of her; by default what the domain has to say.
-    """
+    """What a method knows of each worker beside her fault."""
 
     error_rate: Floats | None = None
     confusion: Floats | None = None
@@ -96,27 +60,7 @@ class Skill:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighing:
-    """What a method found out about the workers, and how it decides a task.
-
-    Parameters
-    ----------
-    disparity
-        Each worker's unweighted average distance to the others.
-    fault
-        The method's estimate of her distance to the truth.
-    weight
-        How much she counts; the weights of a crowd sum to 1.
-    rounds
-        How many rounds it took; one, if nothing is said.
-    decision
-        How tasks are decided; by the rule of the domain, if nothing is said.
-    skill
-        What else is known of each worker.
-    notes
-        What was done and why, for the summary.
-    insight
-        What only the default finds out about a crowd; nothing, of other methods.
-    """
+    """What a method found out about the workers, and how it decides a task."""
 
     disparity: Floats
     fault: Floats

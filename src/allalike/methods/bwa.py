@@ -31,12 +31,9 @@ from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["BWA"]
 
 _LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without doubt
 

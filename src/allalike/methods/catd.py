@@ -21,16 +21,13 @@ import numpy as np
 
 from allalike._core.options import choice, number, whole
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.methods.steps.weights import Losses, equal_weights, normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["CATD"]
 
 
 @dataclass(frozen=True, kw_only=True)

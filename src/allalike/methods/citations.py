@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CITATIONS", "MODELS", "Citation"]
-
 
 class Citation(NamedTuple):
     """A paper: as a sentence names it, and as an entry of a list of references.

@@ -22,18 +22,14 @@ from allalike._core.options import choice, flag, number, whole
 from allalike.domains.contract import with_rule
 from allalike.errors import OptionError
 from allalike.methods.base import DecisionRule, Method, Weighing
-from allalike.methods.steps.losses import Losses, loss_sums
 from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.methods.steps.weights import Losses, equal_weights, loss_sums, normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
-
-__all__ = ["CRH"]
 
 _PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": who has a smaller loss outweighs all
 _WORST_SHARE = 1 - 1e-12  # of the largest loss; the rest is rounding, which must not decide who is the worst

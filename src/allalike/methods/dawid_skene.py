@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike._core.options import number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.em import AnswerModel, maximise_likelihood
+from allalike.methods.steps.rounds import AnswerModel, maximise_likelihood
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["DS", "Confusions", "check_memory", "count_answers", "find_posterior", "find_shares"]
 
 _MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
@@ -82,15 +79,7 @@ class DS(Method):
 
 @dataclass(frozen=True)
 class Confusions(AnswerModel):
-    """A confusion matrix for every worker: of each, one row per true class, and the shares of the classes beside it.
-
-    Parameters
-    ----------
-    classes
-        How many classes there are, the k above.
-    smoothing
-        The a and b above.
-    """
+    """A confusion matrix for every worker: of each, one row per true class, and the shares of the classes beside it."""
 
     classes: int
     smoothing: float

@@ -28,24 +28,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.compiled.cells import cells_of, keep_cells
+from allalike._core.compiled.calls import cells_of, keep_cells
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
 from allalike.methods.steps.ballots import add_up, by_problem, count, softmax, take_most_probable, vote_shares
-from allalike.methods.steps.draws import draw_subtypes
 from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import draw_subtypes
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["EBCC"]
 
 _LEAST = 1e-12  # what a logarithm makes of 0
 _CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.groups import LabelGroups
+from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
@@ -39,12 +39,9 @@ from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["GLAD", "Abilities"]
 
 _STEPS = 10  # of log b_j, after which it is known to many digits
 _LONGEST = 1.0  # step of an ability or of log b_j: far from the top, Newton's may be much too long
@@ -109,15 +106,7 @@ class GLAD(Method):
 
 @dataclass(frozen=True)
 class Abilities:
-    """What abilities say about the tasks of a block.
-
-    Parameters
-    ----------
-    classes
-        How many classes there are, the k above.
-    beta
-        The mean of the prior of log b_j.
-    """
+    """What abilities say about the tasks of a block."""
 
     classes: int
     beta: float

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.peers import Peers
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
-
-__all__ = ["GTM"]
 
 _OVERWHELMING_PRECISION = 1e100  # of answers, beside which that of the prior is nothing
 

@@ -23,15 +23,13 @@ import numpy as np
 from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.dawid_skene import Confusions, check_memory
-from allalike.methods.steps.em import maximise_likelihood
+from allalike.methods.steps.rounds import maximise_likelihood
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["IBCC", "BayesianConfusions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +79,7 @@ class IBCC(Method):
 
 @dataclass(frozen=True)
 class BayesianConfusions(Confusions):
-    """Confusion matrices and class shares as exp(E log ...) of their Dirichlet posteriors; rows do not sum to 1.
-
-    Parameters
-    ----------
-    smoothing, right, alpha
-        The b_v, a_v and alpha above.
-    """
+    """Confusion matrices and class shares as exp(E log ...) of their Dirichlet posteriors; rows do not sum to 1."""
 
     right: float
     alpha: float

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.groups import LabelGroups
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, LabelGroups, Ties
 from allalike._core.options import whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.steps.peers import Peers
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["IBP", "by_sign"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +133,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     `LabelGroups`.
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 1], [1, 1], [1, 0]])
     >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))
     >>> found = by_sign(block, np.array([0.5, 0.2, 0.1, -0.5, 0.2, 0.1]), Ties())

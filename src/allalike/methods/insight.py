@@ -14,28 +14,10 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
-__all__ = ["Faults", "Group", "Insight", "Screening", "Signal", "VoiceGroups"]
-
 
 @dataclass(frozen=True)
 class Group:
-    """Workers who are more alike than chance and skill explain.
-
-    Parameters
-    ----------
-    members
-        Their numbers in the run, in order.
-    copies
-        Whether they are copies of each other; else they are only alike, as the best workers are, and count each.
-    common
-        How many tasks two or more of them answered.
-    rare
-        How often two of them gave the same answer where few others gave it.
-    fidelity
-        How often one answers as another does, beyond what skill explains.
-    chance
-        How probably some pair of so many would look like this by chance.
-    """
+    """Workers who are more alike than chance and skill explain."""
 
     members: tuple[int, ...]
     copies: bool
@@ -47,20 +29,7 @@ class Group:
 
 @dataclass(frozen=True)
 class VoiceGroups:
-    """The groups of a run's workers.
-
-    Parameters
-    ----------
-    number
-        Of each worker: the number of her group, which is that of its first member; alone, she is her own.
-    silent
-        Of each worker: whether her answers carry no signal, so that she has no voice.
-    found
-        The groups of two workers and more, also of those who are only alike.
-    part
-        Of each worker: the number of the part of the answers she is in, where it is known; parts have no task in
-        common, so that their workers cannot be compared.
-    """
+    """The groups of a run's workers."""
 
     number: npt.NDArray[np.intp]
     silent: npt.NDArray[np.bool_]
@@ -111,17 +80,7 @@ class VoiceGroups:
 
 @dataclass(frozen=True)
 class Signal:
-    """How much the answers of each worker say about the tasks.
-
-    Parameters
-    ----------
-    value, error
-        The signal and its standard error; NaN where too few others answered the same tasks.
-    empty
-        Whether she confidently carries none.
-    looked
-        Whether there was memory enough to look.
-    """
+    """How much the answers of each worker say about the tasks."""
 
     value: Floats
     error: Floats
@@ -137,25 +96,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Faults:
-    """What is known about each worker's fault.
-
-    Parameters
-    ----------
-    unit
-        What it is read as: ``error_rate`` for classes, ``rmse``, its root, for squares, and else ``fault``.
-    shared
-        How many of her answers somebody outside her group answered too.
-    fault
-        The estimate, which chance may have made negative; NaN where nobody can say.
-    low, high
-        The limits of the fault, of 95 %.
-    shrunk
-        The estimate pulled to the crowd by as much as her answers are few; that of the crowd if she shares none.
-    few
-        Whether less than five answers are shared.
-    variance
-        Of numbers: the variance of an answer around the truth, tried on answers that were held out.
-    """
+    """What is known about each worker's fault."""
 
     unit: str
     shared: npt.NDArray[np.int64]
@@ -185,19 +126,7 @@ class Faults:
 
 @dataclass(frozen=True)
 class Screening:
-    """What is known of a crowd before anybody is weighed.
-
-    Parameters
-    ----------
-    groups
-        Who speaks with one voice, and who has none.
-    signal
-        How much each worker's answers say about the tasks; nothing where nobody looked.
-    guess
-        Of each problem: how far a guess is from the answers to its task, where that was asked for.
-    notes
-        What is to be said of it.
-    """
+    """What is known of a crowd before anybody is weighed."""
 
     groups: VoiceGroups
     signal: Signal | None
@@ -212,24 +141,7 @@ class Screening:
 
 @dataclass(frozen=True, kw_only=True)
 class Insight:
-    """What the default finds out beside faults and weights, each where it was looked at.
-
-    Parameters
-    ----------
-    signal
-        How much each worker's answers say about the tasks.
-    groups
-        Who speaks with one voice, and who has none.
-    screening
-        What the screening found, which a weighing without known truths begins with.
-    faults
-        How sure the faults are.
-    confidence
-        How it was found how sure truths are, where that is a probability.
-    expect
-        What returns how often truths are expected to be right if there were only the answers of another run, some of
-        the same.
-    """
+    """What the default finds out beside faults and weights, each where it was looked at."""
 
     signal: Signal | None = None
     groups: VoiceGroups | None = None

@@ -22,20 +22,16 @@ import numpy as np
 
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
-from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import LastRound
-from allalike.methods.steps.weights import normalise
+from allalike.methods.steps.weights import normalise, smooth
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
-
-__all__ = ["KDE"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["LA"]
 
 _WALKED_ANSWERS = 200_000  # of each problem, task by task
 _HASHES = 2.0**64
@@ -115,15 +111,7 @@ class LA(Method):
 
 @dataclass(frozen=True)
 class _Walk:
-    """What was found out so far, and what was decided on the way where tasks were taken one by one.
-
-    Parameters
-    ----------
-    right, given
-        Of each worker: her answers that were right, and all of them, with those of the prior.
-    key, label, confidence, tied
-        Of each task that was walked through, in the order of its key: what was decided.
-    """
+    """What was found out so far, and what was decided on the way where tasks were taken one by one."""
 
     right: Floats
     given: Floats
@@ -139,17 +127,7 @@ class _Walk:
 
 
 class _Stretches(NamedTuple):
-    """With which accuracies the tasks were decided that came after those of the first walk, a row per worker.
-
-    Parameters
-    ----------
-    ends
-        The hash, as a share of all, at which each stretch ends; the walk is the first.
-    accuracies
-        The accuracy at the end of each stretch.
-    number
-        The number of the worker's problem.
-    """
+    """With which accuracies the tasks were decided that came after those of the first walk, a row per worker."""
 
     ends: Floats
     accuracies: Floats

@@ -30,25 +30,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
+from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
 from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.ballots import by_problem
-from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.rounds import draw_evenly, repeat
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["MACE", "Strategies"]
 
 _NOISE = 0.5  # by which the shares of a drawn start differ at most, before they are made to sum to 1
 _LEAST = 1e-300  # of a probability, by which another is divided
@@ -133,15 +129,7 @@ class MACE(Method):
 
 @dataclass(frozen=True)
 class Strategies:
-    """Of every worker and start: theta_i, and behind it (1 - theta_i) xi_il for each label l.
-
-    Parameters
-    ----------
-    options
-        The options of the method.
-    classes
-        How many classes there are, the k above.
-    """
+    """Of every worker and start: theta_i, and behind it (1 - theta_i) xi_il for each label l."""
 
     options: MACE
     classes: int

@@ -17,20 +17,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.groups import LabelGroups
+from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import flag, number, whole
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.em import AnswerModel, maximise_likelihood
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.rounds import AnswerModel, maximise_likelihood
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-__all__ = ["DS1", "OneCoins"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +74,7 @@ class DS1(Method):
 
 @dataclass(frozen=True)
 class OneCoins(AnswerModel):
-    """One number for every worker: her vote, the log odds w_i above.
-
-    Parameters
-    ----------
-    classes
-        How many classes there are, the k above.
-    clip, positive
-        As in `DS1`.
-    """
+    """One number for every worker: her vote, the log odds w_i above."""
 
     classes: int
     clip: float

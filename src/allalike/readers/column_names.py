@@ -9,19 +9,6 @@ from functools import cache
 from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
 
-__all__ = [
-    "COLUMN",
-    "SYNONYM",
-    "SYNONYMS",
-    "check_chosen",
-    "is_aside",
-    "is_gold",
-    "list_names",
-    "name_consensus",
-    "pick_columns",
-    "rate_name",
-]
-
 COLUMN = "column:"  # is followed by the name of a column of the answers that has gold labels
 SYNONYMS = {
     role: tuple(words.split())

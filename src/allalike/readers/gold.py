@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +16,10 @@ from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
-from allalike.errors import ColumnError, GoldError, InputError
+from allalike.domains.spelling import match_key
+from allalike.errors import ColumnError, GoldError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, pick_columns
 from allalike.readers.formats.files import Files
-from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import is_path, open_table
 from allalike.readers.tools import find_tool
@@ -28,14 +30,63 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.tables import Table
 
-__all__ = ["COLUMN", "EXPORT", "gather_gold", "is_truth", "is_within", "open_gold", "open_gold_table", "read_gold"]
+
+# Label maps: what spellings of labels mean, from a mapping or a file with the columns from and to.
+
+
+def read_label_map(given: Any) -> dict[Any, str]:
+    """Return what each spelling means; a spelling is the same with blanks around it, and 1 the same as 1.0.
+
+    >>> read_label_map({"yes": 1, "no": 0})
+    {'yes': '1', 'no': '0'}
+    >>> read_label_map([("y", "yes"), ("Y", "yes")])
+    {'y': 'yes', 'Y': 'yes'}
+    """
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, list | tuple) and given and all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
+        pairs = list(given)
+    else:
+        pairs = _label_maps_of_table(given)
+    meant: dict[Any, str] = {}
+    for spelling, meaning in pairs:
+        if not isinstance(spelling, str | int | float) or not isinstance(meaning, str | int | float):
+            raise InputError(f"The label map has {spelling!r} for {meaning!r}. Give texts or numbers.")
+        key = match_key(spelling)
+        if meant.setdefault(key, str(meaning)) != str(meaning):
+            raise InputError(f"The label map has two meanings for {spelling!r}: {meant[key]!r} and {str(meaning)!r}.")
+    if not meant:
+        raise InputError("The label map is empty.")
+    return meant
+
+
+def _label_maps_of_table(given: Any) -> list[tuple[Any, Any]]:
+    table = open_table(given)
+    names = {name.strip().casefold(): name for name in table.names}
+    picked = [names[name] for name in ("from", "to") if name in names]
+    if len(picked) < 2:
+        picked = table.names
+    if len(picked) != 2:
+        raise InputError(
+            f"{table.where} is no label map: it has the columns {', '.join(table.names)}. Call two of them from and to."
+        )
+    columns = table.columns({"worker": picked[0], "task": picked[1]})
+    spellings, meanings = (column.data for column in columns.values())
+    return list(zip(*(c if isinstance(c, list) else c.to_pylist() for c in (spellings, meanings)), strict=True))
+
 
 EXPORT = "export"  # the name of the truths that the tool marks which wrote the answers
+
+
 _ROLES = ("task", "label")
+
+
 _TRUTHS = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
     " correctanswer correctlabel expert expertlabel expertanswer reference solution key"
 )
+
+
 _TRUTH_NAMES = frozenset(_TRUTHS.split())
 
 
@@ -95,7 +146,6 @@ def open_gold(
 def _make(task: Column, label: Column, blank: npt.NDArray[np.bool_], gold_map: Any) -> Gold:
     if gold_map is None:
         return Gold.of(task, label, blank)
-    from allalike.readers.gold_maps import map_gold
 
     return Gold.of(task, map_gold(label, gold_map), blank, stated=True)
 
@@ -259,3 +309,64 @@ def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
         return missing
     words = pc.is_in(pc.utf8_trim_whitespace(label.data), value_set=pa.array(["", *na], label.data.type))
     return missing | numpy_of(words).astype(np.bool_)
+
+
+# Gold maps: mappings from gold labels to the labels of the answers.
+
+
+SAME = "same"  # gold labels are correct as they are
+
+
+_PAIRS = re.compile(r",(?=[^,=]*=)")
+
+
+def map_gold(label: Column, gold_map: Any) -> Column:
+    """Return gold labels in the spelling of the answers.
+
+    A gold map is a mapping, a file with the columns from and to, a text such as ``0=no,1=yes`` (or JSON), or ``same``
+    for labels that are correct as they are.
+
+    >>> from allalike._core.columns.column import Column
+    >>> label = Column.of_objects("label", ["0", "1"])
+    >>> [map_gold(label, each).data.to_pylist() for each in ("0=no,1=yes", {"0": "no"}, "same")]
+    [['no', 'yes'], ['no', '1'], ['0', '1']]
+    """
+    if isinstance(gold_map, str) and gold_map == SAME:
+        return label
+    return Cleaning(label_map=read_label_map(_read_pairs(gold_map))).map_labels(label)
+
+
+def write_gold_map(meanings: Mapping[Any, Any]) -> str:
+    """Write what labels mean as a text that is read as it was meant.
+
+    >>> write_gold_map({0: "no", 1: "yes"}), write_gold_map({"a, b": "c"})
+    ('0=no,1=yes', '{"a, b": "c"}')
+    """
+    pairs = [(str(label), str(meaning)) for label, meaning in meanings.items()]
+    if any(mark in text for pair in pairs for text in pair for mark in ",={"):
+        return json.dumps(dict(pairs), ensure_ascii=False)
+    return ",".join(f"{label}={meaning}" for label, meaning in pairs)
+
+
+def is_written(gold_map: Any) -> bool:
+    """Return whether a gold map is written out, and not the name of a file.
+
+    >>> [is_written(each) for each in ("same", "0=1", '{"0": "1"}', "map.csv")]
+    [True, True, True, False]
+    """
+    if not isinstance(gold_map, str) or not (text := gold_map.strip()):
+        return False
+    return text == SAME or "=" in text or text.startswith("{")
+
+
+def _read_pairs(gold_map: Any) -> Any:
+    """Return the pairs that a text lists, and what is no such text as it is."""
+    if not is_written(gold_map):
+        return gold_map
+    if not gold_map.lstrip().startswith("{"):
+        pairs = [part.partition("=") for part in _PAIRS.split(gold_map)]
+        return [(label.strip(), meaning.strip()) for label, _, meaning in pairs]
+    try:
+        return dict(json.loads(gold_map))
+    except (ValueError, TypeError) as error:
+        raise OptionError(f"gold_map is {gold_map!r}, which is no JSON object of labels.") from error

@@ -7,6 +7,7 @@ by what it proposes itself. What cannot be read, or would stop a run, is not pro
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -15,17 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from allalike._core.registry import choose
 from allalike._core.words import count
-from allalike.answers.misreadings import find_misreadings
+from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import COLUMN, SYNONYM, rate_name
 from allalike.readers.formats.files import Files
-from allalike.readers.guessing.candidates import rate_content
+from allalike.readers.guessing.candidates import EXAMPLE, rate_content
 from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.questions import EXAMPLE
 from allalike.readers.guessing.roles import list_readings
 from allalike.readers.read_options import READ_OPTIONS
-from allalike.readers.siblings import find_siblings, find_single
+from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,24 +33,106 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.tables import Table
 
-__all__ = ["MOST_SHOWN", "LookUp", "Readable", "asking", "find_other_readings", "find_proposals"]
+
+# Files beside a file that have the same form, such as those of other language models.
+
+
+_MOST_FILES = 20
+
+
+_MOST_BYTES = 1 << 26  # of all of them
+
+
+def find_single(source: Any) -> Path | None:
+    """Return the file that answers come from, if it is a single one on this machine.
+
+    >>> find_single(__file__) == find_single([__file__]) == Path(__file__), find_single("-"), find_single([])
+    (True, None, None)
+    """
+    listed = source if isinstance(source, list | tuple) else [source]
+    if len(listed) != 1 or not isinstance(listed[0], str | os.PathLike):
+        return None
+    path = Path(listed[0])
+    try:
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def find_siblings(path: Path, *, folders: bool = False) -> list[Path]:
+    r"""Return other files with the same form: those in the same folder, or of the same name in folders beside it.
+
+    In ``folders`` beside it numbers in names, such as dates, may differ.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv", "c.csv"):
+    ...         _ = Path(folder, name).write_text("id,said\n" if name < "c" else "id,gold\n")
+    ...     [each.name for each in find_siblings(Path(folder, "a.csv"))]
+    ['b.csv']
+    """
+    form = _find_form(path)
+    named = re.sub(r"\d+", "*", re.sub(r"[\[\]?*]", "?", path.name))
+    beside = path.absolute().parent.parent.glob(f"*/{named}") if folders else path.parent.glob(f"*{path.suffix}")
+    try:
+        files = [each for each in sorted(beside)[: _MOST_FILES + 1] if each.is_file() and not each.samefile(path)]
+        size = sum(each.stat().st_size for each in files)
+    except OSError:
+        return []
+    alike = [each for each in files if form and _find_form(each) == form] if size <= _MOST_BYTES else []
+    return [Path(os.path.relpath(each)) if folders and not path.is_absolute() else each for each in alike]
+
+
+def _find_form(path: Path) -> tuple[str, ...]:
+    """Return the names of columns or of the fields of a record."""
+    peek = Peek(path)
+    return tuple(peek.names) or tuple(sorted(peek.records[0] if peek.records else ()))
+
 
 MOST_SHOWN = 5
+
+
 _MOST_TRIED = 24
+
+
 _MOST_FURTHER = 2  # questions that come of an answer
+
+
 _PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
+
+
 _SAMPLE_ROWS = 100_000
+
+
 _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
+
+
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
+
+
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
+
+
 _MOST_CLASSES = 0.9  # of the number of answers
+
+
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
+
+
 _CHOOSING = frozenset(
     {"columns", "wide", "only", "skip", "tag", "worker_from"}
 )  # options that may choose what nobody meant
+
+
 _ALONE = frozenset({"worker", "apart"})  # what the answers of one worker have
+
+
 _LEAST_TASKS = 3  # of a file that may be one worker's
+
+
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
+
+
 _UNSEEN = frozenset({"apart", "worker", "task", "label"})  # what a part of the rows does not tell
 
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["NO_OPINION", "find_range", "find_scale", "order_levels", "read_ratings"]
-
 _MIN_LEVELS = 3  # two have no order that matters
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
 _SPACE = re.compile(r"[\s_]+")

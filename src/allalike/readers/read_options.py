@@ -7,8 +7,6 @@ from typing import Any, TypedDict
 from allalike._core.registry import did_you_mean
 from allalike.errors import OptionError
 
-__all__ = ["READ_OPTIONS", "ReadOptions", "check_read_options", "list_words"]
-
 
 class ReadOptions(TypedDict, total=False):
     """How answers are read, as `allalike.read` tells of each option.

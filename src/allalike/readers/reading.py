@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike.readers.formats.tables import Table
 
-__all__ = ["complete", "find_frame", "find_gold_column", "keep_worker", "note_table", "read_batches"]
-
 _LOOKED_AT = 1000  # rows
 _KINDS = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
 

@@ -21,27 +21,32 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, list_names
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
-from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
-from allalike.readers.formats.paths import is_path_into
+from allalike.readers.formats.frames import (
+    ROWS,
+    find_matrix,
+    hold,
+    holds_rows,
+    is_matrix,
+    is_rows,
+    of_rows,
+    open_matrix,
+)
+from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.formats.unpacked_sizes import estimate_unpacked
+from allalike.readers.gold import read_label_map
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
-from allalike.readers.label_maps import read_label_map
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_words
 from allalike.readers.reading import complete, find_frame, find_gold_column, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.ballots import read_ballots
+from allalike.readers.reshaping.columns import fill_down, join_columns, spread_lists
 from allalike.readers.reshaping.comparisons import read_comparisons
-from allalike.readers.reshaping.joined_columns import join_columns
-from allalike.readers.reshaping.listed_answers import spread_lists
-from allalike.readers.reshaping.long_tables import gather_objects
-from allalike.readers.reshaping.merged_cells import fill_down
 from allalike.readers.reshaping.records import combine, has_fields
-from allalike.readers.reshaping.wide import stack
+from allalike.readers.reshaping.wide import gather_objects, stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
@@ -50,8 +55,6 @@ if TYPE_CHECKING:
 
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
-
-__all__ = ["NA", "Scan", "find_unusual", "read", "scan"]
 
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
@@ -223,7 +226,7 @@ class Scan(Options):
         >>> [(values, scan.read().workers.tolist()) for values, scan in Scan(source=source).split(["sex"]).items()]
         [(('f',), ['ada']), (('m',), ['bob'])]
         """
-        from allalike.readers.reshaping.groups import part_table
+        from allalike.readers.reshaping.columns import part_table
 
         table = self.table()
         picked, _ = self.pick(table)
@@ -305,7 +308,7 @@ class Scan(Options):
     def _gathered(self, table: Table, picked: Mapping[str, str]) -> Table:
         if not table.scales:
             return gather_parts(table, picked, repeats=self.repeats, domain=self.domain)
-        from allalike.readers.reshaping.scales import part_scales  # which surveys alone need
+        from allalike.readers.reshaping.records import part_scales  # which surveys alone need
 
         return part_scales(table, picked, self.domain)
 

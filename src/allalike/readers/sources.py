@@ -22,26 +22,15 @@ from allalike.readers.formats.endings import ENDINGS, open_file
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import find_opener
+from allalike.readers.formats.json_files import with_paths
 from allalike.readers.formats.masks import MANIFEST, open_masks
 from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
-from allalike.readers.formats.paths import with_paths
 from allalike.readers.formats.places import find_places, local_name
 from allalike.readers.formats.tables import Table, join, of_records
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-__all__ = [
-    "FILE_COLUMN",
-    "find_inputs",
-    "is_passing",
-    "is_path",
-    "list_inputs",
-    "open_files",
-    "open_table",
-    "with_constant",
-]
 
 FILE_COLUMN = "filename"  # the column of workers who have a file each
 

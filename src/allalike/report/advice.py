@@ -13,15 +13,12 @@ import numpy as np
 from allalike._core.words import count
 from allalike.report.brevity import brief
 from allalike.telling.commands import complete_command
-from allalike.telling.crowd import say_evidence, say_few
-from allalike.telling.truths import say_second_reading
+from allalike.telling.truths import say_evidence, say_few, say_second_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allalike.report.material import Material
-
-__all__ = ["UNSURE", "advise"]
 
 _MAX_NAMED = 8
 UNSURE = 0.8  # truths that are less sure are worth another answer
@@ -32,15 +29,6 @@ Advice = dict[str, Any]
 
 def advise(material: Material, flags: list[list[str]], *, single: int, unsure: int) -> list[Advice]:
     """Return what to do next: a title, the reason, the workers and tasks that it is about, and a command.
-
-    Parameters
-    ----------
-    material
-        What the report is made of.
-    flags
-        What is remarkable about each worker.
-    single, unsure
-        How many tasks have one answer only, and how many truths are less sure than 0.8.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")])

@@ -17,24 +17,12 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding, Kernels
     from allalike.report.tasks import ShownTasks
 
-__all__ = ["Judged", "compare_pairs", "count_confusions", "find_constant", "judge_answers", "pick_strongest"]
-
 _MIN_CONSTANT = 10  # answers that must be the same before a worker is said to answer always the same
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Answers whose task's truth is in a sample: who gave them, to which task, what they say, and how far off.
-
-    Parameters
-    ----------
-    worker, task
-        Numbers of the worker in the run, and of the task in the sample.
-    label, truth
-        Codes of the answer and of the truth.
-    distance, confidence
-        How far they are apart, and how sure the truth is (NaN where that is not known).
-    """
+    """Answers whose task's truth is in a sample: who gave them, to which task, what they say, and how far off."""
 
     worker: npt.NDArray[np.intp]
     task: npt.NDArray[np.intp]

@@ -10,8 +10,6 @@ import json
 import math
 from typing import Any
 
-__all__ = ["Budget", "brief", "compact", "count_bytes", "cut", "show_number"]
-
 _DIGITS = 4
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

@@ -30,9 +30,8 @@ from allalike.report.people import (
     read_unit,
 )
 from allalike.report.pictures import describe_pictures
-from allalike.report.questions import list_scales
 from allalike.report.tasks import Survey, survey_tasks
-from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
+from allalike.report.words import cite, describe_agreement, list_figures, list_scales, list_settings, say_left_out
 from allalike.telling.answers import list_notes
 from allalike.telling.truths import list_facts
 
@@ -43,23 +42,12 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.report.material import Material
 
-__all__ = ["Limits", "describe"]
-
 _ROOM_OF_TASK = 24  # bytes of a row, beside its id and its labels
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """How much of a result is shown.
-
-    Parameters
-    ----------
-    workers, tasks
-        How many have a row, at most; of tasks about so many.
-    answers, costly_answers
-        How many answers are looked at for details: of classes and numbers, and of other labels.
-    table_size, task_size, worker_size
-        Bytes of the table of tasks, of the answers to tasks, and of the disagreements of workers.
 
     >>> Limits().workers
     500
@@ -164,7 +152,7 @@ def _describe_changes(material: Material, people: People) -> dict[str, Any]:
     """Return what changed when answers were added, and when that was; nothing if none were."""
     if not material.summary.generations:
         return {"changes": [], "generations": []}
-    from allalike.telling.changes import list_generations, remark_changes
+    from allalike.telling.truths import list_generations, remark_changes
 
     said = name_people(remark_changes(material.summary), material, people)
     return {"changes": said, "generations": list_generations(material.summary)}

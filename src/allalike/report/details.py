@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allalike.report.labels import Labels
     from allalike.report.people import People
 
-__all__ = ["MAX_NAME", "count_detailed", "detail_tasks", "detail_workers", "table_of_confusions"]
-
 MAX_NAME = 160  # characters of a task's id
 _MAX_ANSWERS = 300  # of a task that are listed
 _MAX_DISAGREEMENTS = 10
@@ -43,21 +41,7 @@ def count_detailed(answers: npt.NDArray[np.int64], size: int) -> int:
 def detail_tasks(
     block: Block, rows: Mapping[int, int], people: People, labels: Labels, weight: npt.NDArray[np.float64], size: int
 ) -> dict[int, list[Any]]:
-    """Return the answers to tasks: who gave them and what they say, those with most weight first.
-
-    Parameters
-    ----------
-    block
-        The answers, in memory.
-    rows
-        The row of each task on the page, by the hash of its id, in the order in which they are wanted.
-    people, labels
-        Who and what is named on the page.
-    weight
-        The weight of each worker of the run.
-    size
-        How many bytes they may take.
-    """
+    """Return the answers to tasks: who gave them and what they say, those with most weight first."""
     budget = Budget(size)
     place = {int(each): number for number, each in enumerate(block.task_hash)}
     tasks = np.array([place[each] for each in rows if each in place], np.intp)

@@ -13,7 +13,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values
 from allalike.report.brevity import brief, cut
-from allalike.report.charts import chart_pairs
+from allalike.report.drawing import chart_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from allalike.report.material import Columns, Material
     from allalike.report.people import People
     from allalike.telling.remark import Remark
-
-__all__ = ["describe_judges", "describe_quality", "draw_pairs", "name_people"]
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
     from allalike.domains import Encoding
 
-__all__ = ["Labels", "trace_outline"]
-
 _MAX_CHARACTERS = 600
 _MAX_PARTS = 60  # items, elements or intervals
 _MAX_SIDE = 64  # pixels of a drawn mask
@@ -32,11 +30,6 @@ _MAX_SIDE = 64  # pixels of a drawn mask
 
 class Labels:
     """The labels that occur on a page; ``ends`` says how many bytes the first ones take together, for each number.
-
-    Parameters
-    ----------
-    encoding
-        What makes labels of codes.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
     from allalike.telling.summary import Summary
 
-__all__ = ["Agreed", "Columns", "Material"]
-
 Columns = Mapping[str, "Values | Array"]
 
 
@@ -48,29 +46,6 @@ class Agreed(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Material:
     """A result in its parts, so that a report need not know who holds them together.
-
-    Parameters
-    ----------
-    run
-        The answers, where they are.
-    weighing
-        What the method found out about the workers.
-    found
-        The truths, one row per task.
-    summary
-        Counts, settings, versions, and what was done and why.
-    workers, next_tasks
-        The columns of the table of workers, and of that of the first tasks to be asked next.
-    agreement, effects
-        How much the workers agree, and how much each adds to it; nothing where every task is a problem of its own.
-    command
-        The words of the command that found it, behind the name of the program; none if it was found in Python.
-    panel
-        The tables of a panel of judges, by name, if the workers are one.
-    scales
-        How much the workers of a survey agree on each of its scales.
-    quality
-        The table of precision, recall and the like of each worker and tag, if there is one.
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()

@@ -10,20 +10,51 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from allalike.report.brevity import compact
 from allalike.report.content import describe
-from allalike.report.templates import make_template, read_asset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import jinja2
+
     from allalike.report.material import Material
 
-__all__ = ["find_policy", "render", "write_page"]
+
+# Templates: pages as they are written, which escape whatever they are given, and the style that all pages share.
+
+
+def make_template(text: str) -> jinja2.Template:
+    """Make a template of a text; what it is given is escaped, and what it is not given is an error.
+
+    >>> make_template("<b>{{ name }}</b>").render(name="<i>")
+    '<b>&lt;i&gt;</b>'
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(text)
+
+
+@cache
+def read_asset(name: str, package: str = "allalike.report") -> str:
+    """Return a file beside the pages of a package: a template, a script or a style sheet.
+
+    >>> read_asset("style.css")[:5]
+    ':root'
+    """
+    return (files(package) / "assets" / name).read_text("utf-8")
+
 
 _STYLES = ("style.css", "page.css")
+
+
 _SCRIPTS = ("elements.js", "labels.js", "tables.js", "panels.js", "pictures.js", "page.js")
 
 

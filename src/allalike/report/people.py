@@ -12,6 +12,7 @@ the largest distance, and 255 where two workers have no task in common.
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,41 +20,181 @@ import numpy.typing as npt
 
 from allalike.report.answers import compare_pairs
 from allalike.report.brevity import brief, cut
-from allalike.report.places import fill_unknown, order_workers, place_workers
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.report.material import Material
 
-__all__ = [
-    "People",
-    "all_overlap",
-    "choose_workers",
-    "compare_workers",
-    "find_flags",
-    "may_differ",
-    "measure_distances",
-    "name_sureness",
-    "pack_matrix",
-    "read_unit",
-]
+
+# Leaves: an order in which neighbours are close.
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A group: its leaves, of its one part and then of its other, and M of each two of them."""
+
+    leaves: npt.NDArray[np.intp]
+    least: Floats
+    parts: tuple[_Tree, _Tree] | None = None
+
+
+def order_leaves(distances: Floats, *, best: bool) -> npt.NDArray[np.intp]:
+    """Return the leaves of the tree of distances of all pairs: in the best of its orders, or in any, which is faster.
+
+    >>> apart = np.abs(np.subtract.outer([0.0, 5.0, 2.0, 9.0], [0.0, 5.0, 2.0, 9.0]))
+    >>> order_leaves(apart, best=True)
+    array([0, 2, 1, 3])
+    """
+    trees = {leaf: _Tree(np.array([leaf]), np.zeros((1, 1))) for leaf in range(len(distances))}
+    for one, other in _join_closest(distances):
+        trees[one] = _join(trees[one], trees.pop(other), distances if best else None)
+    (tree,) = trees.values()
+    if not best:
+        return tree.leaves
+    first, last = divmod(int(np.argmin(tree.least)), len(tree.leaves))
+    return np.array(_list_leaves(tree, first, last, distances), np.intp)
+
+
+def _join_closest(distances: Floats) -> list[tuple[int, int]]:
+    """List the pairs of groups that are joined, by one leaf of each, of which the first then stands for both.
+
+    No group is closer to a mean than it was to the closer of the two, so few have a new neighbour.
+    """
+    n, joined = len(distances), []
+    apart, size = np.array(distances, np.float64), np.ones(n)
+    np.fill_diagonal(apart, np.inf)
+    near = apart.argmin(axis=1)
+    for _ in range(n - 1):
+        one = int(np.argmin(apart[np.arange(n), near]))
+        other = int(near[one])
+        mean = (size[one] * apart[one] + size[other] * apart[other]) / (size[one] + size[other])
+        apart[one] = apart[:, one] = mean
+        apart[one, one] = apart[other] = apart[:, other] = np.inf
+        size[one] += size[other]
+        again = (near == one) | (near == other)
+        near[again] = apart[again].argmin(axis=1)
+        joined.append((one, other))
+    return joined
+
+
+def _join(one: _Tree, other: _Tree, distances: Floats | None) -> _Tree:
+    """Make a group of two; without distances, no order of it is better than another."""
+    leaves = np.concatenate([one.leaves, other.leaves])
+    if distances is None:
+        return _Tree(leaves, one.least)
+    between = distances[np.ix_(one.leaves, other.leaves)]
+    across = _least_sums(_least_sums(one.least, between), other.least)
+    least, n = np.full((len(leaves), len(leaves)), np.inf), len(one.leaves)
+    least[:n, n:], least[n:, :n] = across, across.T
+    return _Tree(leaves, least, (one, other))
+
+
+def _least_sums(left: Floats, right: Floats) -> Floats:
+    """Return the least left(i, k) + right(k, j) over k, as a product of matrices adds up left(i, k) right(k, j).
+
+    >>> _least_sums(np.array([[1.0, 5.0]]), np.array([[3.0, 9.0], [0.0, 1.0]]))
+    array([[4., 6.]])
+    """
+    found = np.full((len(left), right.shape[1]), np.inf)
+    for k, row in enumerate(right):
+        np.minimum(found, left[:, k, None] + row, out=found)
+    return found
+
+
+def _list_leaves(tree: _Tree, first: int, last: int, distances: Floats) -> list[int]:
+    """List the leaves of a group from its first to its last, which are given by their places in it."""
+    if tree.parts is None:
+        return [int(tree.leaves[0])]
+    one, other = tree.parts
+    n = len(one.leaves)
+    if first >= n:
+        return _list_leaves(tree, last, first, distances)[::-1]
+    sums = one.least[first][:, None] + distances[np.ix_(one.leaves, other.leaves)] + other.least[:, last - n]
+    k, m = divmod(int(np.argmin(sums)), len(other.leaves))
+    return _list_leaves(one, first, k, distances) + _list_leaves(other, m, last - n, distances)
+
+
+# Places of workers: a map on which those who answer alike are close, and an order in which they are neighbours.
+
+
+_MAX_BEST_ORDER = 200  # leaves that are put in the best of all orders, which takes time with their cube
+
+
+def fill_unknown(distances: Floats) -> Floats:
+    """Return symmetric distances in which pairs who never met are as far apart as each is from others, on average.
+
+    >>> nan = np.nan
+    >>> fill_unknown(np.array([[0.0, 0.2, nan], [0.2, 0.0, 0.4], [nan, 0.4, 0.0]]))
+    array([[0. , 0.2, 0.3],
+           [0.2, 0. , 0.4],
+           [0.3, 0.4, 0. ]])
+    """
+    apart = np.where(np.eye(len(distances), dtype=np.bool_), np.nan, distances)
+    known = np.isfinite(apart)
+    total, count = np.where(known, apart, 0.0).sum(axis=1), known.sum(axis=1)
+    overall = float(total.sum() / count.sum()) if count.sum() else 0.0
+    mean = np.where(count > 0, total / np.maximum(count, 1), overall)
+    filled = np.where(known, apart, (mean[:, None] + mean[None, :]) / 2)
+    filled = (filled + filled.T) / 2
+    np.fill_diagonal(filled, 0.0)
+    return np.asarray(filled)
+
+
+def place_workers(distances: Floats, disparity: Floats) -> Floats:
+    """Return two coordinates of each worker, from distances of all pairs.
+
+    >>> line = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
+    >>> place_workers(line, np.array([0.1, 0.1, 0.5]))[:, 0].round(3)
+    array([-1.333, -0.333,  1.667])
+    """
+    n = len(distances)
+    squares = distances**2
+    rows = squares.mean(axis=1, keepdims=True) if n else squares
+    centred = -0.5 * (squares - rows - rows.T + squares.mean()) if n else squares
+    values, vectors = np.linalg.eigh(centred)
+    places = np.zeros((n, 2))
+    for axis, number in enumerate(np.argsort(-values, kind="stable")[:2]):
+        places[:, axis] = np.sqrt(max(values[number], 0.0)) * vectors[:, number]
+    return places * _signs(places, np.nan_to_num(disparity))
+
+
+def _signs(places: Floats, disparity: Floats) -> Floats:
+    if not len(places):
+        return np.ones(2)
+    spread = disparity - disparity.mean()
+    arms = [float(places[:, 0] @ spread), float(places[np.argmax(np.abs(places[:, 1]).round(9)), 1])]
+    return np.where(np.array(arms) < 0, -1.0, 1.0)
+
+
+def order_workers(distances: Floats) -> npt.NDArray[np.intp]:
+    """Return the numbers of workers in an order in which neighbours agree, from distances of all pairs.
+
+    >>> apart = 1.0 - np.eye(4)
+    >>> apart[0, 3] = apart[3, 0] = 0.1
+    >>> order = order_workers(apart).tolist()
+    >>> abs(order.index(0) - order.index(3))
+    1
+    """
+    if len(distances) < 3:
+        return np.arange(len(distances))
+    return order_leaves(distances, best=len(distances) <= _MAX_BEST_ORDER)
+
 
 _MAX_NAME = 120
+
+
 _MIN_WORKERS = 6  # for pictures that compare them
+
+
 _MAX_LOOKED_AT = 0.4  # share of those shown that may be there for their flags
+
+
 _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
 
 class People:
     """The workers of a page: an alias is W and the place, from 1 on.
-
-    Parameters
-    ----------
-    material
-        What the report is made of.
-    shown
-        The numbers of those with a row of their own.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.report.brevity import brief
-from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.drawing import chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.judges import draw_pairs
 from allalike.report.people import People, all_overlap, may_differ, name_sureness, read_unit
 from allalike.telling.truths import say_correlation
@@ -15,8 +15,6 @@ from allalike.telling.truths import say_correlation
 if TYPE_CHECKING:
     from allalike.report.material import Material
     from allalike.report.tasks import Survey
-
-__all__ = ["describe_pictures"]
 
 _MIN_GOLD_ANSWERS = 3  # of a worker to tasks whose truth is known, as for the rank correlation
 _MAX_DOTS = 500

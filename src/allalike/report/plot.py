@@ -11,25 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.errors import OutputError, UnsupportedError
 from allalike.report.content import describe
-from allalike.report.templates import read_asset
+from allalike.report.page import read_asset
 
 if TYPE_CHECKING:
     import os
 
     from allalike.report.material import Material
 
-__all__ = ["Chart", "Plots"]
-
 
 @dataclass(frozen=True, repr=False)
 class Chart:
-    """A chart as SVG, which notebooks display.
-
-    Parameters
-    ----------
-    svg
-        Text of the picture.
-    """
+    """A chart as SVG, which notebooks display."""
 
     svg: str
 
@@ -53,11 +45,6 @@ class Chart:
 @dataclass(frozen=True)
 class Plots:
     """Charts of a result, the same as in its report.
-
-    Parameters
-    ----------
-    material
-        The result.
 
     Examples
     --------

@@ -17,14 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.values import Values
-from allalike.engines.task_table import Piece
+from allalike.engines.sums import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allalike._core.blocks.block import Array, Floats
-
-__all__ = ["ShownTasks", "Survey", "doubts", "survey_tasks"]
 
 _HASHES = 2.0**64
 _MOST_DOUBT = 1e300  # that of limits without end
@@ -58,19 +56,7 @@ class ShownTasks:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a pass over all tasks found.
-
-    Parameters
-    ----------
-    shown
-        The tasks that matter most, the least sure first.
-    sample
-        The truths of a sample, and of all tasks if the share is 1.
-    counts
-        How many truths have a confidence in each twentieth from 0 to 1; none where it is not known.
-    single
-        How many tasks have one answer only.
-    """
+    """What a pass over all tasks found."""
 
     shown: Piece
     sample: ShownTasks

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.item_pairs import Sides, item_pairs
-from allalike._core.blocks.rankings import TIED, pack, pack_rows
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
+from allalike._core.blocks.rankings import TIED, Sides, item_pairs, pack, pack_rows
 from allalike._core.columns.hashes import mix
 from allalike.errors import UnsupportedError
 from allalike.rules.base import Decision, unknown
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from allalike._core.blocks.comparisons import Comparisons
-
-__all__ = ["Ballots", "Drawn", "Part", "Parts", "Ranked", "Scored", "decide", "hash_orders", "list_ballots"]
 
 
 class Scored(NamedTuple):
@@ -48,21 +44,7 @@ Ranked = Scored | Drawn
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The tasks of a block that have the same number of items.
-
-    Parameters
-    ----------
-    block
-        Their answers.
-    tasks, rows
-        The places of the tasks and of the answers in the whole block.
-    items
-        Of each task: the codes of its items, in their order.
-    position
-        The place of each item (row) in each answer (column), from 0.
-    item_hash
-        Of each code: its hash.
-    """
+    """The tasks of a block that have the same number of items."""
 
     block: Block
     tasks: npt.NDArray[np.intp]
@@ -110,19 +92,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """All tasks of a block: those with complete orders, parted by their number of items, and those with ties or gaps.
-
-    Parameters
-    ----------
-    parts
-        The tasks with complete orders.
-    loose
-        The others.
-    item_hash
-        Of each item's code: its hash.
-    keep_ties
-        Whether items with the same score stay tied.
-    """
+    """All tasks of a block: complete orders, grouped by their number of items, and those with ties or gaps."""
 
     parts: tuple[Part, ...]
     loose: Comparisons | None = None
@@ -136,15 +106,6 @@ class Parts:
 @dataclass(frozen=True)
 class Ballots:
     """The rankings of some tasks, each of the same number of items, and their weights.
-
-    Parameters
-    ----------
-    part
-        The rankings.
-    share
-        The share of each answer in its task's weight.
-    ties
-        How equals are told apart.
 
     >>> part = Part.of(np.array([[0, 0, 2], [1, 2, 1], [2, 1, 0]]))
     >>> ballots = Ballots(part, np.array([0.5, 0.3, 0.2]), Ties())
@@ -241,16 +202,7 @@ class Ballots:
 
 @dataclass(frozen=True)
 class PairBallots(Ballots):
-    """What answers with ties and gaps say of pairs of items.
-
-    Parameters
-    ----------
-    shares, totals
-        Per task, the weight that prefers item a (row) to item b, with half of the ties, and the weight that compares
-        them.
-    counted
-        The same as ``shares``, with the number of times that each answer compares them.
-    """
+    """What answers with ties and gaps say of pairs of items."""
 
     shares: Floats
     totals: Floats

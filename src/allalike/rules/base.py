@@ -10,10 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
-
-__all__ = ["Decision", "Rule", "find_rule", "unknown"]
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Ties
 from allalike._core.blocks.rankings import unpack
-from allalike._core.blocks.ties import Ties
 from allalike.rules.ballots import Ballots, Ranked, decide, list_ballots
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
-
-__all__ = ["bradley_terry", "fit_strengths", "sort_scores", "standard_errors"]
 
 RIDGE = 0.1  # wins for either item of each pair that was compared
 _TOLERANCE = 1e-9

@@ -12,30 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
-
-__all__ = ["Branches", "descend", "find_branches"]
 
 
 @dataclass(frozen=True)
 class Branches:
-    """The nodes of the tree that the answers of a block pass, in groups of a task and a node.
-
-    Parameters
-    ----------
-    answer, group
-        Of each time that a node is passed: by which answer, and the group to which that belongs.
-    task, depth, parent
-        Of each group: its task, how deep its node is, from 0, and the group of the node above it.
-    hashes
-        Of each group: the hash of its node, by which ties are drawn.
-    label
-        Of each group: the place of a way that passes its node.
-    ways
-        The ways that labels are places of.
-    """
+    """The nodes of the tree that the answers of a block pass, in groups of a task and a node."""
 
     answer: Array
     group: npt.NDArray[np.intp]

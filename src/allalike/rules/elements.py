@@ -13,29 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NamedElements", "element_majority", "name_elements"]
-
 
 @dataclass(frozen=True)
 class NamedElements:
-    """The elements that the answers of a block name, in groups of a task and an element.
-
-    Parameters
-    ----------
-    answer, group
-        Of each time that an element is named: by which answer, and the group to which that belongs.
-    task, element
-        Of each group: its task, and the place of its element.
-    elements
-        All elements that occur in the block.
-    """
+    """The elements that the answers of a block name, in groups of a task and an element."""
 
     answer: Array
     group: npt.NDArray[np.intp]

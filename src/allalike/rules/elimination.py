@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.ties import TOLERANCE, Ties
-from allalike._core.limits import MAX_ORDERED_ITEMS
+from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
+from allalike.errors import UnsupportedError
 from allalike.rules.ballots import Ballots, Ranked, decide
+from allalike.rules.orders import all_orders, draw_order, task_chunks
 from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["ranked_pairs", "stv"]
-
 _MAX_TOGETHER = 40  # items of tasks that are decided together
+
+
 _PAIRS_AT_ONCE = 1 << 10
 
 
@@ -164,3 +166,59 @@ def _majorities(votes: Ballots) -> _Majorities:
     keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
     order = np.lexsort(keys, axis=-1)
     return _Majorities(*(np.take_along_axis(values, order, axis=1) for values in (winner, loser, size, level)))
+
+
+# The error-correcting rule: the ranking that is wrong by as little as possible in the worst case.
+
+
+def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the ranking that is least wrong in the worst case, if the answers err by as much as they differ.
+
+        label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
+
+    It works against errors that an adversary chose, up to a known size. It fails to use that most errors are
+    chance: Kemeny is then closer on average.
+
+    >>> import allalike
+    >>> from allalike.domains.rankings.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "a>c>b")]
+    >>> allalike.discover(rows, domain=Ranking(rule="minimax"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, _least_worst)
+
+
+def check_items(n_items: int) -> None:
+    """Refuse rankings of too many items.
+
+    >>> check_items(9)
+    Traceback (most recent call last):
+    allalike.errors.UnsupportedError: The rule 'minimax' takes rankings of at most 8 items, and there are some of 9.
+    Take another rule, such as kemeny or borda.
+    """
+    if n_items > MAX_LISTED_ITEMS:
+        raise UnsupportedError(
+            f"The rule 'minimax' takes rankings of at most {MAX_LISTED_ITEMS} items, and there are some of {n_items}."
+            " Take another rule, such as kemeny or borda."
+        )
+
+
+def _least_worst(votes: Ballots) -> Ranked:
+    check_items(votes.n_items)
+    orders = all_orders(votes.n_items)
+    n_orders, n_pairs = len(orders.order), len(orders.forth)
+    task = votes.part.block.task
+    number = orders.number(np.argsort(votes.position, axis=0).T)
+    order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
+    for tasks in task_chunks(np.arange(votes.n_tasks), n_orders):
+        cost = orders.cost(votes.before[tasks])
+        here = slice(*np.searchsorted(task, [tasks[0], tasks[-1] + 1]))
+        given = np.zeros(cost.shape[::-1], np.bool_)
+        given[number[here], task[here] - tasks[0]] = True
+        largest = n_pairs - np.where(given, orders.levels(given[orders.reverse]), n_pairs).min(axis=0)
+        possible = (cost <= largest[:, None] / 2 + TOLERANCE).T
+        badness = -orders.levels(possible[orders.reverse]).T.astype(np.float64)
+        nothing = ~possible.any(axis=0)
+        badness[nothing] = cost[nothing]
+        order[tasks], drawn[tasks] = draw_order(votes, tasks, badness)
+    return order, drawn

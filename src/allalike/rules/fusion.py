@@ -28,27 +28,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.rules.grouping import GroupedObjects
-from allalike.rules.middles import Drawings
+from allalike.rules.mean import Drawings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = [
-    "QUORUMS",
-    "Fused",
-    "Fusing",
-    "choose_quorum",
-    "count_guesses",
-    "fuse",
-    "fusion",
-    "list_labels",
-    "put_together",
-    "split",
-]
 
 QUORUMS = np.arange(5, 13) / 20  # 0.25 to 0.60
 _MIDDLE_QUORUM = 0.5
@@ -56,17 +42,7 @@ _MIDDLE_QUORUM = 0.5
 
 @dataclass(frozen=True)
 class Fusing:
-    """How the objects of a block are fused.
-
-    Parameters
-    ----------
-    quorum
-        The share that a group must exceed.
-    middle
-        Returns where each group is, and which of them were drawn among equals, from `Drawings` and `Ties`.
-    similarity
-        Returns how similar two rows of geometry are, row by row.
-    """
+    """How the objects of a block are fused."""
 
     quorum: float
     middle: Callable[[Drawings, Ties], tuple[Floats, Array]]

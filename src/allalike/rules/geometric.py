@@ -21,12 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.rules.middles import find_middles
-
-__all__ = ["find_medians", "geometric_median", "sum_vectors", "vector_mean"]
+from allalike.rules.mean import find_middles
 
 _MAX_ROUNDS = 1000  # most tasks need ten
 _ROUNDING_ERROR = 1e-12

@@ -26,26 +26,12 @@ from allalike._core.late import sparse
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["GroupedObjects", "group_objects"]
-
 _DIGITS = 9
 
 
 @dataclass(frozen=True)
 class GroupedObjects:
-    """The objects that the answers of a block name, in groups of those that are the same thing.
-
-    Parameters
-    ----------
-    answer, group
-        Of each object: to which answer it belongs, and to which group.
-    geometry, kind
-        Of each object: where it is, and the number of its class.
-    task
-        Of each group: its task; groups are numbered task after task.
-    classes, class_hash
-        Of each class: what it is called, and its hash, by which ties are drawn.
-    """
+    """The objects that the answers of a block name, in groups of those that are the same thing."""
 
     answer: Array
     group: npt.NDArray[np.intp]
@@ -61,13 +47,6 @@ class GroupedObjects:
 
 def group_objects(left: Array, right: Array, similarity: Floats, same: Array, answer: Array, rank: Array) -> Array:
     """Return the number of each object's group, in the order of the first object of each.
-
-    Parameters
-    ----------
-    left, right, similarity, same
-        Of each edge: its two objects, how similar they are, and whether their classes are the same.
-    answer, rank
-        Of each object: its answer, and its place in the order of all objects.
 
     >>> left, right, similarity = np.array([0, 1, 0]), np.array([2, 2, 3]), np.array([0.5, 0.9, 0.4])
     >>> same = np.array([True, True, True])

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
 from allalike.rules.orders import all_orders, draw_order, task_chunks
@@ -30,8 +30,6 @@ from allalike.rules.tables import check_time, report_search
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.rules.base import Decision
-
-__all__ = ["MOST_EXACT", "kemeny", "slater"]
 
 MOST_EXACT = 16  # items
 _MOST_LISTED = 6  # items whose orders are listed sooner than the programme is run

@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
-from allalike._core.blocks.running import add_up_to
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, add_up_to, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
-
-__all__ = ["level_mean", "level_median", "weigh_levels"]
 
 
 def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -37,8 +32,8 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     [4]
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.groups import group_labels
-    >>> from allalike._core.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import group_labels
+    >>> from allalike._core.blocks.block import Ties
     >>> block = Block.of([[0, 0], [3, 0], [4, 4], [4, 4]])
     >>> block = block.keeping(group_labels(block, np.arange(5, dtype=np.uint64)))
     >>> found = level_median(block, np.array([0.3, 0.2, 0.25, 0.25]), np.zeros(4), Ties(first=True))
@@ -75,8 +70,8 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     [3]
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.groups import group_labels
-    >>> from allalike._core.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import group_labels
+    >>> from allalike._core.blocks.block import Ties
     >>> block = Block.of([[0], [3], [3]])
     >>> block = block.keeping(group_labels(block, np.arange(4, dtype=np.uint64)))
     >>> found = level_mean(block, np.ones(3), np.zeros(3), Ties())

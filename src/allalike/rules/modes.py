@@ -17,13 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats
-from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
+from allalike._core.blocks.pairs import Centred
 from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median
-
-__all__ = ["PEAK", "densities", "measure", "mode"]
 
 PEAK = float(1 / np.sqrt(2 * np.pi))  # K(0)
 _MIN_BANDWIDTH = 1e-10  # of the standard deviation: the bandwidth where most answers are the same

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE
 from allalike._core.limits import MAX_LISTED_ITEMS
 from allalike.rules.ballots import Ballots, Drawn, hash_orders
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allalike._core.blocks.block import Array, Floats
-
-__all__ = ["Orders", "all_orders", "draw_order", "task_chunks"]
 
 _NUMBERS_PER_TABLE = 1 << 20  # numbers in one table of tasks and orders
 
@@ -124,7 +122,7 @@ def task_chunks(tasks: npt.NDArray[np.intp], numbers_per_task: int) -> Iterator[
 def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Drawn:
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order.
 
-    >>> from allalike._core.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Ties
     >>> from allalike.rules.ballots import Part
     >>> votes = Ballots(Part.of(np.array([[0], [1]])), np.ones(1), Ties(first=True))
     >>> order, drawn = draw_order(votes, np.array([0]), np.array([[0.5, 0.5]]))

@@ -13,24 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
-
-__all__ = ["Boundaries", "find_boundaries", "point_majority"]
 
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Where the intervals of a block's answers start and end, task after task, from left to right.
-
-    Parameters
-    ----------
-    answer, turn, boundary
-        Of each start and end of an interval: whose answer it is, 1 or -1, and at which boundary it lies.
-    task, place, length
-        Of each boundary: its task, where it is, and how long the stretch to its right is that somebody covers.
-    """
+    """Where the intervals of a block's answers start and end, task after task, from left to right."""
 
     answer: Array
     turn: Floats

@@ -20,13 +20,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from allalike._core.blocks.block import Block, Floats
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Floats, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.geometric import sum_vectors
 from allalike.rules.mean import median
-
-__all__ = ["log_odds", "option_median", "sharpened"]
 
 _CLIP = 0.01
 _CLIP_SHARE = 0.1  # of what each option has if all have the same

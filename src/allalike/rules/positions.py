@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.rules.fusion import Fusing, split
 from allalike.rules.grouping import GroupedObjects
-from allalike.rules.middles import draw_largest
-
-__all__ = ["vote_on_positions"]
+from allalike.rules.mean import draw_largest
 
 
 def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

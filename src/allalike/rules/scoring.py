@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike.rules.ballots import Ballots, Ranked, decide
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.rules.base import Decision
-
-__all__ = ["borda", "bucklin", "copeland", "maximin", "plurality", "schulze", "veto"]
 
 
 def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

@@ -15,8 +15,6 @@ from allalike.errors import TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_tables", "check_time", "few_tasks", "report_search"]
-
 _NUMBERS_PER_TABLE = 1 << 22  # of some tasks' pairs of items
 _MOST_TABLES = 8  # of the same size, at a time
 _WORTH_REPORTING = 100  # items; with fewer it is done before anyone can read it

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.block import group_labels
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike.rules.bradley_terry import bradley_terry
-from allalike.rules.choice import best_worker
-from allalike.rules.elimination import ranked_pairs, stv
+from allalike.rules.elimination import minimax, ranked_pairs, stv
 from allalike.rules.kemeny import kemeny, slater
-from allalike.rules.minimax import minimax
 from allalike.rules.scoring import borda, bucklin, copeland, maximin, plurality, schulze, veto
+from allalike.rules.vote import best_worker
 from allalike.rules.vote import plurality as most_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike._core.blocks.block import Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Block, Floats, Ties
     from allalike.rules.base import Decision
-
-__all__ = ["VOTING", "modal"]
 
 
 def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

@@ -7,37 +7,188 @@ says how to read them are kept, for a file may be called like its worker.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
+import tempfile
 import time
+import zipfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path, PurePath
-from threading import RLock
+from threading import RLock, Thread
 from typing import IO, TYPE_CHECKING, Any
 
-from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file
+from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
+from allalike.api.results.targets import REPORT, list_saved, result_names
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS as PACKINGS
 from allalike.readers.formats.endings import ENDINGS
-from allalike.serve.choices import Choices
-from allalike.serve.jobs import Job
-from allalike.serve.results import Found
+from allalike.serve.work import Choices
+from allalike.telling.schemas import describe_form, find_misfit
+from allalike.telling.summary import Summary
+from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from io import BufferedIOBase
 
     Stream = IO[bytes] | BufferedIOBase
 
-__all__ = ["BusyError", "CutOffError", "Desk", "TooMuchError", "keep_ending", "keep_stem"]
+
+# Jobs: work under way in another process, that can be watched and cancelled.
+
+
+_WORK = "from allalike.serve.work import main; main()"
+
+
+_ENDED = "The work was ended from outside, perhaps for want of memory. Nothing was written."
+
+
+_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
+
+
+class Job:
+    """Work under way.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     job = Job({"do": "preview", "files": ["nowhere.csv"], "gold": None, "choices": {}}, Path(folder))
+    ...     job.cancel()
+    ...     job.progress["stage"]
+    'starting'
+    """
+
+    def __init__(
+        self, order: Mapping[str, Any], folder: Path, on_end: Callable[[Job, dict[str, Any]], None] | None = None
+    ) -> None:
+        self.order = order
+        self.progress: dict[str, Any] = {"stage": "starting", "round": False, "done": 0, "total": 0}
+        self._on_end, self._cancelled = on_end, False
+        environment = {**os.environ, **dict.fromkeys(_FOLDER_VARIABLES, str(folder))}
+        command = [sys.executable, "-P", "-c", _WORK]
+        errors = None if os.environ.get("ALLALIKE_DEBUG") else subprocess.DEVNULL
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(  # nosec B603 # this Python, no shell
+            command, env=environment, stdin=pipe, stdout=pipe, stderr=errors
+        )
+        self._thread = Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the process, whatever it does, and wait until it has ended."""
+        self._cancelled = True
+        self._process.kill()
+        self._process.wait()
+
+    def _watch(self) -> None:
+        outcome: dict[str, Any] = {"error": {"what": _ENDED, "lines": [], "proposals": []}}
+        given, said = self._process.stdin, self._process.stdout
+        assert given is not None
+        assert said is not None
+        with said, suppress(OSError), given:  # which cannot even be closed if it was cancelled at once
+            given.write(json.dumps(self.order).encode() + b"\n")
+            given.flush()
+            for line in said:
+                with suppress(ValueError):  # a line that was cut off
+                    message = json.loads(line)
+                    self.progress = message.get("progress", self.progress)
+                    outcome = message.get("outcome", outcome)
+                    if "outcome" in message:
+                        break
+        self._process.kill()
+        self._process.wait()
+        if not self._cancelled and self._on_end is not None:
+            self._on_end(self, outcome)
+
+
+# Results: the files of a folder that may be shown and saved, and nothing else that is on the disk.
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result: the files that its summary lists, by their names, and the page to look at.
+
+    >>> Found().describe()
+    {'files': [], 'page': False, 'facts': [], 'notes': []}
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    page: Path | None = None
+    facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path, *, notes: tuple[str, ...] = ()) -> Found:
+        """Find the files of a result; a link that leads out of the folder is none of them."""
+        root = folder.resolve()
+        listed = {name: folder / name for name in list_saved(folder)}
+        order = [name.partition(".")[0] for name in result_names("csv")]
+        names = sorted(listed, key=lambda name: (_place(name, order), name))
+        files = {name: listed[name] for name in names if _is_inside(listed[name], root)}
+        return cls(files, files.get(REPORT), _list_facts(folder), notes)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a page shows of it; files in folders of their own are in the archive only."""
+        shown = {name: path for name, path in self.files.items() if "/" not in name and name != REPORT}
+        listed = [{"name": name, "size": path.stat().st_size} for name, path in shown.items() if path.is_file()]
+        return {"files": listed, "page": self.page is not None, "facts": [*self.facts], "notes": [*self.notes]}
+
+    def pack(self, folder: Path) -> IO[bytes]:
+        """Put all files into an archive, which is a file in the folder that goes when it is closed."""
+        packed = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, path in {**self.files, **({REPORT: self.page} if self.page else {})}.items():
+                archive.write(path, name)
+        packed.seek(0)
+        return packed
+
+
+def _place(name: str, order: list[str]) -> int:
+    """Return where a file stands among those of a result.
+
+    >>> _place("workers.parquet", ["truth", "workers"]), _place("coco/x.json", ["truth", "workers"])
+    (1, 2)
+    """
+    stem = name.partition(".")[0]
+    return order.index(stem) if stem in order else len(order)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.is_file() and path.resolve().is_relative_to(root)
+
+
+def _list_facts(folder: Path) -> tuple[str, ...]:
+    """Say in a few words what the result is of."""
+    try:
+        summary = read_summary(folder)
+    except (OSError, ValueError, TypeError, InputError):
+        return ()
+    if find_misfit(summary, describe_form(Summary)) is not None:
+        return ()
+    return tuple(list_facts(Summary.from_dict(summary)))
+
 
 _CHUNK = 1 << 16
+
+
 _OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
+
+
 _ANSWERS, _GOLD = "answers", "gold"
+
+
 _MAX_STEM = 60
+
+
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
+
+
 _BUSY = "A run is under way. Wait for its end, or cancel it."
 
 
@@ -64,13 +215,6 @@ class _File:
 
 class Desk:
     """What lies before the person; several threads may ask for it.
-
-    Parameters
-    ----------
-    folder
-        Where everything temporary goes.
-    limit
-        How many bytes may be handed in, all files together.
 
     >>> import io, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -24,30 +24,178 @@ import secrets
 import shutil
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Thread
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
+from allalike.report.page import make_template, read_asset
 from allalike.serve.desk import BusyError, CutOffError, Desk, TooMuchError
-from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
-from allalike.serve.wire import ConnectionLimits, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
-__all__ = ["Server"]
+
+# Wire: what goes over a connection, as long as there is time for it.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """How much a server takes.
+
+    >>> ConnectionLimits().allow(200_000_000) / 3600 < 6
+    True
+    """
+
+    connections: int = 64
+    head_seconds: float = 30
+    grace_seconds: float = 60
+    least_rate: float = 10_000
+
+    def allow(self, size: int) -> float:
+        """Return how many seconds so many bytes may take."""
+        return self.grace_seconds + size / self.least_rate
+
+
+class Wire(io.RawIOBase):
+    """A connection that is read from and written to until the time is over.
+
+    >>> import socket
+    >>> one, other = socket.socketpair()
+    >>> with one, other:
+    ...     wire = Wire(one, silence=30)
+    ...     wire.allow(0)
+    ...     wire.write(b"too late")
+    Traceback (most recent call last):
+    TimeoutError: The time for this is over.
+    """
+
+    def __init__(self, connection: socket.socket, *, silence: float) -> None:
+        self._connection, self._silence = connection, silence
+        self.allow(silence)
+
+    def allow(self, seconds: float) -> None:
+        """Begin to count the time anew."""
+        self._end = monotonic() + seconds
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def writable(self) -> bool:
+        """Say that it can be written."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read what comes next."""
+        self._wait()
+        return self._connection.recv_into(buffer)
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write all of it."""
+        left = memoryview(data)
+        while left:
+            self._wait()
+            left = left[self._connection.send(left) :]
+        return len(memoryview(data))
+
+    def _wait(self) -> None:
+        """Have the connection wait for no longer than there is time."""
+        left = self._end - monotonic()
+        if left <= 0:
+            raise TimeoutError("The time for this is over.")
+        self._connection.settimeout(min(left, self._silence))
+
+
+# Page: the one that a person drops her answers on, with its style and its script.
+
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+# A report may come from a folder of somebody else: it has no origin, so that it cannot ask this server for anything.
+REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+    " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+
+
+_LAYOUTS = {"tasks": "a matrix: one row per task", "workers": "a matrix: one row per worker"}
+
+
+_read = partial(read_asset, package="allalike.serve")
+
+
+def render_page(limit: int) -> str:
+    """Return the page, with all methods and kinds of label that can be chosen.
+
+    >>> '<option value="P-TD"' in render_page(1000)
+    True
+    """
+    from allalike import __version__
+    from allalike.domains import DOMAINS
+    from allalike.methods import METHODS
+    from allalike.readers.tools import TOOLS
+
+    return make_template(_read("page.html")).render(
+        version=__version__,
+        limit=limit,
+        layouts=_LAYOUTS,
+        tools={name: tool.title for name, tool in TOOLS.items()},
+        methods=_summaries(METHODS),
+        domains={name: summary for name, summary in _summaries(DOMAINS).items() if name != "custom"},
+    )
+
+
+def _summaries(registry: Mapping[str, type]) -> dict[str, str]:
+    return {name: str(getattr(kind, "summary", "")) for name, kind in registry.items()}
+
+
+def render_style() -> str:
+    """Return the style that it shares with reports, and its own.
+
+    >>> render_style()[:5]
+    ':root'
+    """
+    return read_asset("style.css") + _read("page.css")
+
+
+def render_script() -> str:
+    """Return its script.
+
+    >>> render_script()[:12]
+    '"use strict"'
+    """
+    return _read("page.js")
+
 
 _HOST = "127.0.0.1"
+
+
 _MAX_CHOICES = 1 << 20  # bytes of what is chosen on a page
+
+
 _MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that whoever sent them sees the answer
+
+
 _DRAIN_SECONDS = 5
+
+
 _FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
+
+
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -55,21 +203,16 @@ _SAFE = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+
 _LENGTH = re.compile("[0-9]{1,18}")
+
+
 _JSON, _HTML = "application/json", "text/html; charset=utf-8"
 
 
 class Server(ThreadingHTTPServer):
     """A server of one desk, from when it is made until it is closed.
-
-    Parameters
-    ----------
-    desk
-        What it shows.
-    port
-        Where it listens; 0 for any port that is free.
-    limits
-        How many may ask at once, and how long that may take.
 
     >>> import tempfile
     >>> from pathlib import Path

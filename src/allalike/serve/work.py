@@ -15,11 +15,11 @@ import os
 import signal
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from allalike._core.system.progress import STAGES, report, watching
 from allalike._core.words import count, write_options
@@ -29,26 +29,137 @@ from allalike.errors import (
     DataNote,
     DataWarning,
     InputError,
+    OptionError,
     Proposal,
     ReportWarning,
 )
+from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import COLUMN
+from allalike.readers.gold import is_written
 from allalike.readers.proposals import asking, find_other_readings
 from allalike.report.brevity import cut
-from allalike.serve.choices import Choices
 from allalike.telling.answers import remark_answers, remark_doubts
+from allalike.telling.commands import complete_words
 from allalike.telling.summary import Summary
 from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allalike.readers import Scan
     from allalike.readers.formats.tables import Table
 
-__all__ = ["describe_error", "main", "perform", "preview"]
+
+# Choices: what a person says on the page about her answers, checked before anything is done with it.
+
+
+_ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}
+
+
+_OF_FOLDERS = ("layout",)  # a page hands over files, and no folders
+
+
+_HINTS = get_type_hints(ReadOptions)
+
+
+_TEXTS = ("domain", *(name for name in _HINTS if _HINTS[name] in (str, str | None) and name not in _OF_FOLDERS))
+
+
+_LISTS = ("only", "skip", "na", "abstain", "levels")
+
+
+_MAX_TEXT, _MAX_LIST = 10_000, 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a person chose.
+
+    >>> Choices.of({"domain": "real", "columns": {"task": "photo"}, "method": "UA"}).read
+    {'columns': {'task': 'photo'}, 'domain': 'real'}
+    >>> Choices.of({"levels": ["poor", "good"]}).read
+    {'domain': 'ordinal(levels=["poor", "good"])'}
+    """
+
+    read: Mapping[str, Any] = field(default_factory=dict)
+    rule: str = ""
+    method: str = "auto"
+    gold: str = ""
+    gold_columns: Mapping[str, str] = field(default_factory=dict)
+    gold_map: str = ""
+    use_gold: bool = True
+    force: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Choices:
+        """Check what came from a page; what is empty is not chosen.
+
+        >>> Choices.of({"label_map": "/etc/passwd"})
+        Traceback (most recent call last):
+        allalike.errors.OptionError: The page asks for 'label_map', which cannot be chosen here.
+        """
+        if not isinstance(given, dict):
+            raise OptionError("The choices of the page are no object of JSON.")
+        empty: tuple[Any, ...] = (None, "", [], {}, False)
+        chosen = {name: value for name, value in given.items() if value not in empty or name == "use_gold"}
+        found = {name: _check(name, value) for name, value in chosen.items()}
+        own = {each.name for each in fields(cls)} - {"read"}
+        if levels := found.pop("levels", None):
+            found["domain"] = f"ordinal(levels={json.dumps(levels, ensure_ascii=False)})"
+        read = {name: found[name] for name in ("columns", *_TEXTS, *_LISTS) if name in found}
+        return cls(read=read, **{name: value for name, value in found.items() if name in own})
+
+    def name(self, paths: list[str]) -> Scan:
+        """Name files with the way to read them."""
+        return replace(scan(paths, **self.read), choices={"rule": self.rule} if self.rule else {})
+
+    def name_gold(self, path: str | None) -> str | None:
+        """Name the known truths: a file, a column of the answers, or none."""
+        return f"column:{self.gold}" if self.gold else path
+
+    def write_command(self, paths: Sequence[str], gold: str | None) -> tuple[str, ...]:
+        """Return the words of the command that does the same; of files a page knows the names alone, and no folders.
+
+        >>> Choices.of({"wide": "tasks", "method": "UA"}).write_command(["/tmp/1/a.csv"], None)
+        ('discover', 'a.csv', '--wide', 'tasks', '--method', 'UA')
+        """
+        own = {"rule": self.rule, "method": "" if self.method == "auto" else self.method, "force": self.force}
+        known: dict[str, Any] = {"gold": self.name_gold(gold and Path(gold).name)}
+        known |= {"gold_columns": self.gold_columns, "gold_map": self.gold_map}
+        settles = {name: value for name, value in {**self.read, **own, **known}.items() if value}
+        settles |= {} if self.use_gold else {"use_gold": False}
+        return tuple(complete_words(["discover", *(Path(path).name for path in paths)], settles))
+
+
+def _check(name: str, value: Any) -> Any:
+    if name in _ROLES:
+        if isinstance(value, dict) and set(value) <= set(_ROLES[name]):
+            return {role: _check_text(name, column) for role, column in value.items() if column != ""}
+    elif name in _LISTS:
+        listed = [value] if isinstance(value, str) else value
+        if isinstance(listed, list) and len(listed) <= _MAX_LIST:
+            return tuple(_check_text(name, each) for each in listed)
+    elif name in (*_TEXTS, "rule", "method", "gold"):
+        return _check_text(name, value)
+    elif name == "gold_map":
+        if is_written(value):
+            return _check_text(name, value)
+    elif name in ("force", "use_gold"):
+        if isinstance(value, bool):
+            return value
+    else:
+        raise OptionError(f"The page asks for {name!r}, which cannot be chosen here.")
+    raise OptionError(f"{name} is {value!r}, which cannot be chosen here.")
+
+
+def _check_text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
+        raise OptionError(f"{name} is {str(value)[:80]!r}. It must be a text.")
+    return value
+
 
 _SECONDS_BETWEEN = 0.05  # signs of progress in the same stage
+
+
 _ROWS, _COLUMNS, _NAMES, _CELL = 6, 40, 2000, 80
 
 
@@ -184,7 +295,7 @@ def _cells(data: Any) -> list[str]:
 
 def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     """Read all answers, and wonder about them."""
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Ties
     from allalike.api.discover import open_run
     from allalike.api.doubts.doubts import find_doubts
     from allalike.api.inputs.opening import open_source

@@ -15,14 +15,12 @@ import numpy.typing as npt
 from allalike._core.options import check_number
 from allalike.errors import OptionError, TooLargeError
 from allalike.noise import Copiers
-from allalike.simulation.names import as_model
+from allalike.simulation.paper import as_model
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Encoding
-    from allalike.simulation.base import Model, Parameters
-
-__all__ = ["Drawn", "Pool", "draw", "pool"]
+    from allalike.simulation.models import Model, Parameters
 
 _MAX_VALUES = 200_000_000  # numbers, items or pixels in all answers
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.answers.shown import say_columns, say_left_out
+from allalike.answers.answers import say_columns, say_left_out
 from allalike.telling.remark import Remark, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allalike.telling.summary import LabelKind, Summary
-
-__all__ = ["NUMBERS", "list_notes", "remark_answers", "remark_doubts"]
 
 NUMBERS = "The labels are"  # so a warning begins that says what the kind of label says, too
 _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")

@@ -10,8 +10,6 @@ from allalike._core.system.addresses import hide_in_word
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["LEFT_OUT", "complete_command", "complete_words", "find_flags", "write_flag"]
-
 LEFT_OUT = [""]  # the values of a flag that is to be left out
 _FLAG_OF_OPTION = {"tool": "--from"}
 _FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.telling.judges.bonds import remark_bonds
-from allalike.telling.judges.drift import remark_drift
-from allalike.telling.judges.independence import remark_independence
-from allalike.telling.judges.off_together import remark_off_together
-from allalike.telling.judges.orders import remark_orders
-from allalike.telling.judges.outcomes import remark_outcomes
-from allalike.telling.judges.pivotal import remark_pivotal
-from allalike.telling.judges.rates import remark_rate
-from allalike.telling.judges.samples import remark_samples
-from allalike.telling.judges.scale_use import remark_scale_use, remark_shared_offset
-from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
-from allalike.telling.judges.smaller_scores import remark_scores, remark_smallest_scores
-from allalike.telling.judges.unreadable import remark_unreadable
-from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
-from allalike.telling.judges.wanted_error import remark_wanted
+from allalike.telling.judges.errors import (
+    remark_bonds,
+    remark_independence,
+    remark_off_together,
+    remark_orders,
+    remark_pivotal,
+)
+from allalike.telling.judges.panels import (
+    remark_costs,
+    remark_limits,
+    remark_outcomes,
+    remark_scale_use,
+    remark_scores,
+    remark_shared_offset,
+    remark_smallest,
+    remark_smallest_scores,
+    remark_unreadable,
+    remark_verdicts,
+    remark_wanted,
+)
+from allalike.telling.judges.rates import remark_drift, remark_rate, remark_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allalike.telling.remark import Remark
-
-__all__ = ["TITLES", "remark_panel"]
 
 TITLES = {  # of tables, in the order in which they are shown
     "judges": "Judges",

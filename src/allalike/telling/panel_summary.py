@@ -4,39 +4,6 @@ from typing import Any
 
 from allalike.telling.summary import Section
 
-__all__ = [
-    "Asking",
-    "Bond",
-    "BondCounts",
-    "CalibrationError",
-    "CeilingOfTruths",
-    "Costs",
-    "DriftSince",
-    "GroupRate",
-    "GroupRates",
-    "JudgeChange",
-    "JudgeDecides",
-    "JudgePosition",
-    "JudgeScale",
-    "JudgeSteadiness",
-    "JudgeUnread",
-    "OrderCounts",
-    "OutcomeCounts",
-    "PanelRate",
-    "PanelSummary",
-    "PickedTruths",
-    "PivotalTasks",
-    "RateChange",
-    "RateLimits",
-    "SampleCounts",
-    "ScalesUsed",
-    "SmallestPanel",
-    "SureLevel",
-    "UnreadCounts",
-    "VoiceCounts",
-    "WantedPanel",
-]
-
 
 class RateLimits(Section):
     """A share, or a difference of two, with limits of 95 %."""

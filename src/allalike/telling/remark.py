@@ -8,26 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Remark", "name_some", "percent", "share", "two_digits"]
-
 _N_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence, and what a face needs to dress it.
-
-    Parameters
-    ----------
-    sentence
-        What there is to say. Options in it are named as Python has them, and `write_options` writes them otherwise.
-    option, value
-        The option that says the same, as a flag or a button might.
-    names
-        Ids of workers in it, which are not to be broken, and can be hidden.
-    words
-        Other words in it that are not to be broken.
-    """
+    """A sentence, and what a face needs to dress it."""
 
     sentence: str
     option: str = ""
@@ -72,3 +58,74 @@ def two_digits(number: float) -> str:
     """
     short = float(f"{number:.2g}")
     return f"{short:,.0f}" if abs(short) >= 10 else f"{short:g}"
+
+
+# Coefficients of agreement by the names that textbooks have for them, with what each is and when to use it.
+
+
+COEFFICIENTS = {  # by name: of which labels it is, and what it is
+    "Krippendorff's alpha": (
+        "all labels",
+        "1 - observed/expected distance; any number of workers, gaps allowed; the first choice",
+    ),
+    "nominal alpha": (
+        "classes",
+        "Krippendorff's alpha where labels are the same or not; what 'alpha' is there",
+    ),
+    "ordinal alpha": (
+        "levels",
+        "Krippendorff's alpha of ranks, as in his book: levels are apart by the answers between them",
+    ),
+    "linear alpha": (
+        "levels",
+        "Krippendorff's alpha by steps of the scale, the distance that weights go by here",
+    ),
+    "interval alpha": (
+        "levels that are numbers, numbers",
+        "Krippendorff's alpha by squared differences; for equal steps, such as degrees",
+    ),
+    "percent agreement": (
+        "classes, levels",
+        "the share of equal pairs of answers to a task; says nothing of chance",
+    ),
+    "Fleiss' kappa": (
+        "classes",
+        "beyond chance, if all used the classes equally often; Scott's pi where two workers answer all tasks",
+    ),
+    "Cohen's kappa": (
+        "classes",
+        "beyond chance, each worker with her own shares of classes; of many, the mean over pairs",
+    ),
+    "Cohen's weighted kappa (linear)": (
+        "levels",
+        "Cohen's kappa in which near levels agree a little, by steps",
+    ),
+    "Cohen's weighted kappa (quadratic)": (
+        "levels",
+        "the same by squared steps; close to a correlation",
+    ),
+    "Gwet's AC1": (
+        "classes",
+        "beyond chance, also where nearly all tasks have one class",
+    ),
+    "Gwet's AC2 (linear)": (
+        "levels",
+        "AC1 in which near levels agree a little, by steps",
+    ),
+    "Gwet's AC2 (quadratic)": (
+        "levels",
+        "the same by squared steps",
+    ),
+}
+
+
+_OF_LEVELS = {"linear": "linear alpha", "squared": "interval alpha", "hamming": "nominal alpha"}
+
+
+def name_alpha(domain: str, distance: str) -> str:
+    """Name the alpha that goes by the distance of these labels.
+
+    >>> name_alpha("ordinal", "linear"), name_alpha("text", "gleu")
+    ('linear alpha', "Krippendorff's alpha")
+    """
+    return _OF_LEVELS.get(distance, "Krippendorff's alpha") if domain == "ordinal" else "Krippendorff's alpha"

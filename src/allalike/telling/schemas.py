@@ -15,8 +15,6 @@ from allalike.errors import UnknownNameError
 from allalike.telling.panel_summary import PanelSummary
 from allalike.telling.summary import Changes, Section, Summary
 
-__all__ = ["SCHEMAS", "SUMMARY", "JsonForm", "describe_form", "find_misfit", "make_schema", "name_schema"]
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _KINDS: Mapping[str, Any] = {

@@ -8,30 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self, dataclass_transform, get_args
 
-__all__ = [
-    "AlikeGroup",
-    "ChangedWorker",
-    "Changes",
-    "Correlation",
-    "ErrorOnGold",
-    "HowRead",
-    "HowSure",
-    "LabelKind",
-    "MethodName",
-    "OtherReading",
-    "PartSizes",
-    "SavedGeneration",
-    "Section",
-    "Silent",
-    "Summary",
-    "Suspect",
-    "Suspects",
-    "TrustInWorkers",
-    "TurnedTruth",
-    "Unparsed",
-]
-
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -5,27 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.telling.remark import Remark, percent, share
+from allalike.telling.remark import Remark, name_some, percent, share, two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike.telling.summary import Correlation, HowRead, HowSure, LabelKind, OtherReading, Summary
-
-__all__ = [
-    "TOLD_BY",
-    "list_facts",
-    "name_unweighted",
-    "remark_gold",
-    "remark_reading",
-    "remark_sureness",
-    "say_changes",
-    "say_correlation",
-    "say_counts",
-    "say_second_reading",
-    "say_ties",
-    "say_voices",
-]
+    from allalike.telling.summary import (
+        AlikeGroup,
+        Correlation,
+        HowRead,
+        HowSure,
+        LabelKind,
+        OtherReading,
+        Silent,
+        Summary,
+        Suspects,
+    )
 
 TOLD_BY = {
     "gold": "measured on known truths",
@@ -33,6 +28,7 @@ TOLD_BY = {
     "pairs": "estimated from pairs of answers",
     "answers": "estimated from answers that were held out",
 }
+
 
 _VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric median", "medoid")
 
@@ -212,3 +208,152 @@ def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
     yield Remark(f"{say_second_reading(second)} (gold=).")
     one, other = (", ".join(map(str, each)) for each in (second.leaders, second.its_leaders))
     yield Remark(f"  This one is led by {one}; the other by {other}.", names=[*second.leaders, *second.its_leaders])
+
+
+# Changes: what became of a result when answers were added: truths that turned, workers who changed, new copies.
+
+
+_N_NAMED = 5
+
+
+def remark_changes(summary: Summary) -> Iterator[Remark]:
+    """Say what changed, if answers were added.
+
+    >>> from allalike.telling.summary import Summary
+    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
+    >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
+    >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
+    ...          "low": 0.1, "high": 0.5, "probability": 0.002}
+    >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
+    ...     print(remark.sentence)
+    2 answers were added.
+    1 of 3 truths (33.3 %) turned: task t1 from x to y.
+    ada got worse: farther from the truth than others by 0.4, before by 0.1 (10 and 20 answers; the difference is
+    0.1 to 0.5, probability 0.002).
+    """
+    told = summary.changes
+    if told is None:
+        return
+    aside = f"; {_say(told.set_aside, 'repeated answer')} set aside" if told.set_aside else ""
+    yield Remark(f"{_say(told.answers, 'answer')} added{aside}.")
+    if told.labels:
+        yield Remark(f"Nobody gave these labels before: {name_some(told.labels, len(told.labels))}.")
+    if told.turned is None:
+        yield Remark("Nobody can say which truths turned: of such labels, all move a little each time.")
+    else:
+        some = [f"task {each.task} from {each.before} to {each.now}" for each in told.truths[:_N_NAMED]]
+        listed = f": {name_some(some, told.turned, _N_NAMED)}" if some else ""
+        part = f" ({share(told.turned, told.of)})" if told.turned else ""
+        yield Remark(f"{told.turned:,} of {count(told.of, 'truth')}{part} turned{listed}.")
+    for each in told.workers[:_N_NAMED]:
+        where = "farther from" if each.now > 0 else "nearer to"
+        yield Remark(
+            f"{each.worker} got {each.what}: {where} the truth than others by {abs(each.now):.2g}, before by"
+            f" {each.before:.2g} ({each.answers_now:,} and {count(each.answers_before, 'answer')}; the difference is"
+            f" {each.low:.2g} to {each.high:.2g}, probability {each.probability:.2g}).",
+            names=[each.worker],
+        )
+    if told.tested and not told.workers:
+        yield Remark(f"None of {count(told.tested, 'worker')} with ten new answers and ten old ones changed.")
+    for members in told.copies[:_N_NAMED]:
+        yield Remark(f"New copies: {name_some(members, len(members))}.", names=members)
+
+
+def _say(number: int, what: str) -> str:
+    return f"{count(number, what)} {'was' if number == 1 else 'were'}"
+
+
+def list_generations(summary: Summary) -> list[tuple[str, ...]]:
+    """Return a row for each time that a result was saved: the date, counts, and how many truths turned.
+
+    >>> from allalike.telling.summary import Summary
+    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
+    >>> row = {"when": "2026-03-01T09:30:00Z", "answers": 9000, "workers": 3, "tasks": 4, "turned": None}
+    >>> list_generations(Summary.from_dict({**found, "generations": [row]}))
+    [('2026-03-01 09:30', '9,000', '3', '4', '')]
+    """
+    return [
+        (
+            each.when[:16].replace("T", " "),
+            *(f"{number:,}" for number in (each.answers, each.workers, each.tasks)),
+            "" if each.turned is None else f"{each.turned:,}",
+        )
+        for each in summary.generations
+    ]
+
+
+# Crowd: who copies, whose answers say nothing about the tasks, who is worse than others, and who is hardly known.
+
+
+_N_SHOWN = 3  # groups, and workers who are worse
+
+
+def remark_crowd(summary: Summary) -> Iterator[Remark]:
+    """Say whose answers carry no signal, and who copies, with the evidence."""
+    trust = summary.trust
+    if trust is None:
+        return
+    if parts := trust.parts:
+        yield Remark(
+            f"Parts: the answers fall into {parts.number:,} parts without a common task, the largest with"
+            f" {count(parts.largest, 'worker')}. Workers of different parts cannot be compared."
+        )
+    if trust.no_signal.workers:
+        yield _remark_silent(trust.no_signal)
+    if trust.look_at:
+        yield _remark_suspects(trust.look_at)
+    yield from map(_remark_group, trust.groups[:_N_SHOWN])
+    if len(trust.groups) > _N_SHOWN:
+        yield Remark(f"  and {sum(trust.n_groups.values()) - _N_SHOWN:,} more groups (see the table of groups).")
+
+
+def _remark_silent(empty: Silent) -> Remark:
+    names, first = [each.worker for each in empty.named], empty.named[0]
+    done = "do not count (with plain=True they do)" if empty.silenced else "count all the same, being few"
+    return Remark(
+        f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
+        f" on the tasks (signal {first.signal:.3f} with error {first.error:.3f}); they gave"
+        f" {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
+        names=names,
+    )
+
+
+def _remark_suspects(worse: Suspects) -> Remark:
+    limits = [f"{each.worker} ({two_digits(each.low)} to {two_digits(each.high)})" for each in worse.named]
+    return Remark(
+        f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
+        f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
+        names=[each.worker for each in worse.named],
+    )
+
+
+def _remark_group(group: AlikeGroup) -> Remark:
+    who, seen = name_some(group.members, group.size), say_evidence(group.common, group.shared_rare)
+    if group.kind == "copies":
+        chance = f"by chance with probability {group.probability:.1g}"
+        said = f"Copies: {who} count as one voice ({seen}; {chance}; plain=True counts each)."
+    else:
+        said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."
+    return Remark(said, names=group.members)
+
+
+def say_evidence(common: int, rare: int) -> str:
+    """Say what speaks for copies.
+
+    >>> say_evidence(40, 12)
+    '40 common tasks, 12 with a rare answer in common'
+    """
+    return f"{count(common, 'common task')}, {rare:,} with a rare answer in common"
+
+
+def say_few(few: int, workers: int) -> str:
+    """Say how many workers share so few answers with others that little is known about them.
+
+    >>> say_few(1, 4)
+    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered, too: little is known about her'
+    """
+    have, them = ("has", "her") if few == 1 else ("have", "them")
+    return (
+        f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"
+        f" answered, too: little is known about {them}"
+    )

@@ -10,13 +10,22 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Add", "Array", "Block", "Floats", "Kernel", "Sums", "adds_in_place", "known_sums", "sum_by"]
+from allalike._core.columns.hashes import mix
 
 Array = npt.NDArray[Any]
+
+
 Floats = npt.NDArray[np.float64]
+
+
 Sums = Mapping[str, Any]
+
+
 Kernel = Callable[..., Sums]
+
+
 Add = Callable[..., dict[str, Floats]]  # add(kernel, *params): a kernel's sums per worker, over all blocks
+
 
 T = TypeVar("T")
 
@@ -27,26 +36,6 @@ class Block:
 
     What a domain or a method computes once, because every round needs it, is kept with the block as small typed
     objects, one of each class: ``block[LabelGroups]`` is that of class `LabelGroups`.
-
-    Parameters
-    ----------
-    starts, sizes
-        Of each task: its first answer, and how many there are.
-    worker, label
-        Of each answer: who gave it, as a place in ``workers``, and what it says, in the domain's encoding.
-    workers
-        The numbers of the block's workers in the whole run: all of them (a slice), or those that occur here.
-    n_workers
-        Number of these workers, plus one dummy worker, who comes last and collects the answers of dropped tasks, where
-        there are any.
-    task_hash
-        Of each task: the hash of its id, by which ties are drawn.
-    gold_task, gold_label
-        The tasks of this block whose truth is known, and these truths.
-    prepared
-        What was computed once, by class.
-    live
-        Of each task: whether it counts. The answers to a dropped task are the dummy worker's. If all count, None.
 
     >>> import numpy as np
     >>> block = Block.of([[0, 0, 1], [1, 0, 1]])  # two workers, three tasks
@@ -211,3 +200,188 @@ def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
         "distance": block.per_worker(np.where(known, distance, 0.0)),
         "answers": block.per_worker(known.astype(np.float64)),
     }
+
+
+# Running sums: of each number and those before it in its segment, such as the answers to a task.
+
+
+def add_up_to(values: Floats, sizes: Array) -> Floats:
+    """Add up, within segments of these sizes, each number and all before it.
+
+    >>> add_up_to(np.array([1.0, 2.0, 1e20, 3.0, 4.0, 5.0]), np.array([2, 1, 3]))
+    array([1.0e+00, 3.0e+00, 1.0e+20, 3.0e+00, 7.0e+00, 1.2e+01])
+    >>> add_up_to(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 2]))
+    array([1., 3., 3., 7.])
+    """
+    longest = int(sizes.max(initial=0))
+    if longest * len(sizes) == len(values):
+        return np.cumsum(values.reshape(len(sizes), longest), axis=1).ravel()
+    place = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    running, step = values.astype(np.float64), 1
+    while step < longest:
+        earlier = np.where(place[step:] >= step, running[:-step], 0.0)
+        running[step:] += earlier
+        step *= 2
+    return running
+
+
+# Order: the answers to each task in the order of their numbers, which is found once.
+
+
+@dataclass(frozen=True)
+class Order:
+    """The rows of a block in the order of tasks, and of numbers within a task."""
+
+    rows: npt.NDArray[np.intp]
+
+    def middle(self, block: Block) -> Floats:
+        """Return, per task, the answer in the middle, the lower one of two.
+
+        >>> from allalike._core.blocks.block import Block
+        >>> block = Block.of([[3.0, 1.0], [2.0, 5.0], [-999.0, 1.5]])
+        >>> find_order(block).middle(block)
+        array([2. , 1.5])
+        """
+        middle: Floats = block.label[self.rows[block.starts + (block.sizes - 1) // 2]]
+        return middle
+
+
+def find_order(block: Block) -> Order:
+    """Put the answers to each task in the order of their numbers.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> find_order(Block.of([[3.0, 1.0], [2.0, 5.0]])).rows
+    array([1, 0, 2, 3])
+    """
+    return Order(np.lexsort((block.label, block.task)))
+
+
+# Ties: draw a winner among equals, the same one in every run, on every engine, for every order of rows.
+
+
+TOLERANCE = 1e-9  # scores that are closer than this, relative to the best, are equal
+
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Ties:
+    """How ties are broken: by a hash of seed, task and label, or by taking the first label.
+
+    The option with the smallest priority wins.
+
+    >>> import numpy as np
+    >>> task, labels = np.full(2, 7, np.uint64), np.array([11, 12], np.uint64)
+    >>> winners = [int(np.argmin(Ties(seed).priority(task, labels, labels))) for seed in range(1000)]
+    >>> 450 < sum(winners) < 550
+    True
+    >>> Ties(first=True).priority(labels, labels, np.array([3, 4]))
+    array([3, 4], dtype=uint64)
+    """
+
+    seed: int = 0
+    first: bool = False
+
+    def priority(self, task_hash: Hashes, label_hash: Hashes, order: npt.NDArray[np.int64]) -> Hashes:
+        """Give each tied option its priority; ``order`` is its place among all labels."""
+        if self.first:
+            return order.astype(np.uint64)
+        salt = mix(np.array([self.seed % (1 << 64)], dtype=np.uint64))
+        return mix(mix(task_hash ^ salt) ^ label_hash)
+
+
+DRAWN = Ties()  # as everywhere by default
+
+
+# Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups.
+
+
+_MAX_EMPTY = 8  # places of a table for each answer
+
+
+@dataclass(frozen=True)
+class LabelGroups:
+    """The pairs of task and label of a block, numbered task after task."""
+
+    group: npt.NDArray[np.intp]
+    task: npt.NDArray[np.int32]
+    label: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+    label_hash: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> LabelGroups:
+    """Number the pairs of task and label, given the hash of each label.
+
+    Where labels are few, a task has a group for each of them, occurring or not; where that would be more groups than
+    ``most`` times the answers, only the pairs that occur are numbered, so that ten thousand classes need no table of
+    all of them. Groups of a task are in the order of labels.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), np.arange(10_000, dtype=np.uint64))
+    >>> groups.group, groups.task, groups.label
+    (array([0, 0, 1, 2, 3, 3]), array([0, 0, 1, 1], dtype=int32), array([0, 2, 5, 7], dtype=int32))
+    >>> groups.first, groups.count
+    (array([0, 2]), array([2, 2]))
+    """
+    n_labels = len(label_hash)
+    task = block.task
+    if block.n_tasks * n_labels <= most * len(block.label):
+        tasks, labels = np.arange(block.n_tasks, dtype=np.int32), np.arange(n_labels, dtype=np.int32)
+        group = task * n_labels + block.label
+        group_task, group_label = np.repeat(tasks, n_labels), np.tile(labels, block.n_tasks)
+    else:
+        pairs, group = np.unique(task * n_labels + block.label, return_inverse=True)
+        group_task, group_label = np.divmod(pairs, n_labels)
+    count = np.bincount(group_task, minlength=block.n_tasks)
+    return LabelGroups(
+        group=group.astype(np.intp),
+        task=group_task.astype(np.int32),
+        label=group_label.astype(np.int32),
+        first=np.cumsum(count) - count,
+        count=count,
+        label_hash=label_hash,
+    )
+
+
+def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Return, per answer, the number of its label among those of its task, and per task how many there are.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> number_within_tasks(Block.of([[0, 5], [0, 7], [2, 7]]))
+    (array([0, 0, 1, 0, 1, 1]), array([2, 2]))
+    """
+    task, base = block.task, int(block.label.max()) + 1
+    place = task * base + block.label
+    if block.n_tasks * base <= _MAX_EMPTY * len(place):  # a table of all labels, where sorting would take longer
+        there = np.bincount(place, minlength=block.n_tasks * base).reshape(-1, base) > 0
+        number: npt.NDArray[np.intp] = np.cumsum(there, axis=1, dtype=np.intp)
+        return number.ravel().take(place) - 1, number[:, -1].astype(np.int64)
+    pairs, cell = np.unique(place, return_inverse=True)
+    count = np.bincount(pairs // base, minlength=block.n_tasks)
+    return (cell - (np.cumsum(count) - count)[task]).astype(np.intp), count
+
+
+def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
+    """Return the order of values by their place, one of n, and then by size, as `numpy.lexsort` does.
+
+    It is several times faster where most places have about as many values.
+
+    >>> sort_within(np.array([1, 0, 1, 0]), np.array([2.0, 4.0, 1.0, 3.0]), 2)
+    array([3, 1, 2, 0])
+    """
+    count = np.bincount(place, minlength=n)
+    width = int(count.max(initial=0))
+    if n * width > _MAX_EMPTY * len(place):
+        return np.asarray(np.lexsort((values, place)), np.intp)
+    rows = np.argsort(place, kind="stable")
+    starts = np.cumsum(count) - count
+    table = np.full((n, width), np.nan)  # which are sorted behind all others
+    table[place[rows], np.arange(len(rows)) - np.repeat(starts, count)] = values[rows]
+    order = np.argsort(table, axis=1, kind="stable")
+    return np.asarray(rows[(order + starts[:, None])[order < count[:, None]]], np.intp)

@@ -29,37 +29,12 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.matrices import MatrixSum
 
-__all__ = ["Comparisons"]
-
 _MARKS_PER_ITEM = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons:
-    """What the answers to some tasks of a block say of the pairs of their items.
-
-    Parameters
-    ----------
-    tasks, rows
-        The places of the tasks and of their answers in the whole block.
-    answer_task
-        Of each of these answers: its task among these.
-    items, first
-        The items of each task in their order, task after task, and where those of each begin.
-    pair_task, a, b
-        Of each pair that was compared: its task among these, and its items' places in ``items``, the lower first.
-    block
-        A block in which each pair is a task, and its comparisons are answers, by rising share.
-    answer, count
-        Of each comparison: the answer among these, and how often it was made.
-    level, step
-        Of each comparison: its share among the different shares of all pairs; and of each of these how far it is
-        below the next of its pair.
-    first_level
-        Of each pair: its lowest share.
-    unit
-        Of each task: how many pairs its answers compare, on average.
-    """
+    """What the answers to some tasks of a block say of the pairs of their items."""
 
     tasks: npt.NDArray[np.intp]
     rows: npt.NDArray[np.intp]

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["MatrixSum", "list_entries", "stack_rows"]
-
 Places = npt.NDArray[np.intp]
 _MAX_DENSE_ENTRIES = 1 << 20  # entries that need not be sparse
 _DENSE_SHARE = 1 / 8  # share of entries from which on a sparse matrix is no smaller than an array, and much slower

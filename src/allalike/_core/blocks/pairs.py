@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +17,26 @@ from allalike._core.system.progress import pieces
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-
-__all__ = [
-    "AnswerHashes",
-    "PairDistances",
-    "add_pairs",
-    "are_alike",
-    "check_pairs",
-    "count_later",
-    "count_partners",
-    "list_pairs",
-    "pair_alike",
-    "pair_chunks",
-]
+    from allalike._core.blocks.problems import Problems
 
 _PAIRS_PER_CHUNK = 1 << 19
+
+
 _FEW_WORKERS = 512  # whose table of sums stays in the cache in whatever order it is filled
+
+
 _SMALL_TASK = 100  # answers
+
+
 _LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
+
+
 _INSTEAD = (
     "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
     " pairs, such as categorical where answers are often the same."
 )
+
+
 _BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
 
 
@@ -230,3 +228,104 @@ def count_later(block: Block) -> dict[str, Floats]:
     """
     ends = block.to_answers(block.starts + block.sizes)
     return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
+
+
+# Variances: how much workers differ beside how much the answers of each vary, the F of an analysis of variance.
+
+
+_MIN_WORKERS = 3  # of whom one can be told from the others
+
+
+class Variances(NamedTuple):
+    """How much workers differ, with a number per problem."""
+
+    between: Floats
+    within: Floats
+    usual: Floats
+    compared: Floats
+
+    def ratio(self, *, least: float, otherwise: float = np.nan) -> Floats:
+        """Return F, for which no variance within is smaller than the least; with few workers, it is something else."""
+        ratio = self.between / np.maximum(self.within, least)
+        return np.where(self.compared >= _MIN_WORKERS, ratio, otherwise)
+
+
+def compare_variances(
+    values: Floats,
+    squares: Floats,
+    answers: Floats,
+    problems: Problems,
+    *,
+    centre: Floats | None = None,
+    lost: Floats | float = 1.0,
+) -> Variances:
+    """Find the variances of values, given each worker's sum of them and of their squares, and her number of answers.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> said = np.array([[1.0, 3.0], [2.0, 4.0], [6.0, 8.0]])
+    >>> found = compare_variances(said.sum(axis=1), (said**2).sum(axis=1), np.full(3, 2.0), Problems.single(3))
+    >>> found.ratio(least=0.0), found.usual
+    (array([7.]), array([2.]))
+    """
+    n, total = problems.add(answers > 0), problems.add(answers)
+    safe = np.maximum(total, 1.0)
+    mean = np.divide(values, answers, out=np.zeros(len(values)), where=answers > 0)
+    if centre is None:
+        centre = problems.spread(problems.add(values) / safe)
+    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(n - lost, 1.0)
+    within = problems.add(squares - answers * mean**2) / np.where(total > n, total - n, 1.0)
+    usual = (total - problems.add(answers**2) / safe) / np.maximum(n - 1, 1.0)
+    return Variances(between, within, usual, np.where(total > n, n, 0.0))
+
+
+# Numbers without their task's centre, and how to find them again as they came.
+
+
+_SMALL_RATIO = 1e3  # as small as that beside the centre, a number keeps twelve digits
+
+
+@dataclass(frozen=True)
+class Centred:
+    """The centre of each task, and the labels of those answers that lose digits beside it.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> block = Centred.subtract(Block.of([[1e-3, 1.0], [1e10, 2.0]]), np.array([5e9, 1.5]))
+    >>> block.label[2:], block[Centred].lost, block[Centred].lost_label
+    (array([-0.5,  0.5]), array([0, 1]), array([1.e-03, 1.e+10]))
+    >>> block[Centred].answers(block, np.array([0, 3]))
+    array([1.e-03, 2.e+00])
+    """
+
+    centre: Floats
+    lost: npt.NDArray[np.int64]
+    lost_label: Floats
+
+    @staticmethod
+    def subtract(block: Block, centre: Floats) -> Block:
+        """Return the block with all its numbers relative to their task's centre."""
+        smallest = np.minimum.reduceat(np.abs(block.label), block.starts)
+        small = np.asarray(smallest * _SMALL_RATIO < np.abs(centre))
+        lost = np.flatnonzero(block.to_answers(small if small.ndim == 1 else np.asarray(small.any(axis=1))))
+        return replace(
+            block,
+            label=block.label - block.to_answers(centre),
+            gold_label=block.gold_label - centre[block.gold_task],
+        ).keeping(Centred(centre, lost, block.label[lost]))
+
+    def answers(self, block: Block, rows: Array) -> Floats:
+        """Return the labels of some answers, in order, as they came."""
+        if np.array_equal(rows, np.arange(len(block.label))):
+            every: Floats = block.label + block.to_answers(self.centre)
+            every[self.lost] = self.lost_label
+            return every
+        task = np.searchsorted(block.starts, rows, side="right") - 1
+        label: Floats = block.label[rows] + self.centre[task]
+        place = np.searchsorted(self.lost, rows)
+        place[place == len(self.lost)] = 0
+        again = np.flatnonzero(self.lost[place] == rows) if len(self.lost) else self.lost
+        label[again] = self.lost_label[place[again]]
+        return label
+
+    def gold(self, block: Block) -> Floats:
+        """Return the known truths of a block as they came, but for rounding."""
+        return np.asarray(block.gold_label + self.centre[block.gold_task])

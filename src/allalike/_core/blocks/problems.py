@@ -17,8 +17,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["Problems"]
-
 
 @dataclass(frozen=True)
 class Problems:

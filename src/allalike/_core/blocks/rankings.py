@@ -18,55 +18,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from allalike._core.blocks.block import Array, Floats
-
-__all__ = [
-    "NEXT",
-    "PAIRS_PER_CHUNK",
-    "REST",
-    "TIED",
-    "Listed",
-    "PairShares",
-    "Rankings",
-    "add_up",
-    "count_pairs",
-    "fill_gaps",
-    "join",
-    "numbers",
-    "pack",
-    "pack_rows",
-    "renumber",
-    "share_pairs",
-    "sort_triples",
-    "take_apart",
-    "unpack",
-]
+    from collections.abc import Iterable, Iterator, Sequence
 
 TIED, NEXT, REST = -1, -2, -3
+
+
 PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
+
+
 _CODE = np.dtype(">i4")
 
 
 class Rankings(NamedTuple):
     """The items of many labels, label after label and best first.
-
-    Parameters
-    ----------
-    n_labels
-        How many labels there are.
-    label
-        Of each item: the label it stands in.
-    ranking
-        Of each item: its ranking, numbered through all labels.
-    item
-        Of each item: its number.
-    level
-        Of each item: its place, from 0; items that are tied have the same.
-    filled
-        Of each item: whether it stands at the end because nobody ranked it.
 
     >>> found = unpack(pack([(3, TIED, 1, 2), (0, 1, NEXT, 1, 2)]))
     >>> found.label, found.ranking
@@ -376,3 +343,49 @@ def count_pairs(found: Rankings) -> npt.NDArray[np.int64]:
     lengths = np.diff(np.append(starts, len(found.ranking)))
     counts = np.bincount(found.label[starts], lengths * (lengths - 1) // 2, found.n_labels)
     return counts.astype(np.int64)
+
+
+# Pairs of items, some at a time: an item with a range of later ones.
+
+
+_NUMBERS_AT_ONCE = 1 << 14
+
+
+def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
+    """Yield all pairs of items: one, and a range of those after it.
+
+    >>> list(item_pairs(4, 3))
+    [(0, slice(1, 4, None)), (1, slice(2, 4, None)), (2, slice(3, 4, None))]
+    >>> list(item_pairs(3, 10_000))
+    [(0, slice(1, 2, None)), (0, slice(2, 3, None)), (1, slice(2, 3, None))]
+    """
+    step = max(_NUMBERS_AT_ONCE // max(n_answers, 1), 1)
+    for item in range(n_items):
+        for first in range(item + 1, n_items, step):
+            yield item, slice(first, min(first + step, n_items))
+
+
+class Sides:
+    """The answers of a block, which take one side or the other in each pair of items, with their weights.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> sides = Sides(Block.of([[0], [0], [0]]), np.array([1.0, 2.0, 4.0]))
+    >>> sides.weigh(np.array([[True, False, True]]))
+    (array([2., 5.]), array([[1, 0, 1]]))
+    """
+
+    def __init__(self, block: Block, weight: Floats) -> None:
+        self._weight, self._n_sides = weight, 2 * block.n_tasks
+        self._first = block.to_answers(2 * np.arange(block.n_tasks))[None]
+
+    def weigh(self, taken: npt.NDArray[np.bool_]) -> tuple[Floats, Array]:
+        """Add up the weight of both sides of some pairs (rows), per task; tell which sum is that of an answer's side.
+
+        The other side's is the one beside it.
+        """
+        place = self._first + taken
+        if len(taken) == 1:
+            return sum_by(place[0], self._weight, self._n_sides), place
+        place += self._n_sides * np.arange(len(taken))[:, None]
+        weights = np.broadcast_to(self._weight, place.shape).ravel()
+        return sum_by(place.ravel(), weights, self._n_sides * len(taken)), place

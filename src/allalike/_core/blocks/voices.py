@@ -9,21 +9,10 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 
-__all__ = ["Voices", "find_voices", "without_own"]
-
 
 @dataclass(frozen=True)
 class Voices:
-    """The voices of a block's answers; a block without them has one for each answer.
-
-    Parameters
-    ----------
-    voice
-        Of each answer: how much it counts; the answers of a group of workers to a task count as one, together.
-    group
-        Of each answer: the number of its group among the groups that answered its task, so that whoever is to be
-        compared with the others is not compared with her own group.
-    """
+    """The voices of a block's answers; a block without them has one for each answer."""
 
     voice: Floats
     group: npt.NDArray[np.intp]

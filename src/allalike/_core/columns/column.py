@@ -10,21 +10,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.columns.calls import call, cast
-from allalike._core.columns.edges import find_nothing, find_zeros, has_leading_zeros
 from allalike._core.columns.factors import Codes, factorize, factorize_objects
-from allalike._core.columns.objects import as_float, hold_objects, is_hashable, is_real, reads_as_number, shorten
-from allalike._core.columns.plain import make_plain
-from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike._core.columns.hashes import call, cast, make_plain
+from allalike._core.columns.values import (
+    Values,
+    arrow_of,
+    as_float,
+    find_nothing,
+    find_zeros,
+    has_leading_zeros,
+    hold_objects,
+    is_hashable,
+    is_real,
+    is_string,
+    numpy_of,
+    reads_as_number,
+    shorten,
+)
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-__all__ = ["Column"]
+    from collections.abc import Callable, Mapping, Sequence
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
+
+
 _LOOK_ROWS = 1 << 13  # which show whether strings recur
+
+
 _CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
 
 
@@ -37,17 +50,6 @@ def _reason(error: Exception) -> str:
 
 class Column:
     """The ids or labels of one column: an Arrow column, or a list of Python objects.
-
-    Parameters
-    ----------
-    name
-        What the column holds: worker, task or label.
-    data
-        The values, or a function that reads them; they are read when needed and let go once they are encoded.
-    text
-        Whether the values come from a text file, where an empty field is a missing value and ``"12"`` a number.
-    na
-        Strings that say that there is no value, beside blank ones; nothing if every string is a value.
 
     >>> import pyarrow as pa
     >>> column = Column("label", pa.chunked_array([["2.5", "1"]]), text=True)
@@ -359,3 +361,90 @@ class Column:
         codes, values = self.factors
         row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
         return self.row(row), values[int(codes[row])]
+
+
+# Columns of records whose fields are columns: what each field holds is kept as it came, and not row by row.
+
+
+class RecordColumn(Column):
+    """A column of records, given the column of each field; as a list, it holds a mapping for each row.
+
+    >>> column = RecordColumn("label", {"x": Column.of_objects("label", [1, None]), "y": Column("label", ["a", None])})
+    >>> column.data, column.missing()
+    ([{'x': 1, 'y': 'a'}, None], array([False,  True]))
+    """
+
+    def __init__(self, name: str, fields: Mapping[str, Column]) -> None:
+        super().__init__(name, lambda: _join(fields))
+        self.fields = dict(fields)
+        self._parts: dict[str, list[tuple[Column, npt.NDArray[np.int64]]]] = {}
+
+    @property
+    def kind(self) -> str:
+        """What the values are by type."""
+        return "object"
+
+    @cached_property
+    def gaps(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Which rows are without each of the fields."""
+        return {name: column.missing() for name, column in self.fields.items()}
+
+    def split(
+        self, key: str, part: Callable[[int, Column], tuple[Column, npt.NDArray[np.int64]]]
+    ) -> list[tuple[Column, npt.NDArray[np.int64]]]:
+        """Return, for each field, what ``part`` makes of its number and the column of what is filled, and the rows.
+
+        It is done once for each key, because columns let go of what they came from.
+        """
+        if key not in self._parts:
+            parts = []
+            for number, (name, column) in enumerate(self.fields.items()):
+                filled = ~self.gaps[name]
+                rows = np.flatnonzero(filled)
+                made, kept = part(number, column if len(rows) == len(filled) else column.keep(filled))
+                parts.append((made, rows[kept]))
+            self._parts = {key: parts}
+        return self._parts[key]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.gaps.values())))
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows in which no field has a value."""
+        gaps: npt.NDArray[np.bool_] = np.logical_and.reduce(list(self.gaps.values()))
+        return gaps
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> RecordColumn:
+        """Return the column with these rows only."""
+        return self._with({name: column.keep(rows) for name, column in self.fields.items()}, np.flatnonzero(rows))
+
+    def numbered(self, rows: npt.NDArray[np.int64]) -> RecordColumn:
+        """Return the column with numbers for its rows."""
+        column = self._with({name: column.numbered(rows) for name, column in self.fields.items()}, rows)
+        column._rows = rows
+        return column
+
+    def head(self, rows: int) -> RecordColumn:
+        """Return the first rows only."""
+        return self._with({name: column.head(rows) for name, column in self.fields.items()}, np.arange(rows))
+
+    def compacted(self) -> RecordColumn:
+        """Return the column as it is."""
+        return self
+
+    def _with(self, fields: dict[str, Column], rows: npt.NDArray[np.int64]) -> RecordColumn:
+        column = RecordColumn(self.name, fields)
+        column.text, column.na = self.text, self.na
+        column._rows = rows if self._rows is None else self._rows[rows]
+        return column
+
+
+def _join(fields: Mapping[str, Column]) -> list[dict[str, Any] | None]:
+    """Return a mapping for each row, of what is there."""
+    values = [(_list(column), column.missing().tolist()) for column in fields.values()]
+    rows = zip(*(zip(*pair, strict=True) for pair in values), strict=True)
+    return [{name: value for name, (value, gone) in zip(fields, row, strict=True) if not gone} or None for row in rows]
+
+
+def _list(column: Column) -> list[Any]:
+    return list(column.data) if isinstance(column.data, list) else column.data.to_pylist()

@@ -13,25 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.columns.calls import call, cast, is_each
-from allalike._core.columns.hashes import hash_strings, mix, string_bytes, string_words, write
+from allalike._core.columns.hashes import call, cast, hash_strings, is_each, mix, string_bytes, string_words, write
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike._core.late import pc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = [
-    "Codes",
-    "distinct",
-    "factorize",
-    "factorize_objects",
-    "group_by_hash",
-    "only_used",
-    "order_of",
-    "ranked",
-    "unite",
-]
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.int64]
 
-__all__ = ["cast_like", "find_places", "write_plainly"]
-
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
 _TRUTH_VALUES = ("true", "false")
 _LARGEST_WHOLE = float(1 << 53)

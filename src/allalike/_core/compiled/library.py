@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SWITCH", "NotCompiledError", "compiled", "describe", "find_library", "library_path"]
-
 _SOURCES = ("passes.c", "numbers.h", "vectors.h")
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}
 SWITCH = "ALLALIKE_COMPILED"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "read_picture", "write_masks"]
-
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
 

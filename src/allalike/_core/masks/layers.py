@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["Layer", "split_maps"]
-
 
 @dataclass(frozen=True)
 class Layer:

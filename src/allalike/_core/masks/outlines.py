@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Part: TypeAlias = Sequence[Sequence[float]] | Mask  # the points of an outline, or what was painted
 
-__all__ = ["draw"]
-
 _CROSSINGS_AT_ONCE = 1 << 20
 
 

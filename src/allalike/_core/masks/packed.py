@@ -7,7 +7,7 @@ copying bytes, and compared 64 pixels at a time.
 Run lengths are those of COCO: pixels column after column, off and on in turn, beginning with off; either a list of
 lengths, or a text in which each length (from the fourth on: its difference to the last but one) is written in pieces
 of five bits, lowest first, as characters from ``0`` on. Those of Label Studio's brush are bits, as
-`allalike.readers.tools.label_studio_results` reads them.
+`allalike.readers.tools.label_studio` reads them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 
     from allalike._core.masks.volumes import Grid
 
-__all__ = [
-    "Mask",
-    "check_size",
-    "count_runs",
-    "fill_outline",
-    "lay_over",
-    "of_run_lengths",
-    "to_brush",
-    "to_run_lengths",
-]
-
-
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
 _BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
@@ -46,20 +34,6 @@ _BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio its
 @dataclass(frozen=True, eq=False)
 class Mask:
     """The pixels of an object in a picture.
-
-    Parameters
-    ----------
-    height, width
-        The size of the picture.
-    top, left
-        The first row and the first column with a pixel of the object.
-    bits
-        The rows from the first to the last with a pixel of the object, eight pixels to a byte; the first byte
-        begins at the last multiple of eight up to ``left``.
-    source
-        What to call the mask in a message.
-    grid
-        The volume of which this is a tall picture, if it is one.
 
     >>> mask = Mask.of(np.eye(100, dtype=np.bool_))
     >>> mask, mask.bits.shape, mask.area

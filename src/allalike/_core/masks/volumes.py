@@ -21,8 +21,6 @@ from allalike._core.limits import MAX_VOXELS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["VOLUMES", "Grid", "is_volume", "nibabel", "read_grid", "read_volume", "write_volume"]
-
 VOLUMES = (".nii", ".nii.gz")
 _TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
 

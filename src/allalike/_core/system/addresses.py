@@ -15,8 +15,6 @@ from allalike.errors import AllalikeError, InputError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["STORES", "Address", "find_address", "find_folder", "hide_in_word", "reaching"]
-
 _AZURE = ("az", "abfs", "abfss", "adl", "azure")
 STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fromkeys(_AZURE, "adlfs")}  # of objects
 

@@ -12,8 +12,6 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Archive"]
-
 _MEMBER = b"PK\x01\x02"  # with which each entry of the list begins
 _MAX_ENTRY_BYTES = 1 << 12  # on average
 

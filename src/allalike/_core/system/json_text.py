@@ -27,8 +27,6 @@ import numpy as np
 from allalike._core.late import pa
 from allalike._core.limits import MAX_DEPTH
 
-__all__ = ["Nesting", "find_keys", "is_deep", "parse_json"]
-
 _MARKS = b'"[]{}'
 _OTHERS = bytes(set(range(256)) - set(_MARKS))
 _STEPS = np.zeros(256, np.int32)

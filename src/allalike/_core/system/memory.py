@@ -13,8 +13,6 @@ from allalike.errors import OptionError, TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_memory", "free_memory", "give_back", "parse_size", "used_memory"]
-
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 _LITTLE = 1 << 26  # bytes, for which nobody looks
@@ -29,11 +27,6 @@ _GROUP_FILES = (
 
 def free_memory(root: Path = Path("/")) -> int:
     """Return how many bytes can be had without swapping, of what the machine, a container and this process may have.
-
-    Parameters
-    ----------
-    root
-        The folder below which the system says what a container may have.
 
     Examples
     --------

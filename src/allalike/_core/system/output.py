@@ -48,21 +48,6 @@ def _nothing(_: Path) -> list[str]:
 class Output:
     """Files that are written into a folder together.
 
-    Parameters
-    ----------
-    folder
-        Where the files go. It is made if need be.
-    find_own
-        Function that lists the files in the folder that may be replaced, by their paths from there.
-    inputs
-        Files that are never replaced, and folders into which nothing is written.
-    overwrite
-        Whether files may be replaced that ``find_own`` does not list.
-    index
-        The file that lists the others, which is written last.
-    failure
-        Beginning of the error message if they cannot be written.
-
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with Output(folder=Path(folder, "out")).staged() as stage:

@@ -17,8 +17,6 @@ from allalike.errors import TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["STAGES", "pieces", "report", "watching"]
-
 STAGES = {
     "reading": "reading answers",
     "preparing": "comparing answers",
@@ -88,17 +86,6 @@ def pieces(
 
     Whoever watches is told how far it is. What would take longer than `MAX_HOURS` is refused after a few seconds, if it
     is said what to do instead.
-
-    Parameters
-    ----------
-    total, most
-        How many things there are in all, and in one range.
-    what
-        What is done with them, as in *comparing answers*.
-    refuse
-        What to do instead of work that takes hours; nothing if it is to be done nevertheless.
-    clock
-        Tells the time in seconds.
 
     >>> [(some.start, some.stop) for some in pieces(5000, 2000, "counting")]
     [(0, 1024), (1024, 3024), (3024, 5000)]

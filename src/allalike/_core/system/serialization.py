@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["pack", "unpack"]
-
 _ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used where they lie
 _MIN_OUT_OF_BAND = 1 << 12  # bytes; smaller arrays stay in the pickle
 _NARROW_TYPES = [np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)]

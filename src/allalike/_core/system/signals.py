@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ending_asked", "signals_deferred"]
-
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from allalike._core.late import pa, pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    import pyarrow as pa
-
-__all__ = ["FORMATS", "write_tables"]
 
 FORMATS = ("csv", "parquet")
 
@@ -45,3 +44,52 @@ def _writer(path: Path, schema: pa.Schema) -> Any:
     import pyarrow.csv as pacsv
 
     return pacsv.CSVWriter(path, schema, write_options=pacsv.WriteOptions(quoting_style="needed"))
+
+
+# Formulas: cells that a spreadsheet would compute in place of showing them, and how they are kept from it.
+
+
+_FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001
+
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+
+
+def guard_text(text: str) -> str:
+    """Return a text as it is to be written where spreadsheets read it.
+
+    >>> [guard_text(text) for text in ("=1+1", "-1.5", "-x", "yes", "'=1+1")]
+    ["'=1+1", '-1.5', "'-x", 'yes', "''=1+1"]
+    """
+    return f"'{text}" if re.match(_FORMULA, text) and not re.fullmatch(_NUMBER, text) else text
+
+
+def unguard_text(text: str) -> str:
+    """Return what a text was before it was guarded.
+
+    >>> [unguard_text(guard_text(text)) for text in ("=1+1", "-1.5", "'tis", "'=1+1")]
+    ['=1+1', '-1.5', "'tis", "'=1+1"]
+    """
+    return text[1:] if text.startswith("'") and re.match(_FORMULA, text) else text
+
+
+def guard_table(table: pa.Table) -> pa.Table:
+    """Return a table whose texts, and the names of whose columns, are as they are to be written.
+
+    >>> import pyarrow as pa
+    >>> guard_table(pa.table({"=a": ["=1+1", None, "-5"], "b": [-1, 0, 1]})).to_pydict()
+    {"'=a": ["'=1+1", None, '-5'], 'b': [-1, 0, 1]}
+    """
+
+    def guard(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        kind = column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return column
+        number = pc.match_substring_regex(column, f"^{_NUMBER}$")  # where $ is the end, and no line's
+        formula = pc.and_not(pc.match_substring_regex(column, _FORMULA), number)
+        if not pc.any(formula).as_py():
+            return column
+        mark, nothing = pa.scalar("'", kind), pa.scalar("", kind)
+        return pc.if_else(formula, pc.binary_join_element_wise(mark, column, nothing), column)
+
+    return pa.Table.from_arrays(list(map(guard, table.columns)), names=list(map(guard_text, table.column_names)))

@@ -2,8 +2,8 @@
 
     alpha = 1 - D_o / D_e
 
-compares the distance of answers to the same task (D_o, `allalike.api.agreement.comparisons`) with that of answers to
-any tasks (D_e, from `allalike.api.agreement.label_totals` or `allalike.api.agreement.label_pairs`). It is 1 if all who
+compares the distance of answers to the same task (D_o, `allalike.api.agreement.alpha`) with that of answers to
+any tasks (D_e, from `allalike.api.agreement.label_pairs` or `allalike.api.agreement.label_pairs`). It is 1 if all who
 answer a task say the same, 0 if answers to the same task are no closer than answers to any, and negative if they are
 farther apart. Tasks with one answer say nothing about agreement, and do not count. Krippendorff: Content Analysis.
 1980; with the definitions of Hayes, Krippendorff: Answering the call for a standard reliability measure for coding
@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike.api.agreement.comparisons import compare_tasks, count_within, find_leaving, find_paired, go_together
-from allalike.api.agreement.label_pairs import draw_pairs
-from allalike.api.agreement.label_totals import (
+from allalike.api.agreement.label_pairs import (
     Features,
     LabelTotals,
+    draw_pairs,
     find_class_totals,
     find_level_totals,
     find_number_totals,
@@ -45,29 +45,120 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
 
-__all__ = ["Alpha", "find_mean_distances", "measure_alpha"]
+
+# Comparisons: how far the answers to each task are apart, and what becomes of that when a worker leaves.
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Compared(NamedTuple):
+    """The distances within tasks."""
+
+    distance: Floats
+    peers: Floats
+    total: Floats
+    known: Floats
+    paired: Flags
+    mean: Floats
+
+
+def compare_tasks(block: Block, kernels: Kernels) -> Compared:
+    """Compare the answers to each task with each other; tasks that do not count are not paired.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "x")]
+    >>> run = allalike.Memory().load(allalike.read(rows))
+    >>> found = compare_tasks(run.blocks[0], run.kernels)
+    >>> found.paired, found.mean.round(2)
+    (array([ True, False]), array([0.67, 0.  ]))
+    """
+    distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
+    total, known = block.per_task(distance), block.per_task(peers)
+    paired = known > 0 if block.live is None else (known > 0) & block.live
+    mean = np.where(paired, total, 0.0) / np.where(paired, known, 1.0)
+    return Compared(distance, peers, total, known, paired, mean)
+
+
+def find_paired(block: Block, *, kernels: Kernels) -> dict[str, Array]:
+    """Name the tasks of a block by their hashes, and tell which of them are paired."""
+    return {"hash": block.task_hash, "paired": compare_tasks(block, kernels).paired}
+
+
+class Leaving(NamedTuple):
+    """What goes if the worker of an answer leaves, for all pairable answers."""
+
+    rows: npt.NDArray[np.intp] | slice
+    answers: Floats
+    observed: Floats
+    before: Floats
+    stays: Flags
+
+
+def find_leaving(block: Block, kernels: Kernels) -> Leaving:
+    """Find what goes with each answer.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "x"), ("bob", 2, "y")]
+    >>> run = allalike.Memory().load(allalike.read(rows))
+    >>> found = find_leaving(run.blocks[0], run.kernels)
+    >>> found.answers, found.observed
+    (array([1., 1., 1., 2., 2.]), array([0., 0., 2., 2., 2.]))
+    """
+    found = compare_tasks(block, kernels)
+    rows = slice(None) if found.paired.all() else np.flatnonzero(block.to_answers(found.paired))
+    size = block.sizes.astype(np.float64)
+    left, total, known, before = size - 1, found.total, found.known, size * found.mean
+    peers = left
+    unknown = bool((known < size * left).any())
+    if unknown:  # what goes is not the same for all answers to a task, but for their distances
+        left, total, known, before = (block.to_answers(each) for each in (left, total, known, before))
+        peers = found.peers
+    stays = known > 2 * peers
+    factor = np.divide(left, known - 2 * peers, out=np.zeros(len(left)), where=stays)
+    answers, base, slope = np.where(stays, 1.0, left + 1), before - total * factor, 2 * factor
+    if not unknown:
+        stays, answers, base, slope = (block.to_answers(each) for each in (stays, answers, base, slope))
+    observed = base + slope * found.distance
+    return Leaving(rows, answers[rows], observed[rows], size * found.mean, stays[rows])
+
+
+def count_within(block: Block, found: Leaving) -> dict[str, Floats]:
+    """Return by how much less the distances of answers to the same task sum up to, and how many such pairs there are.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> two, three = np.full(2, 2.0), np.full(2, 3.0)
+    >>> count_within(Block.of([[0], [1]]), Leaving(slice(None), two, three, three[:1], np.array([False, False])))
+    {'within': array([3., 3.]), 'pairs': array([2., 2.])}
+    """
+    left = block.to_answers(block.sizes - 1.0)[found.rows]
+    others = np.where(found.stays, left - 1, 0.0)
+    before = block.to_answers(found.before)[found.rows]
+    within = left * before - others * (before - found.observed)
+    return {"within": within, "pairs": left * (left + 1 - others)}
+
+
+def go_together(block: Block, found: Leaving) -> tuple[Array, Array | slice]:
+    """Return pairs of a worker and an answer that goes with her: her own, and those that are not pairable without it.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> block = Block.of([[0, 0], [1, 1]])
+    >>> go_together(block, Leaving(slice(None), *np.ones((3, 4)), np.array([True, True, False, False])))
+    (array([0, 1, 0, 0, 1, 1]), array([0, 1, 2, 3, 2, 3]))
+    """
+    if found.stays.all():
+        return block.worker[found.rows], found.rows
+    rows = np.arange(len(block.worker))[found.rows]
+    own, last = rows[found.stays], rows[~found.stays]
+    task = np.searchsorted(block.starts, last, side="right") - 1
+    sizes = block.sizes[task]
+    others = np.arange(sizes.sum()) + np.repeat(block.starts[task] - (np.cumsum(sizes) - sizes), sizes)
+    return np.concatenate([block.worker[own], np.repeat(block.worker[last], sizes)]), np.concatenate([own, others])
 
 
 @dataclass(frozen=True)
 class Alpha:
-    """Krippendorff's alpha, and what it is made of; NaN is what cannot be known.
-
-    Parameters
-    ----------
-    value, low, high
-        Alpha and its limits of 95 %.
-    observed, expected, error
-        The mean distance of answers to the same task, that of answers to any tasks, and the standard error of the
-        latter where it is known from a sample of pairs.
-    source
-        What the expected distance is known from.
-    answers, tasks
-        How many answers are pairable, and how many tasks they are about.
-    distance
-        The mean over these tasks of the mean distance of two answers.
-    without
-        Of each worker: alpha without her.
-    """
+    """Krippendorff's alpha, and what it is made of; NaN is what cannot be known."""
 
     value: float
     low: float

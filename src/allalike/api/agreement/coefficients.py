@@ -40,30 +40,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
-from allalike.api.agreement.comparisons import compare_tasks
+from allalike.api.agreement.alpha import compare_tasks
+from allalike.api.agreement.label_pairs import count_labels
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
 
-__all__ = [
-    "MIN_COMMON",
-    "Cohen",
-    "find_agreed",
-    "measure_cohen",
-    "measure_fleiss",
-    "measure_gwet",
-    "place_levels",
-    "weigh_agreement",
-]
-
 MIN_COMMON = 5  # tasks that a pair of workers must share, unless there is no other pair
+
+
 _MAX_ENTRIES = 1 << 24  # of the tables of pairs of workers and classes
 
 
@@ -192,3 +185,45 @@ def find_agreed(run: Run, distance: str) -> float:
 def _add_means(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
     found = compare_tasks(block, kernels)
     return {"mean": found.mean.sum(), "tasks": found.paired.sum(dtype=np.float64)}
+
+
+# Monotony: workers who always give the same answer, and not because almost everybody does.
+
+
+_MAX_LABELS = 1 << 12  # whose squares can be added up without rounding
+
+
+_LEAST_CHANCE = 0.01
+
+
+def find_monotonous(run: Run) -> dict[int, Any]:
+    """Return the workers who always give the same class, each with it; nobody where labels are no classes.
+
+    >>> import allalike
+    >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> find_monotonous(allalike.discover(rows).run)
+    {2: 'z'}
+    """
+    n_labels = run.encoding.n_labels
+    if run.encoding.n_classes is None or not 1 < n_labels <= _MAX_LABELS:
+        return {}
+    sums, answers = run.sum(_add_codes), np.maximum(run.answer_counts, 1)
+    code = np.rint(sums["code"] / answers)
+    same = (sums["code"] == answers * code) & (sums["square"] == answers * np.square(code))
+    if not (same & (run.answer_counts > 0)).any():
+        return {}
+    share = run.total(partial(count_labels, n_labels=n_labels))["share"] / run.n_tasks
+    rare = np.minimum(share[code.astype(np.intp)], 1.0) ** answers < _LEAST_CHANCE
+    found = np.flatnonzero(same & rare & (run.answer_counts > 0))
+    labels = run.encoding.decode(code[found].astype(np.intp)).tolist()
+    return dict(zip(found.tolist(), labels, strict=True))
+
+
+def _add_codes(block: Block) -> dict[str, Floats]:
+    """Add up the codes of each worker's classes, and their squares."""
+    code = block.label.astype(np.float64)
+    return {
+        "code": sum_by(block.worker, code, block.n_workers),
+        "square": sum_by(block.worker, np.square(code), block.n_workers),
+    }

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["MAX_GROUPS", "RESAMPLES", "TaskGroups", "draw_weights", "find_limits"]
-
 MAX_GROUPS = 1000
 RESAMPLES = 1000
 _LIMITS = (0.025, 0.975)

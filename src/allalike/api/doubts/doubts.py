@@ -3,40 +3,166 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import find_order, sum_by
 from allalike._core.columns.matches import find_places
-from allalike._core.columns.objects import shorten
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, shorten
 from allalike.answers import Answers
-from allalike.answers.misreadings import find_misreadings
-from allalike.api.doubts.far_answers import find_codes, find_far_answers
-from allalike.api.doubts.same import doubt_spellings, list_labels, say_joining
-from allalike.api.doubts.spellings import find_abstentions, find_spellings
-from allalike.api.doubts.warning import Doubt
+from allalike.answers.cleaning import find_misreadings
+from allalike.api.doubts.spellings import (
+    Doubt,
+    doubt_spellings,
+    find_abstentions,
+    find_spellings,
+    list_labels,
+    say_joining,
+)
 from allalike.engines.sample import sample_tasks
 from allalike.telling.answers import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allalike._core.blocks.block import Array, Block
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.answers.gold import Gold
     from allalike.engines import Run
     from allalike.readers import Scan
 
-__all__ = ["doubt_draws", "doubt_skipped", "find_doubts", "find_first_doubts"]
+
+# Far answers: the few that carry most of the squared distance, where distances of numbers are squared.
+
+
+_FAR_SAMPLE = 200_000
+
+
+_MIN_ANSWERS = 3  # to a task, for its middle to say anything
+
+
+_FEW = 0.01  # of all answers, which are so many at least:
+
+
+_MIN_TOLD = 50
+
+
+_MOST = 0.5  # of the sum of squares
+
+
+_MIN_CODES = 3  # times that a number is given which means something else
+
+
+_BAD_SHARE = 0.25  # of a worker's answers that are far: she is bad, and they are no accidents
+
+
+class FarAnswers(NamedTuple):
+    """How many answers of how many are far, which share of the squares they carry, and the farthest with its worker."""
+
+    number: int
+    answers: int
+    share: float
+    worker: Any
+    label: float
+
+
+class Code(NamedTuple):
+    """A number that may mean something else, how often it was given, and between which numbers all others are."""
+
+    number: float
+    times: int
+    low: float
+    high: float
+
+
+def find_codes(run: Run) -> list[Code]:
+    """Find numbers that are given again and again, far below or above all others.
+
+    >>> import allalike
+    >>> rows = [(worker, task, 20.0 + task) for worker in "abc" for task in range(5)]
+    >>> rows += [(worker, 9, -999.0) for worker in "abc"]
+    >>> find_codes(allalike.Memory().load(allalike.read(rows, domain="real")))
+    [Code(number=-999.0, times=3, low=20.0, high=24.0)]
+    """
+    blocks = sample_tasks(run, _FAR_SAMPLE, with_gold=False).blocks
+    numbers, times = np.unique(np.concatenate([block.label for block in blocks]), return_counts=True)
+    first, last = 0, len(numbers) - 1
+    outside: list[int] = []
+    while last - first >= _MIN_CODES:
+        below, above = numbers[first + 1] - numbers[first], numbers[last] - numbers[last - 1]
+        place, gap = (first, below) if below >= above else (last, above)
+        first, last = first + (place == first), last - (place == last)
+        if times[place] < _MIN_CODES or gap <= numbers[last] - numbers[first]:
+            break
+        outside.append(place)
+        low, high = float(numbers[first]), float(numbers[last])
+    return [Code(float(numbers[place]), int(times[place]), low, high) for place in outside]
+
+
+def find_far_answers(run: Run) -> FarAnswers | None:
+    """Find the few answers that carry most of the squared distance, if there are such.
+
+    >>> import allalike
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(worker, task, float(rng.normal())) for worker in "abcd" for task in range(20)]
+    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real"))) is None
+    True
+    >>> rows[7] = ("a", 7, -999.0)
+    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real")))
+    FarAnswers(number=1, answers=80, share=0.999..., worker='a', label=-999.0)
+    """
+    if len(run.problems.sizes) > 1:
+        return None
+    parts = [_deviate(block) for block in sample_tasks(run, _FAR_SAMPLE, with_gold=False).blocks if block.n_tasks]
+    if not parts:
+        return None
+    worker, label, away = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if len(away) < _MIN_TOLD or not away.any():
+        return None
+    square = np.square(away / away.max())
+    order = np.lexsort((worker, label, -square))
+    far = np.zeros(len(away), np.bool_)
+    far[order[: max(int(_FEW * len(away)), 1)]] = True
+    given, strange = (sum_by(worker, each.astype(np.float64), len(run.workers)) for each in (np.ones(len(far)), far))
+    far &= (strange <= _BAD_SHARE * given)[worker]
+    share = float(square[far].sum() / square.sum())
+    if share <= _MOST:
+        return None
+    first = order[far[order]][0]
+    return FarAnswers(int(far.sum()), len(far), share, run.workers[int(worker[first])], float(label[first]))
+
+
+def _deviate(block: Block) -> tuple[Array, Floats, Floats]:
+    """Return the workers, the labels and the deviations from the middle of their task, of answers that have one."""
+    told = block.to_answers(block.sizes >= _MIN_ANSWERS)
+    away = np.abs(block.label - block.to_answers(find_order(block).middle(block)))
+    return block.worker[told], block.label[told], away[told]
+
 
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
+
+
 _MANY_WORKERS = 2  # times as many as there are tasks
+
+
 _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
+
+
 _MIN_SWAPPED_PAIRS = 50
+
+
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
+
+
 _SHOWN_LABELS = 3
+
+
 _MAX_RATINGS = 11  # such as 0 to 10
+
+
 _SAMPLE_ANSWERS = 20_000
+
+
 _MAX_IDS = 1 << 14  # of workers that are looked at
 
 

@@ -9,30 +9,66 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from allalike._core.words import count
 from allalike.domains.spelling import match_key
+from allalike.engines.ranges import number_parts
+from allalike.engines.sample import sample_tasks
+from allalike.errors import DataNote, DataWarning
+from allalike.readers.proposals import find_other_readings
+from allalike.telling.answers import list_notes
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Spellings", "find_abstentions", "find_near", "find_slips", "find_spellings", "find_twins"]
+    from allalike._core.blocks.block import Array, Block
+    from allalike.answers import Answers
+    from allalike.engines import Run
 
 _MAX_LABELS = 5000  # that are looked at
+
+
 _MAX_CHARACTERS = 200  # of a label that is looked at
 
+
 _MAX_TWINS = 0.5  # of all ids: more of them are no accident
+
+
 _MAX_SHOWN = 5
+
+
 _MIN_LETTERS = 3  # of a label in which marks mean nothing: C and C. may be two
+
+
 _MIN_LONG = 8  # letters of a word in which one of them may be a slip
+
+
 _SLIPS = 0.05  # so often, at most, a word with a slip is given, beside the right one; or twice
+
+
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
+
+
 _CHOICE_PATTERN = re.compile(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
+
+
 _NUMBER_PATTERN = re.compile(r"\d(?:[\d.,]*\d)?")
+
+
 _BOUNDS = re.compile(r"[<>≤≥~±%]")
+
+
 _MARKS = re.compile(r"[\s\-_'\u2019.,;:!()\[\]\"/]")
+
+
 _TRUTH_WORDS = {
     **dict.fromkeys(("true", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "no", "n", "0"), "false"),
@@ -43,21 +79,14 @@ _ABSTENTION_WORDS = """
     ? ?? - -- -1 unknown unsure unclear undecided skip skipped ignore abstain idk not_sure don't_know dont_know
     do_not_know can't_tell cannot_tell no_answer not_applicable
 """
+
+
 _ABSTENTIONS = frozenset(word.replace("_", " ") for word in _ABSTENTION_WORDS.split())
 
 
 @dataclass(frozen=True)
 class Spellings:
     """Labels that are probably one, though they are written differently.
-
-    Parameters
-    ----------
-    pairs
-        Some of them.
-    labels
-        How many labels have another that is probably the same.
-    option
-        The domain that makes them one, or nothing where only a label map does.
 
     >>> Spellings((("cat", "Cat"),), 2, "categorical(lower=True)").labels
     2
@@ -111,7 +140,7 @@ def _as_choice(text: str) -> str | None:
     word = text.strip().casefold()
     if word.isalpha():
         return word if word == "tie" else word.upper() if len(word) == 1 and word.isascii() else None
-    from allalike._core.extraction.choices import extract_choice
+    from allalike._core.extraction import extract_choice
 
     found = extract_choice(text)
     return found if found is not None and _CHOICE_PATTERN.fullmatch(found) else None
@@ -124,7 +153,7 @@ def _as_number(text: str) -> str | None:
         return None
     if bare.isdecimal() and bare.isascii():
         return bare
-    from allalike._core.extraction.numbers import extract_number
+    from allalike._core.extraction import extract_number
 
     found = extract_number(bare)
     return found if found is not None and re.fullmatch(r"-?[\d.]+", found) and _is_mostly_number(bare) else None
@@ -201,3 +230,110 @@ def find_abstentions(labels: Iterable[Any]) -> list[Any]:
     sign = {"-1", "1"} <= set(written) and "0" not in written
     meant = _ABSTENTIONS - {"-1"} if sign else _ABSTENTIONS
     return [label for label, text in zip(known, written, strict=True) if text in meant]
+
+
+# A doubt, and the warnings that are given.
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason to wonder whether the answers are what was meant, and whether nothing can come of them if not."""
+
+    what: str
+    severe: bool = False
+
+
+def warn_of(doubts: Iterable[Doubt], *, stacklevel: int, source: Any = None) -> None:
+    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up.
+
+    The first of them says in which other ways the source of the answers can be read.
+    """
+    for place, doubt in enumerate(doubt for doubt in doubts if doubt.severe):
+        others = find_other_readings(source) if place == 0 else ()
+        warnings.warn(DataWarning(doubt.what, proposals=others), stacklevel=stacklevel + 1)
+
+
+def note(summary: Mapping[str, Any], doubts: Iterable[Doubt], *, stacklevel: int) -> None:
+    """Give a `DataNote` for all that was left out or looks strange, but for what `warn_of` said."""
+    said = {doubt.what for doubt in doubts if doubt.severe}
+    for remark in list_notes(Summary.from_dict(summary)):
+        if remark.sentence not in said:
+            warnings.warn(DataNote(remark.sentence), stacklevel=stacklevel + 1)
+
+
+# The same: labels, workers and tasks of which two are probably one, written differently.
+
+
+_SHOWN = 3
+
+
+_SAMPLE_ANSWERS = 20_000
+
+
+_MANY_ANSWERS = 10  # a task, which may then be one of several questions with labels of its own
+
+
+_SAME_MAX_LABELS, _MAX_IDS = 1 << 12, 1 << 14  # that are looked at
+
+
+def doubt_spellings(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes, workers and tasks that may be one."""
+    found = find_spellings(list_labels(run)) if run.encoding.nominal else None
+    if found is not None and run.answer_counts.sum() >= _MANY_ANSWERS * run.n_tasks:
+        found = max(map(find_spellings, _label_parts(run)), key=lambda part: part.labels if part else 0)
+    if found is not None:
+        yield Doubt(
+            f"{found.labels:,} labels differ only in how they are written: {_pairs(found.pairs)}. If they mean the"
+            f" same, {say_joining(found.option)}."
+        )
+    elif slips := _slips(run):
+        yield Doubt(
+            f"{count(len(slips), 'label')} may be a slip of the pen: {_pairs(slips)}. If so, {say_joining('')}."
+        )
+    known = {"workers": run.workers, **({} if run.sample_tasks is None else {"tasks": run.sample_tasks})}
+    for role, ids in known.items():
+        if twins := find_twins(ids.take(np.arange(min(len(ids), _MAX_IDS))).tolist()):
+            yield Doubt(
+                f"{2 * len(twins):,} {role} differ only in how they are written: {_pairs(twins)}. If they are the same,"
+                " write them alike."
+            )
+
+
+def _pairs(found: Sequence[tuple[Any, Any]]) -> str:
+    return "; ".join(f"{one!r} and {other!r}" for one, other in found[:_SHOWN])
+
+
+def _label_parts(run: Run) -> list[list[Any]]:
+    """Put labels together that occur in the same tasks: others answer different questions."""
+    labels = list_labels(run)
+    part = np.arange(len(labels))
+    for block in sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks:
+        same = np.flatnonzero(block.task[1:] == block.task[:-1])
+        left, right = block.label[same], block.label[same + 1]
+        known = (left < len(labels)) & (right < len(labels))
+        part = number_parts(len(labels), part[left[known]], part[right[known]])[part]
+    return [[labels[i] for i in np.flatnonzero(part == number)] for number in np.unique(part)]
+
+
+def _slips(run: Run) -> list[tuple[Any, Any]]:
+    labels = list_labels(run) if run.encoding.nominal else []
+    near = find_near(labels)
+    if not near:
+        return []
+    counts = run.total(partial(_count_all, n_labels=run.encoding.n_labels))["labels"]
+    return find_slips(near, dict(zip(labels, counts.tolist(), strict=False)))
+
+
+def _count_all(block: Block, *, n_labels: int) -> dict[str, Array]:
+    return {"labels": np.bincount(block.label, minlength=n_labels)}
+
+
+def say_joining(option: str) -> str:
+    """Say what makes spellings one."""
+    return f"the domain {option} or a label map joins them" if option else "a label map joins them"
+
+
+def list_labels(run: Run | Answers) -> list[Any]:
+    """Return the labels that occur, where labels are classes, or the first of them."""
+    known = np.arange(min(run.encoding.n_labels, _SAME_MAX_LABELS))
+    return run.encoding.decode(known).tolist() if len(known) else []

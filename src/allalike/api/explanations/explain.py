@@ -13,7 +13,7 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values
 from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
-from allalike.engines.task_table import Piece
+from allalike.engines.sums import Piece
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
-
-__all__ = ["Explained"]
 
 _MAX_CLOSE = 20_000  # ids among which a close one is looked for
 
@@ -48,11 +46,6 @@ class Explained:
         nearest and farthest colleagues, her strongest disagreements, what is odd about her with what says so, and what
         the truths would be without her.
 
-        Parameters
-        ----------
-        task, worker
-            The id of one of them.
-
         >>> import allalike
         >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x")]
         >>> result = allalike.discover(rows, method="UA")
@@ -69,7 +62,7 @@ class Explained:
                 "explain needs the id of a task or of a worker: explain(task=...) or explain(worker=...)."
             )
         if task is not None:
-            from allalike.api.explanations.task_reasons import explain_task
+            from allalike.api.explanations.reasons import explain_task
 
             return explain_task(self.run, self.weighing, _find_task(self.found, task))
         if self.run.worker_task is not None:
@@ -77,7 +70,7 @@ class Explained:
         place = int(find_places(_wanted(worker, self.run.workers), self.run.workers)[0])
         if place < 0:
             raise _unknown("worker", worker, self.run.workers)
-        from allalike.api.explanations.worker_reasons import explain_worker
+        from allalike.api.explanations.reasons import explain_worker
 
         return explain_worker(self.run, self.weighing, self.found, self.again, place)
 

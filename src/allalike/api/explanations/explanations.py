@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.values import Values
 from allalike._core.words import count
+from allalike.answers.gold import History
+from allalike.engines.sample import sample_tasks
+from allalike.engines.shards import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    import numpy.typing as npt
     import pandas as pd
 
-    from allalike.api.explanations.absence import Absence
-
-__all__ = ["Flag", "TaskExplanation", "WorkerExplanation"]
+    from allalike._core.blocks.block import Block
+    from allalike.domains import Encoding
+    from allalike.engines import Run, TaskTable
+    from allalike.engines.memory import MemoryRun
 
 _N_NAMED = 5
+
+
 _MAX_LABEL = 40  # characters of a label in a sentence
 
 
@@ -36,32 +47,6 @@ class Flag(NamedTuple):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskExplanation:
     """Why a task has its truth; what is not known is NaN.
-
-    Parameters
-    ----------
-    task, truth, unweighted
-        Its id, the label that was found, and the one without weights.
-    sureness, confidence
-        What is said of how sure the truth is (confidence or support), and how sure it is.
-    low, high, error
-        The limits of a number or a date, of 95 %, and its standard error.
-    changed, tied, known, abstained
-        Whether weights changed the truth, whether a tie was broken, whether it was known beforehand, and
-        whether it was not sure enough to be told.
-    measure
-        What labels are ranked by: probability or weight.
-    runner_up, runner_up_score, margin
-        The label that is next, how much speaks for it, and by how much the truth is ahead; nothing for numbers.
-    spread
-        How far the answers are from the truth, by their shares.
-    n_tried
-        How many answers were left out and changed, one after the other.
-    answers
-        One row per answer, what counts most first: worker, label, weight, voice and group where copies were looked for,
-        its share of what is heard, its distance to the truth; whether the truth is another one ``if_left_out`` or
-        ``if_changed`` to the runner-up, or how far a truth ``moves`` without it that is put together from answers.
-    labels
-        One row per label that was given, what speaks for it most first: label, answers, share, and its probability.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
@@ -162,22 +147,6 @@ class TaskExplanation:
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class WorkerExplanation:
     """What a worker is like.
-
-    Parameters
-    ----------
-    worker, columns
-        Her id, and her row in the table of workers.
-    flags
-        What is odd about her, each with what says so.
-    disagrees, compared
-        How many of her answers are not the truth, and how many were compared.
-    without, too_large
-        What the truths would be without her; None where nobody else answered, or where there are more than a million
-        answers, which is ``too_large``.
-    colleagues
-        One row per worker she has tasks in common with, the nearest first: worker, common, distance.
-    disagreements
-        Her ten strongest: task, label, truth, confidence, distance.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
@@ -308,3 +277,97 @@ def _plain_value(value: Any) -> Any:
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     columns = {name: [_plain_value(value) for value in table[name]] for name in table.columns}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# Absence: what the truths would be without a worker.
+
+
+MAX_ANSWERS = 1_000_000  # for more, all of it would take as long as the result itself
+
+
+@dataclass(frozen=True)
+class Absence:
+    """What is otherwise without a worker.
+
+    >>> Absence(changed=2, tasks=10, only=0, shift=0.2).changed
+    2
+    """
+
+    changed: int
+    tasks: int
+    only: int
+    shift: float
+
+
+def find_absence(run: Run, found: TaskTable, again: Callable[[Run], TaskTable], worker: int) -> Absence | None:
+    """Find the truths again without a worker, and compare; None where nobody else answered.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "y"), ("eve", 2, "y")], method="UA")
+    >>> find_absence(result.run, result.found, result.again, 2).only
+    1
+    """
+    rest = _leave_out(run, worker)
+    if rest is None:
+        return None
+    label = again(rest).joined().found["label"]
+    hashes = rest.shards[0].task_hash
+    scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
+    changed, shift, compared = 0, 0.0, 0
+    for piece in found.pieces():
+        own = piece.tasks.hashes()
+        place = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
+        here = np.flatnonzero(hashes[place] == own)
+        before, after = piece.found["label"][here], label[place[here]]
+        changed += int(np.count_nonzero(run.kernels.differs(before, after, scatter[place[here]])))
+        shift += float(np.nansum(run.kernels.distance_between(before, after))) if len(here) else 0.0
+        compared += len(here)
+    return Absence(changed, compared, run.n_tasks - compared, shift / compared)
+
+
+def _leave_out(run: Run, worker: int) -> MemoryRun | None:
+    """Return a run in memory without the answers of a worker, and without her."""
+    whole = sample_tasks(run, 2 * int(run.answer_counts.sum()))
+    blocks = [_without(block, worker, run.encoding) for block in whole.blocks]
+    blocks = [block for block in blocks if block.n_tasks]
+    if not blocks:
+        return None
+    others = np.delete(np.arange(len(run.workers)), worker)
+    past = run.history
+    return replace(
+        whole,
+        shards=[Shard(blocks, *_name_tasks(blocks))],
+        workers=run.workers.take(others),
+        answer_counts=run.answer_counts[others],
+        problems=Problems.single(len(others)),
+        n_tasks=sum(block.n_tasks for block in blocks),
+        n_gold=sum(len(block.gold_task) for block in blocks),
+        history=None if past is None else History(past.answers[others], past.fault[others]),
+    )
+
+
+def _name_tasks(blocks: list[Block]) -> tuple[Values, npt.NDArray[np.int64]]:
+    return Values(np.concatenate([block.task_hash for block in blocks])), np.concatenate([b.sizes for b in blocks])
+
+
+def _without(block: Block, worker: int, encoding: Encoding) -> Block:
+    """Return a block without the answers of a worker; those after her have the number before theirs."""
+    stays = block.worker != worker
+    sizes = np.add.reduceat(stays.astype(np.int64), block.starts)
+    left = sizes > 0
+    place = np.cumsum(left) - 1
+    known = left[block.gold_task]
+    rows = np.flatnonzero(stays)
+    rest = replace(
+        block,
+        starts=np.cumsum(sizes[left]) - sizes[left],
+        sizes=sizes[left],
+        worker=block.worker[rows] - (block.worker[rows] > worker),
+        label=block.label[rows],
+        n_workers=block.n_workers - 1,
+        task_hash=block.task_hash[left],
+        gold_task=place[block.gold_task[known]],
+        gold_label=block.gold_label[known],
+        prepared={},
+    )
+    return encoding.prepare(rest) if rest.n_tasks else rest

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.matches import find_places
 from allalike._core.system.addresses import hide_in_word
 from allalike._core.system.progress import report
+from allalike._core.words import count
 from allalike.answers import Answers
+from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import field_names
 from allalike.engines.adding import add_answers, fit_answers
-from allalike.errors import GoldError, OptionError, UnsupportedError
+from allalike.errors import AllalikeError, GoldError, OptionError, UnsupportedError
 from allalike.readers import (
     COLUMN,
     EXPORT,
     NA,
+    READ_OPTIONS,
     ReadOptions,
     Scan,
     find_unusual,
@@ -26,6 +33,9 @@ from allalike.readers import (
     open_gold,
     scan,
 )
+from allalike.readers.column_names import rate_name
+from allalike.readers.formats.files import Files
+from allalike.readers.gold import is_truth, open_gold_table, read_label_map
 from allalike.readers.proposals import asking
 from allalike.readers.sources import find_inputs, is_path
 
@@ -34,13 +44,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.columns.hashes import Hashes
-    from allalike.answers.gold import Gold
-    from allalike.answers.history import History
-    from allalike.domains import Domain
+    from allalike.answers.gold import Gold, History
     from allalike.engines import Run
     from allalike.methods import Method
-
-__all__ = ["Basis", "Origin", "inputs_of", "name_inputs", "open_source"]
+    from allalike.readers.formats.tables import Table
 
 
 def open_source(
@@ -69,8 +76,6 @@ def open_source(
         known = None if gold is None else open_gold(gold, columns=gold_columns, gold_map=gold_map, **_how(answers))
         return answers, known if known is None else _split(known, answers)
     except GoldError as raised:
-        from allalike.api.inputs.gold_columns import name_what_holds_tasks
-
         error = name_what_holds_tasks(raised, answers, gold)
         if not set(answers.inputs) & set(find_inputs(gold)):
             raise error from raised
@@ -115,8 +120,6 @@ def _split(gold: Gold, answers: Answers | Scan) -> Gold:
 
 def _how(answers: Answers | Scan) -> dict[str, Any]:
     """Return also the fields that labels have, where these may be columns, and what the columns of the answers are."""
-    from allalike.api.inputs.gold_columns import name_columns
-
     files = answers.read_options.get("files") if isinstance(answers, Answers) else answers.files
     like = partial(name_columns, answers)
     return {**_spelling(answers), "fields": field_names(answers.domain), "like": like, "files": files}
@@ -222,21 +225,6 @@ class Origin:
 class Basis:
     """What a result was found from.
 
-    Parameters
-    ----------
-    run
-        The answers as they were given, where they are.
-    method, settings
-        How truths are found: seed, ties, engine, and how sure they must be.
-    origin
-        How the answers were read, known truths, and what is known of workers.
-    parts
-        The files in which the answers were saved, and the answers that came since; nothing, if the run has to be asked.
-    generations
-        When a result was saved, what there was, and how many truths turned since the time before.
-    renew, added
-        What finds a result from a basis, more answers, and more gold; the hashes of the tasks that came last.
-
     >>> import allalike
     >>> basis = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).basis
     >>> whole = basis.add([("eve", 1, "y")], None)
@@ -272,3 +260,171 @@ class Basis:
         run, origin, answers = self.origin.add(self.run, more, gold)
         parts = (*self.parts, answers) if self.parts else ()
         return replace(self, run=run, origin=origin, parts=parts, added=answers.tasks.hashes())
+
+
+# Columns of gold: which are task and label, by the names that the answers have, and by what the columns hold.
+
+
+_MAX_BYTES = 1 << 28  # of answers that are read to explain an error
+
+
+_MIN_TASKS = 0.5  # of what a column of tasks holds
+
+
+def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
+    """Name the columns that the answers were read from, as far as they are known or can be seen.
+
+    >>> import allalike
+    >>> name_columns(allalike.scan({"user": ["ada"], "photo": [1], "vote": ["x"]}, columns={"task": "photo"}))
+    {'worker': 'user', 'task': 'photo', 'label': 'vote'}
+    """
+    if isinstance(answers, Answers):
+        return {**answers.notes.get("guessed", {}).get("columns", {}), **answers.read_options.get("columns", {})}
+    with suppress(AllalikeError):  # which whoever reads the answers will say
+        return answers.pick(answers.table())[0] if answers.wide is None else {}
+    return answers.columns
+
+
+def name_what_holds_tasks(error: GoldError, answers: Answers | Scan, gold: Any) -> GoldError:
+    """Return an error about the columns of gold with those that hold tasks of the answers, if there are such.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
+    >>> print(name_what_holds_tasks(GoldError("No."), answers, {"task": ["x", "y"], "label": ["t1", "t2"]}))
+    No. Its column 'label' holds 2 tasks of the answers. Say it with gold_columns={'task': 'label', 'label': 'task'}.
+    """
+    with suppress(AllalikeError, TypeError):
+        if (held := _read(answers)) and (found := _find_columns(open_gold_table(gold), held)):
+            named, known = found["task"], len(open_gold(gold, columns=found).task)
+            said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
+            if _share(Column.of_objects("task", [named]), held.tasks):
+                return GoldError(f"{said} So is its name: the header is missing. Write one, such as task,label.")
+            return GoldError(said, lines=error.lines, gold_columns=found)
+    return error
+
+
+def find_better_columns(answers: Answers | Scan, gold: Any, known: Gold) -> dict[str, str]:
+    """Return the columns of gold of which more labels are among those of the answers than in the one that was read.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
+    >>> gold = {"task": ["t1", "t2"], "answer": ["x", "y"], "expert": ["eve", "eve"]}
+    >>> find_better_columns(answers, gold, open_gold(gold))
+    {'task': 'task', 'label': 'answer'}
+    """
+    with suppress(AllalikeError, TypeError):
+        table = open_gold_table(gold)
+        if (held := _read(answers)) and (found := _find_columns(table, held)):
+            read = Column.of_objects("label", list(known.label.parsed(lambda value: value)[1]))
+            first, second = (_share(each, _list_labels(held)) for each in (table.columns(found)["label"], read))
+            return found if first > second else {}
+    return {}
+
+
+def _read(answers: Answers | Scan) -> Answers | None:
+    if isinstance(answers, Answers):
+        return answers
+    return answers.read() if answers.size < _MAX_BYTES else None
+
+
+def _find_columns(table: Table, answers: Answers) -> dict[str, str]:
+    """Find a column of tasks, and beside it one of labels, by its name and by the labels of the answers in it."""
+    columns = {name: table.columns({"task": name})["task"] for name in table.names}
+    if len(columns) < 2:
+        return {}
+    tasks = {name: _share(column, answers.tasks) for name, column in columns.items()}
+    task = max(tasks, key=tasks.__getitem__)
+    labels = _list_labels(answers)
+    named = {name: is_truth(name) + max(rate_name(name, "label"), 0.0) for name in columns}
+    fits = {name: _share(column, labels) + named[name] for name, column in columns.items() if name != task}
+    label = max(fits, key=fits.__getitem__)
+    if tasks[task] < _MIN_TASKS or (len(fits) > 1 and not fits[label]):
+        return {}
+    return {"task": task, "label": label}
+
+
+def _list_labels(answers: Answers) -> Any:
+    return answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
+
+
+def _share(column: Column, values: Any) -> float:
+    """Return which share of what a column holds is among some values."""
+    held = column.keep(~column.missing()).factors[1]
+    return float((find_places(held, values) >= 0).mean()) if len(held) and len(values) else 0.0
+
+
+# Recipes: how answers are read, and of what kind they are, as a saved result keeps it to read more of them.
+
+
+_OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run
+
+
+_KEPT = (*(name for name in READ_OPTIONS if name not in _OF_DATABASES), "golden")
+
+
+def write_scan(how: Scan) -> dict[str, Any]:
+    """Return how answers are read, as far as that is not the usual way, and what is in files written out.
+
+    >>> from allalike import scan
+    >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
+    {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
+    """
+    held = {**vars(how), **vars(how.files)}
+    plain = {name: held[name] for name in _KEPT if name != "label_map"}
+    meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
+    read = {name: _listed(value) for name, value in find_unusual(plain).items()}
+    return {**read, **({"label_map": meant} if meant else {})}
+
+
+def read_scan(written: Mapping[str, Any]) -> Scan:
+    """Return how answers were read, as it was written; a label map is a mapping then, which names no file.
+
+    >>> read_scan({"repeats": "last", "tool": "toloka"}).files.tool
+    'toloka'
+    """
+    if strange := written.keys() - set(_KEPT):
+        raise ValueError(f"{sorted(strange)} are not options that a saved result has")
+    how: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in written.items()}
+    if "label_map" in how:
+        how["label_map"] = dict(how["label_map"])
+    files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
+    return Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
+
+
+def _unusual(options: Any, usual: Any) -> dict[str, Any]:
+    names = [field.name for field in fields(options) if field.init]
+    return {name: getattr(options, name) for name in names if getattr(options, name) != getattr(usual, name)}
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else dict(value) if hasattr(value, "items") else value
+
+
+def write_domain(domain: Domain) -> dict[str, Any]:
+    """Return a domain as a recipe has it: its name, and the options that are not the usual ones.
+
+    >>> from allalike import Real
+    >>> write_domain(Real(bias=True))
+    {'name': 'real', 'bias': True}
+    """
+    own = DOMAINS.get(domain.name)
+    if own is not type(domain):
+        raise TypeError(f"{domain.name} is a domain of the user's own")
+    parts = [[name, kind and write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
+    return {"name": domain.name, **_unusual(domain, own()), **({"fields": parts} if parts else {})}
+
+
+def read_domain(written: Mapping[str, Any]) -> Domain:
+    """Return the domain that was written.
+
+    >>> read_domain({"name": "real", "bias": True}).bias
+    True
+    """
+    if not all(isinstance(written.get(name, ""), str) for name in ("rule", "distance")):
+        raise TypeError("a rule and a distance are names")
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in written.items() if name != "name"
+    }
+    if "fields" in options:
+        options["fields"] = [(name, kind and read_domain(kind)) for name, kind in options["fields"]]
+    return DOMAINS[written["name"]](**options)

@@ -15,8 +15,6 @@ from allalike.readers.tools.sheets import listed
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
-__all__ = ["find_prices", "read_prices"]
-
 _JUDGES = ("worker", "judge", "model")
 _FORM = "Prices are a mapping, or a table with the columns worker and price"
 _MAX_NAMED = 5

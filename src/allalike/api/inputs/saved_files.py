@@ -18,8 +18,6 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STATE", "SUMMARY", "check_complete", "check_own_file", "propose_save", "read_summary", "refuse_incomplete"]
-
 STATE = "state"
 SUMMARY = "summary.json"
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
 
-__all__ = ["JudgeBallots", "Reconciled", "find_tie"]
-
 _TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
 _MOST_LABELS = 10  # of open answers, one may be called so by chance
 _EQUAL = 1e-9  # shares that differ by less are the same
@@ -41,17 +39,7 @@ Codes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Reconciled:
-    """The one voice of each judge on each task that she was asked about.
-
-    Parameters
-    ----------
-    task, judge
-        Of each voice: the numbers of its task and judge, in order.
-    label
-        Of each voice: the code of the label, or -1 where she is silent.
-    undecided
-        Of each voice: whether two labels have the same share.
-    """
+    """The one voice of each judge on each task that she was asked about."""
 
     task: Codes
     judge: Codes
@@ -61,20 +49,7 @@ class Reconciled:
 
 @dataclass(frozen=True)
 class JudgeBallots:
-    """All verdicts that could be read, in the order of tasks.
-
-    Parameters
-    ----------
-    answers
-        The verdicts as answers, in which a worker is a judge with an order and a sample.
-    judges
-        The ids of the judges, in order.
-    judge, order, label
-        Of each ballot: the number of the judge, in which of the orders the pair was shown, and the code of the label,
-        which names the same answer in both orders.
-    tie
-        The code of the label that means a tie, or -1.
-    """
+    """All verdicts that could be read, in the order of tasks."""
 
     answers: Answers
     judges: Values

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike.api.judges.prevalence import Rate, subtract_rates
+from allalike.api.judges.rates import Rate, subtract_rates
 from allalike.api.judges.verdicts import NOBODY
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
 
@@ -39,21 +39,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.api.judges.kept_verdicts import KeptVerdicts
+    from allalike.api.judges.verdicts import KeptVerdicts
 
     Means = tuple[float, float, int, int, float, float, float]
-
-__all__ = [
-    "SIGNIFICANT",
-    "Change",
-    "Said",
-    "adjust",
-    "compare_leaving_out",
-    "compare_means",
-    "compare_parts",
-    "compare_said",
-    "line_up",
-]
 
 SIGNIFICANT = 0.01
 _MAX_LABELS = 10  # that are looked at one by one
@@ -80,19 +68,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """Verdicts of two panels as tables of numbers: a row for each task, a column for each judge in both.
-
-    Parameters
-    ----------
-    judges, tasks, labels
-        What the numbers stand for.
-    then, now
-        What the judges said in either panel; -1 for nothing.
-    truth
-        The known truth of each task; -1 where it is not known.
-    group
-        The group of each task.
-    """
+    """Verdicts of two panels as tables of numbers: a row for each task, a column for each judge in both."""
 
     judges: Sequence[str]
     tasks: Sequence[str]
@@ -128,7 +104,7 @@ class Said:
 def line_up(before: KeptVerdicts, now: KeptVerdicts) -> Said:
     """Put the verdicts of the judges who are in both panels side by side.
 
-    >>> from allalike.api.judges.kept_verdicts import KeptVerdicts
+    >>> from allalike.api.judges.verdicts import KeptVerdicts
     >>> def keep(*rows):
     ...     return KeptVerdicts(*(np.array(column, object) for column in zip(*rows)))
     >>> said = line_up(keep(("ada", "1", "x", "", "")), keep(("ada", "1", "y", "y", ""), ("bob", "1", "x", "y", "")))
@@ -247,15 +223,7 @@ def _limit(hits: npt.NDArray[np.bool_]) -> Rate:
 
 
 def compare_leaving_out(then: Array, now: Array, relate: Callable[[Any], Floats]) -> Iterator[tuple[int, Means]]:
-    """Compare judges on different tasks by the measure of the others; who changed is left out, one by one.
-
-    Parameters
-    ----------
-    then, now
-        A row for each task and a column for each judge, of both panels.
-    relate
-        What returns, of each task and of some judges, a number for each by the measure of the others; NaN if unknown.
-    """
+    """Compare judges on different tasks by the measure of the others; who changed is left out, one by one."""
     left = list(range(then.shape[1]))
     while len(left) >= _MIN_JUDGES:
         sides = [relate(table[:, left]) for table in (then, now)]

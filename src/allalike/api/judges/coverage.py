@@ -1,55 +1,105 @@
 """Coverage: how many tasks a panel answers, and how often it is right, if it abstains where it is less sure.
 
 Where 50 truths and more are known, these say both: confidences that were found without them are mended by a line
-through their log odds (`allalike.api.judges.odds`), which four of five parts of the known truths tell for the fifth.
+through their log odds, which four of five parts of the known truths tell for the fifth.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats, sum_by
-from allalike.api.judges.odds import OddsLine, fit_line, mend
+from allalike.engines.sample import sample_tasks
 
 if TYPE_CHECKING:
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.held_out import HeldOut
-    from allalike.engines import TaskTable
+    from collections.abc import Callable
 
-__all__ = [
-    "BINS",
-    "LEVELS",
-    "MIN_GOLD",
-    "Coverage",
-    "SureLevels",
-    "Sureness",
-    "expected_calibration_error",
-    "gather_sureness",
-]
+    from allalike._core.blocks.block import Block
+    from allalike.api.judges.finding import Columns
+    from allalike.engines import Run, TaskTable
+    from allalike.engines.memory import MemoryRun
+    from allalike.methods import Weighing
+
+
+# Odds: confidences that known truths mend, by a line through their log odds.
+
+
+_CERTAIN = 1e-9  # by how much a probability differs from 0 and from 1, before its odds are taken
+
+
+_STEPS = 50
+
+
+_CONVERGED = 1e-10
+
+
+_MAX_STEP = 2.0
+
+
+class OddsLine(NamedTuple):
+    """A line through log odds; without one, confidences stay what they are."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+
+
+def fit_line(confidence: Floats, hit: npt.NDArray[np.bool_]) -> OddsLine:
+    """Return the line under which labels are most likely right and wrong as they are.
+
+    >>> line = fit_line(np.full(1000, 0.9), np.arange(1000) < 750)
+    >>> mend(np.array([0.9]), line).round(3)
+    array([0.75])
+    """
+    logit = _logit(confidence)
+    design, line, prior = np.column_stack([np.ones(len(logit)), logit]), np.array(OddsLine()), np.array(OddsLine())
+    for _ in range(_STEPS):
+        p = 1 / (1 + np.exp(-design @ line))
+        gradient = design.T @ (hit - p) - (line - prior)
+        curvature = design.T @ (design * (p * (1 - p))[:, None]) + np.eye(2)
+        step = np.clip(np.linalg.solve(curvature, gradient), -_MAX_STEP, _MAX_STEP)
+        line = line + step
+        if np.abs(step).max() < _CONVERGED:
+            break
+    return OddsLine(float(line[0]), max(float(line[1]), 0.0))
+
+
+def mend(confidence: Floats, line: OddsLine) -> Floats:
+    """Return the probabilities whose log odds lie on the line.
+
+    >>> mend(np.array([0.5, 0.8]), OddsLine(0.0, 0.5)).round(3), mend(np.array([0.3]), OddsLine())
+    (array([0.5  , 0.667]), array([0.3]))
+    """
+    if line == OddsLine():
+        return confidence
+    mended: Floats = 1 / (1 + np.exp(-(line.shift + line.slope * _logit(confidence))))
+    return mended
+
+
+def _logit(confidence: Floats) -> Floats:
+    sure = np.clip(confidence, _CERTAIN, 1 - _CERTAIN)
+    odds: Floats = np.log(sure) - np.log1p(-sure)
+    return odds
+
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
 MIN_GOLD = 50  # known truths that tell how sure the panel is
+
+
 _FOLDS = 5
+
+
 BINS = 10  # of confidences, of which each is compared with how often labels are right
 
 
 @dataclass(frozen=True)
 class Sureness:
-    """Of each task: how sure the panel is that did not know its truth, and whether it is right.
-
-    Parameters
-    ----------
-    confidence
-        How probably the panel is right, by what it says itself.
-    wrong
-        1 where it is wrong, 0 where it is right, NaN where that is not known.
-    task_hash
-        The hash of the task's id.
-    """
+    """Of each task: how sure the panel is that did not know its truth, and whether it is right."""
 
     confidence: Floats
     wrong: Floats
@@ -132,15 +182,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class SureLevels:
-    """How sure the panel is of each task when it does not know truths, as a panel tells of it.
-
-    Parameters
-    ----------
-    tasks
-        How sure it is of each task, and whether it is right.
-    known_right
-        Of each judge: how often she is right where the truth is known; NaN where it is not.
-    """
+    """How sure the panel is of each task when it does not know truths, as a panel tells of it."""
 
     tasks: Sureness
     known_right: Floats
@@ -194,3 +236,67 @@ def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) 
     """
     total = float(count.sum())
     return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
+
+
+# Held out: what a panel that knows some truths says of tasks whose truths it does not know.
+
+
+FOLDS = 5
+
+
+def fold_of(task_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the part that each task is in."""
+    return task_hash % np.uint64(FOLDS)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Tasks whose truths are known, as a panel decides them that knows those of other tasks."""
+
+    task_hash: npt.NDArray[np.uint64]
+    label: Array
+    sure: Floats
+    wrong: Floats
+
+
+def decide_held_out(run: Run, n_answers: int, weigh: Callable[[Run], Weighing]) -> HeldOut:
+    """Let a panel decide tasks whose truths are known, each as if this one were not.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyxyxyxy", "bob": "xxyyxyxyxx", "eve": "xxyyxyxxxy"}
+    >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
+    >>> gold = dict(enumerate("xxyyxyxyxx"))
+    >>> run = allalike.discover(rows, gold=gold).run
+    >>> decide_held_out(run, 100, allalike.Auto().weigh).wrong.mean()
+    np.float64(0.1)
+    """
+    sample = sample_tasks(run, n_answers)
+    ready = [run.encoding.prepare(block) for block in sample.blocks]
+    sample = replace(sample, shards=[replace(sample.shards[0], blocks=ready)])
+    parts = [_decide(sample, fold, weigh) for fold in range(FOLDS)]
+    return HeldOut(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _decide(run: MemoryRun, fold: int, weigh: Callable[[Run], Weighing]) -> tuple[Array, Array, Floats, Floats]:
+    """Return hashes, labels, sureness and errors of the tasks of one part."""
+    blocks = [_forget(block, fold) for block in run.blocks]
+    shard = replace(run.shards[0], blocks=blocks)
+    weighing = weigh(replace(run, shards=[shard], n_gold=sum(len(block.gold_task) for block in blocks)))
+    decide = weighing.decide_on(run)
+    parts = [_compare(block, decide(block, *weighing.arguments), fold) for block in run.blocks]
+    hashes, label, sure, wrong = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return hashes, label, sure, wrong
+
+
+def _compare(block: Block, found: dict[str, Array], fold: int) -> tuple[Array, Array, Floats, Floats]:
+    """Return the same of one block."""
+    mine = fold_of(block.task_hash[block.gold_task]) == fold
+    task, gold = block.gold_task[mine], block.gold_label[mine]
+    label = found["label"][task]
+    return block.task_hash[task], label, found["confidence"][task], (label != gold).astype(np.float64)
+
+
+def _forget(block: Block, fold: int) -> Block:
+    """Return a block that does not know the truths of one part."""
+    kept = fold_of(block.task_hash[block.gold_task]) != fold
+    return replace(block, gold_task=block.gold_task[kept], gold_label=block.gold_label[kept])

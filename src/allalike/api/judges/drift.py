@@ -4,52 +4,144 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.values import text_column
-from allalike.api.judges.changes import SIGNIFICANT, Change, Said, adjust, compare_said, line_up
+from allalike.api.judges.changes import (
+    SIGNIFICANT,
+    Change,
+    Said,
+    adjust,
+    compare_leaving_out,
+    compare_means,
+    compare_parts,
+    compare_said,
+    line_up,
+)
 from allalike.api.judges.finding import divide
-from allalike.api.judges.prevalence import Rate, subtract_rates
-from allalike.api.judges.score_changes import compare_scores
-from allalike.api.judges.task_verdicts import choose_good
-from allalike.api.judges.verdicts import NOBODY
+from allalike.api.judges.rates import Rate, subtract_rates
+from allalike.api.judges.trials import find_limits
+from allalike.api.judges.verdicts import NOBODY, choose_good
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
     from allalike.api.judges.finding import Columns
-    from allalike.api.judges.kept_verdicts import Earlier, KeptVerdicts
+    from allalike.api.judges.verdicts import Earlier, KeptVerdicts
     from allalike.domains import Encoding
 
-__all__ = ["Drift"]
+
+# Score changes: which judge scores in another way since an earlier panel, beyond chance.
+
+
+SCORES, OFF, OFF_TRUTH = "scores", "off", "off truth"
+
+
+_MIN_CHANGED = 10  # scores, of which signed ranks are near to normal
+
+
+_DIGITS = 9
+
+
+def compare_scores(said: Said, numbers: Floats) -> list[Change]:
+    """Test each judge on all tasks, and on each group of them."""
+    known = np.append(numbers, np.nan)  # the last stands for no label
+    return compare_parts(said, partial(_compare_part, known=known))
+
+
+def _compare_part(said: Said, group: str, *, known: Floats) -> Iterator[Change]:
+    both, other = said.only(said.shared), said.only(~said.shared)
+    if len(both.tasks):
+        yield from _compare_shared(known[both.then], known[both.now], known[both.truth], group)
+    if len(other.tasks):
+        yield from _compare_others(known[other.then], known[other.now], known[other.truth], group)
+
+
+def _compare_shared(then: Floats, now: Floats, truth: Floats, group: str) -> Iterator[Change]:
+    for judge in range(then.shape[1]):
+        one, two = then[:, judge], now[:, judge]
+        middle = _find_median(np.column_stack([np.delete(table, judge, axis=1) for table in (then, now)]))
+        yield from _test_pairs(judge, group, SCORES, one, two)
+        for what, reference in ((OFF, middle), (OFF_TRUTH, truth)):
+            yield from _test_pairs(judge, group, what, np.abs(one - reference), np.abs(two - reference))
+
+
+def _test_pairs(judge: int, group: str, what: str, then: Floats, now: Floats) -> Iterator[Change]:
+    here = ~np.isnan(then + now)
+    if here.any():
+        change, n = (now - then)[here].round(_DIGITS), int(here.sum())
+        means = float(then[here].mean()), float(now[here].mean())
+        yield Change(judge, group, "both", what, *means, n, n, _test_signed_ranks(change), *find_limits(change))
+
+
+def _test_signed_ranks(change: Floats) -> float:
+    """Return how probable it is that differences around 0 lie so much on one side (Wilcoxon's test, normal).
+
+    >>> _test_signed_ranks(np.arange(1.0, 21)), _test_signed_ranks(np.tile([-1.0, 1.0], 10))
+    (8.85...e-05, 1.0)
+    """
+    from scipy.special import ndtr
+    from scipy.stats import rankdata
+
+    change = change[change != 0]
+    if len(change) < _MIN_CHANGED:
+        return 1.0
+    rank = rankdata(np.abs(change)) * np.sign(change)
+    return float(2 * ndtr(-abs(rank.sum()) / np.sqrt(np.square(rank).sum())))
+
+
+def _compare_others(then: Floats, now: Floats, truth: Floats, group: str) -> Iterator[Change]:
+    for what, relate in ((SCORES, _find_relative), (OFF, _find_relative_off)):
+        for judge, told in compare_leaving_out(then, now, relate):
+            yield Change(judge, group, "other", what, *told)
+    for judge in range(then.shape[1]):
+        off = [np.abs(table[:, judge] - truth) for table in (then, now)]
+        one, two = (each[~np.isnan(each)] for each in off)
+        if len(one) and len(two):
+            counts = float(one.mean()), float(two.mean()), len(one), len(two)
+            yield Change(judge, group, "other", OFF_TRUTH, *counts, *compare_means(one, two))
+
+
+def _find_relative(scores: Floats) -> Floats:
+    """Return, of each task, by how much each judge is above the median of the others; NaN if nobody else is there.
+
+    >>> _find_relative(np.array([[1.0, 2.0, 6.0], [1.0, np.nan, np.nan]]))
+    array([[-3. , -1.5,  4.5],
+           [ nan,  nan,  nan]])
+    """
+    others = [_find_median(np.delete(scores, judge, axis=1)) for judge in range(scores.shape[1])]
+    return np.asarray(scores - np.column_stack(others))
+
+
+def _find_relative_off(scores: Floats) -> Floats:
+    off = np.abs(_find_relative(scores))
+    there = ~np.isnan(off)
+    mean = np.where(there, off, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    return np.asarray(off - mean[:, None])
+
+
+def _find_median(scores: Floats) -> Floats:
+    """Return the median of each row, NaN where nobody scored."""
+    there = ~np.isnan(scores).all(axis=1)
+    found = np.full(len(scores), np.nan)
+    if there.any():
+        found[there] = np.nanmedian(scores[there], axis=1)
+    return found
+
 
 _MAX_NAMED = 20  # changes, and judges who came or went, in a summary
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What changed since an earlier panel.
-
-    Parameters
-    ----------
-    earlier, kept
-        The verdicts of the earlier panel and of this one.
-    judges
-        Who the judges of this one are.
-    encoding
-        What the labels of this one have in common.
-    good
-        The labels that make the rate, if there is one.
-    rate
-        The rate of this panel.
-    """
+    """What changed since an earlier panel."""
 
     earlier: Earlier
     kept: KeptVerdicts

@@ -25,35 +25,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import TOLERANCE
+from allalike._core.columns.values import text_column
 from allalike.api.judges.coverage import MIN_GOLD
-from allalike.api.judges.pair_squares import add_squares
-from allalike.api.judges.verdicts import NOBODY, Verdicts
+from allalike.api.judges.finding import divide, ratio
+from allalike.api.judges.off_together import add_squares
+from allalike.api.judges.verdicts import NOBODY, Verdicts, find_ids
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.scores import Scores
-
-__all__ = ["Independence", "correlate_errors", "correlate_scores", "count_voices", "find_missed", "find_missed_scores"]
+    from allalike.engines import TaskTable
 
 _PRIOR_ANSWERS = 2.0  # like the panel's, beside a judge's own
+
+
 _LEAST = 0.01  # no error rate is closer to 0 or 1
 
 
 @dataclass(frozen=True)
 class Independence:
-    """How many independent voices the judges are worth, and how many truths none of them gave.
-
-    Parameters
-    ----------
-    judges
-        Who the judges are.
-    correlation
-        Those of their errors; None where too few truths are known.
-    known, missed
-        How many truths are known, and how many of these nobody gave.
-    """
+    """How many independent voices the judges are worth, and how many truths none of them gave."""
 
     judges: Values
     correlation: Floats | None
@@ -159,3 +155,153 @@ def find_missed_scores(scores: Scores) -> tuple[int, int]:
     distance = scores.run.kernels.distance_between(asked.label, truth)
     nearest = np.minimum.reduceat(np.nan_to_num(distance, nan=np.inf), asked.starts)
     return len(known), int((nearest > 0).sum())
+
+
+# Pivotal tasks: those that one judge decides, for without her the verdict would be another one.
+
+
+_NORMAL = 1.959964  # 95 % of a normal distribution
+
+
+_ROUNDING = 1e-12
+
+
+_MAX_NAMED = 20  # judges that a summary names
+
+
+@dataclass(frozen=True)
+class Decisive:
+    """Which verdicts turn without which judge."""
+
+    turns: npt.NDArray[np.bool_]
+    right: Floats
+    order: Floats
+    sure: dict[str, Floats]
+    task_hash: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Pivotal:
+    """The tasks that one judge decides, as a panel tells of them."""
+
+    found: Decisive
+    judges: Values
+    tasks: TaskTable
+
+    def describe(self) -> dict[str, Any]:
+        """Count the tasks, and name the judges who decide most of them."""
+        decides, right = self._count()
+        tasks = int(self.found.turns.any(axis=1).sum())
+        order = np.argsort(-decides, kind="stable")[:_MAX_NAMED]
+        named = [
+            {"judge": self.judges[int(judge)], "decides": int(decides[judge]), "right": float(right[judge])}
+            for judge in order
+            if decides[judge]
+        ]
+        return {
+            "pivotal": {
+                "tasks": tasks,
+                "of": len(self.found.turns),
+                "share": ratio(float(tasks), float(len(self.found.turns))),
+                "judges": named,
+            }
+        }
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each such task, the least sure first."""
+        found = self.found
+        some = np.flatnonzero(found.turns.any(axis=1))
+        some = some[np.lexsort((found.task_hash[some], found.order[some]))]
+        who = [[str(self.judges[int(judge)]) for judge in np.flatnonzero(row)] for row in found.turns[some]]
+        columns: dict[str, Values | Array] = {
+            "task": find_ids(self.tasks, found.task_hash[some]),
+            **{name: column[some] for name, column in found.sure.items()},
+            "decided_by": text_column(["; ".join(names) for names in who]),
+        }
+        return {"pivotal": columns}
+
+    def judge_columns(self) -> Columns:
+        """Say how many tasks each judge decides, and how often she is right there, where truths are known."""
+        decides, right = self._count()
+        return {"decides": decides, "decides_right": right}
+
+    def _count(self) -> tuple[npt.NDArray[np.int64], Floats]:
+        turns, right = self.found.turns, self.found.right
+        known = turns & ~np.isnan(right)
+        hits = np.where(known, right, 0.0).sum(axis=0)
+        return turns.sum(axis=0).astype(np.int64), divide(hits, known.sum(axis=0).astype(np.float64))
+
+
+def find_turns(verdicts: Verdicts, odds: Floats) -> Decisive:
+    """Find the tasks whose verdict turns without one of the judges, by their log odds.
+
+    >>> said = np.array([[0, 0, 1], [0, 0, 0]])
+    >>> chance, zeros, hashes = np.ones((2, 2)), np.zeros(2, np.intp), np.arange(2, dtype=np.uint64)
+    >>> table = Verdicts(said, chance, zeros, np.array([0.6, 0.9]), np.ones(2, bool), zeros, hashes)
+    >>> found = find_turns(table, np.ones(3))
+    >>> found.turns.tolist(), found.right[0].tolist()
+    ([[True, True, False], [False, False, False]], [1.0, 1.0, 0.0])
+    """
+    said, judges = verdicts.said, np.arange(verdicts.n_judges)
+    labels = np.arange(verdicts.chance.shape[1])
+    votes = (said[:, :, None] == labels) * odds[:, None]
+    score = votes.sum(axis=1)
+    first = _leads(score)
+    turns = np.stack([(_leads(score - votes[:, judge]) != first).any(axis=1) for judge in judges], axis=1)
+    right = np.where(verdicts.known[:, None], said == verdicts.truth[:, None], np.nan).astype(np.float64)
+    return Decisive(turns & (said != NOBODY), right, verdicts.sure, {"confidence": verdicts.sure}, verdicts.task_hash)
+
+
+def _leads(score: Floats) -> npt.NDArray[np.bool_]:
+    """Tell which labels have the most evidence; none where nobody spoke."""
+    top = score.max(axis=1, keepdims=True)
+    leads: npt.NDArray[np.bool_] = (score >= top - TOLERANCE * np.abs(score).sum(axis=1, keepdims=True)) & (
+        top > _ROUNDING
+    )
+    return leads
+
+
+def find_score_turns(scores: Scores) -> Decisive:
+    """Find the tasks whose verdict leaves its limits, or is another one, without one of the judges.
+
+    >>> import allalike
+    >>> from allalike.api.judges.scores import take_scores
+    >>> rows = [(judge, task, 3 if judge == "c" else task % 5) for judge in "abc" for task in range(9)]
+    >>> result = allalike.discover(rows, domain="ordinal")
+    >>> find_score_turns(take_scores(result.run, result.weighing, 100)).turns.any()
+    np.False_
+    """
+    block, kernels, whole = scores.block, scores.run.kernels, scores.panel["label"]
+    shape = (block.n_tasks, scores.n_judges)
+    turns, moved, right = np.zeros(shape, bool), np.zeros(shape), np.full(shape, np.nan)
+    most = _find_room(scores)
+    known, truth = block.gold_task, block.gold_label
+    before = kernels.distance_between(whole[known], truth) if len(known) else np.empty(0)
+    for judge in range(scores.n_judges):
+        members = [each for each in range(scores.n_judges) if each != judge]
+        if not members:
+            break
+        found, tasks = scores.decide(members)
+        own = np.isin(tasks, block.task[block.worker == judge])
+        label, place = found["label"][own], tasks[own]
+        moved[place, judge] = np.nan_to_num(kernels.distance_between(label, whole[place]))
+        turns[place, judge] = moved[place, judge] > most[place]
+        both, at, row = np.intersect1d(place, known, return_indices=True)
+        if len(both):
+            right[both, judge] = before[row] < kernels.distance_between(label[at], truth[row])
+    farthest = moved.max(axis=1)
+    return Decisive(turns, right, -farthest, {"moved": _read(scores, farthest)}, block.task_hash)
+
+
+def _read(scores: Scores, distance: Floats) -> Floats:
+    return np.sqrt(distance) if scores.is_square else distance
+
+
+def _find_room(scores: Scores) -> Floats:
+    """Return, per task, how far a verdict may move without turning; infinitely far where nobody can say."""
+    if scores.run.domain.recurring:
+        return np.full(scores.block.n_tasks, _ROUNDING)
+    error = np.nan_to_num(scores.panel["error"])
+    variance = np.where(scores.variance > 0, scores.variance, np.square(error))
+    room: Floats = np.where(scores.is_square & (variance > 0), np.square(_NORMAL) * variance, np.inf)
+    return room

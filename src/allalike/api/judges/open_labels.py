@@ -14,7 +14,7 @@ are the same; with it scores change, so it is counted again. **beta** is told by
 
 It fails where most are fooled by the same wrong answer: that label then has the largest score, and is not counted among
 the wrong ones. Where one answer is written in several ways, workers who agree seem to differ, and probabilities are too
-low. Known truths mend both (`allalike.api.judges.odds`).
+low. Known truths mend both (`allalike.api.judges.coverage`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import number_within_tasks
+from allalike._core.blocks.block import Array, Block, Floats, number_within_tasks, sum_by
 from allalike._core.blocks.voices import find_voices, without_own
-from allalike.api.judges.odds import OddsLine, mend
-from allalike.methods.auto.voices.effective import count_effective_voices
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.api.judges.coverage import OddsLine, mend
+from allalike.methods.auto.voices import count_effective_voices, with_voices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
-
-__all__ = ["OpenChance", "decide_openly", "find_chances", "find_open_chance"]
 
 _LEAST = 0.01  # no error rate is closer to 0 or 1
 _ROUNDS = 3
@@ -54,15 +50,7 @@ _TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.aran
 
 @dataclass(frozen=True)
 class OpenChance:
-    """What makes probabilities of open labels.
-
-    Parameters
-    ----------
-    n_wrong
-        m: like how many wrong labels, each as probable, the wrong answers to a task are.
-    beta
-        What scores are multiplied by.
-    """
+    """What makes probabilities of open labels."""
 
     n_wrong: float
     beta: float

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from allalike.api.judges.ballots import JudgeBallots
     from allalike.api.judges.finding import Columns
 
-__all__ = ["BothOrders", "find_orders", "find_sides", "name_answers", "weigh_readings"]
-
 _SURE = 3.0  # standard deviations
 _SIGNIFICANT = 0.05
 _MAX_NAMED = 20
@@ -58,22 +56,7 @@ _PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2
 
 @dataclass(frozen=True)
 class BothOrders:
-    """What each judge makes of the order, one number for each.
-
-    Parameters
-    ----------
-    judges, heard
-        Their ids, and the numbers of those who have a voice on any task.
-    about, first_order
-        Whether labels named answers or places, and the order whose first place the first label has.
-    pairs, same, single
-        The tasks on which she has a voice in both orders, those on which both are the same, and those on which she has
-        a voice in one order only, which counts as it is.
-    first, second
-        The tasks on which she prefers the first place twice, and the second.
-    bias, low, high, probability
-        The position bias with its limits, and how probable so unequal a number of first and second places is without.
-    """
+    """What each judge makes of the order, one number for each."""
 
     judges: Values
     heard: npt.NDArray[np.intp]

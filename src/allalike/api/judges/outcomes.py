@@ -2,7 +2,7 @@
 
 A panel is inconclusive about a task of which it is less sure than was asked, on which fewer independent voices were
 heard than were asked for (the quorum), or on which every judge is undecided. Voices are the effective ones of
-`allalike.methods.auto.voices.effective` where known truths tell how errors go together; otherwise copies have one voice
+`allalike.methods.auto.voices` where known truths tell how errors go together; otherwise copies have one voice
 together, and every other judge one of her own. Of labels that are near or far from each other, such as numbers, levels
 and rankings, a verdict is a score, and never a tie.
 """
@@ -18,10 +18,9 @@ from allalike._core.blocks.voices import find_voices
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.api.judges.verdicts import NOBODY
-from allalike.api.results.deciding import withhold
+from allalike.api.results.summaries import withhold
 from allalike.api.results.tables import OUTCOMES
-from allalike.methods.auto.voices.effective import count_effective_voices
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.voices import count_effective_voices, with_voices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from allalike.engines import TaskTable
     from allalike.methods.insight import VoiceGroups
 
-__all__ = ["SCORE", "Outcomes", "conclude"]
-
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _COUNTED = ("classes", "ties", "inconclusive", "unreadable", "scores")
 _CLOSE = 1e-9
@@ -40,21 +37,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of each task, as a panel tells of it.
-
-    Parameters
-    ----------
-    found
-        What was found for the tasks on which a voice was heard.
-    quorum
-        How many voices a verdict needs, if that was asked for.
-    tie
-        The label that means a tie, if one does.
-    undecided, unreadable
-        Tasks without a voice: those on which every judge is undecided, and those of which no row could be read.
-    voiceless
-        Judges without a voice, because they are undecided on every task.
-    """
+    """What became of each task, as a panel tells of it."""
 
     found: TaskTable
     quorum: float | None
@@ -103,23 +86,7 @@ def conclude(
     usual: int = CLASS,
     correlation: float | None = None,
 ) -> dict[str, Array]:
-    """Add to what was found for the tasks of a block which outcome each has, and withhold those below the quorum.
-
-    Parameters
-    ----------
-    block, found
-        Some tasks, and what was found for them.
-    groups
-        Who speaks with one voice.
-    quorum
-        How many independent voices a verdict needs, if that was asked for.
-    tie
-        The code of the label that means a tie, or -1.
-    usual
-        What a verdict is that is nothing else: a class or a score.
-    correlation
-        How the errors of two judges go together, if known truths tell and nobody has counted voices by it.
-    """
+    """Add to what was found for the tasks of a block which outcome each has, and withhold those below the quorum."""
     few = np.zeros(block.n_tasks, np.bool_)
     if quorum is not None:
         voices = found.get("voices")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.report.material import Material
 
-__all__ = ["Panel"]
-
 _DIGITS = 6
 _LIMITS = ("low", "high")
 

@@ -18,12 +18,14 @@ It says nothing about an error that all samples of a judge share: a steady judge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.factors import only_used
 from allalike._core.columns.values import text_column
 from allalike.api.judges.finding import divide, ratio
 from allalike.api.judges.verdicts import NOBODY
@@ -34,40 +36,26 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
+    from allalike.answers import Answers
     from allalike.api.judges.ballots import JudgeBallots
     from allalike.api.judges.finding import Columns
-
-__all__ = ["Samples", "find_samples", "find_steadiness"]
+    from allalike.api.judges.scores import Scores
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
+
+
 _DRAWS = 20
+
+
 _PANEL = "panel"
+
+
 _EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
 class Samples:
-    """How steady judges are, and what fewer samples would be worth.
-
-    Parameters
-    ----------
-    judges, heard
-        Their ids, and the numbers of those who have a voice on any task.
-    tasks
-        Of each judge: on how many tasks she has two samples or more.
-    steadiness, low, high
-        Of each judge: how probably two samples are the same, with limits.
-    sizes
-        Numbers of samples, up to as many as most tasks have.
-    right
-        A row for each number, a column for each judge: how often the most frequent of so many samples is right.
-    panel
-        For each number: how often the panel is right with so many samples of each judge.
-    by_gold
-        Whether right means known truths, or what the whole panel says.
-    keep
-        Which share of what all samples are worth must stay.
-    """
+    """How steady judges are, and what fewer samples would be worth."""
 
     judges: Values
     heard: npt.NDArray[np.intp]
@@ -154,19 +142,7 @@ def _shrink_for(n: Floats) -> Floats:
 def find_samples(
     ballots: JudgeBallots, truth: Array, heard: npt.NDArray[np.intp], odds: Floats, *, by_gold: bool, keep: float
 ) -> Samples | None:
-    """Find how steady judges are, and what fewer samples are worth; nothing where nobody has two.
-
-    Parameters
-    ----------
-    ballots
-        All samples.
-    truth
-        Of each task: the code of the label that is right, or -1 where that is not known.
-    heard, odds
-        The numbers of judges who have a voice, and how much each of them counts beside the others.
-    by_gold, keep
-        Whether truths are known ones, and which share of the worth of all must stay.
-    """
+    """Find how steady judges are, and what fewer samples are worth; nothing where nobody has two."""
     tasks, steadiness, low, high = find_steadiness(ballots)
     if not tasks.any():
         return None
@@ -235,3 +211,145 @@ def _share_right(
     wins = score > np.repeat(np.maximum.reduceat(score, first), length) - _EQUAL
     hit = (wins & (key % n_labels == right)) / np.repeat(np.add.reduceat(wins.astype(np.float64), first), length)
     return group[first], np.add.reduceat(hit, first)
+
+
+# Score samples: judges who scored a task several times, how steady they are, and how many samples are worth it.
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class ScoreBallots:
+    """All scores that could be read, in the order of tasks."""
+
+    answers: Answers
+    judges: Values
+    judge: npt.NDArray[np.intp]
+
+    @property
+    def cells(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """The numbers of all pairs of task and judge, and of each score which of them it belongs to."""
+        task = np.repeat(np.arange(self.answers.n_tasks), np.diff(self.answers.starts))
+        found, place = np.unique(task * len(self.judges) + self.judge, return_inverse=True)
+        return found, place
+
+    def hear(self) -> Answers:
+        """Return one answer for each judge and task, the mean of her samples.
+
+        >>> import allalike
+        >>> said = allalike.read([(("ada", 0), 1, 2.0), (("ada", 1), 1, 4.0), (("bob", 0), 1, 5.0)], domain="real")
+        >>> ballots = ScoreBallots(said, said.workers.take(np.array([0, 2])), np.array([0, 0, 1]))
+        >>> ballots.hear().label
+        array([3., 5.])
+        """
+        cells, place = self.cells
+        judge, judges = only_used((cells % len(self.judges)).astype(np.int32), self.judges)
+        counts = np.bincount(cells // len(self.judges), minlength=self.answers.n_tasks)
+        return replace(
+            self.answers,
+            workers=judges,
+            starts=np.concatenate([[0], np.cumsum(counts)]),
+            worker=judge,
+            label=_mean_by(place, self.answers.label, len(cells)),
+            problems=Problems.single(len(judges)),
+        )
+
+
+def _mean_by(place: npt.NDArray[np.intp], values: Floats, n: int) -> Floats:
+    return np.asarray(sum_by(place, values, n) / np.bincount(place, minlength=n))
+
+
+@dataclass(frozen=True)
+class ScoreSamples:
+    """How steady judges are, and what fewer samples would be worth."""
+
+    judges: Values
+    steadiness: Floats
+    low: Floats
+    high: Floats
+    within: Floats
+    sizes: npt.NDArray[np.int64]
+    worth: Floats
+    error: Floats
+    by_gold: bool
+    keep: float
+
+    def describe(self) -> dict[str, Any]:
+        """Tell how steady judges are, who is least, and how many samples are enough."""
+        least = int(np.nanargmin(self.steadiness))
+        enough = int(self.sizes[np.argmax(self.worth >= self.keep * self.worth[-1] - _ROUNDING)])
+        told = {
+            "most": int(self.sizes[-1]),
+            "steadiness": float(np.nanmean(self.steadiness)),
+            "least_steady": {
+                "judge": self.judges[least],
+                "steadiness": float(self.steadiness[least]),
+                "low": float(self.low[least]),
+                "high": float(self.high[least]),
+            },
+            "enough": enough,
+            "keep": self.keep,
+            "right_from": "gold" if self.by_gold else "panel",
+            "panel": dict(zip(map(str, self.sizes.tolist()), self.worth.tolist(), strict=True)),
+            "unit": "correlation",
+        }
+        return {"samples": told}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each number of samples."""
+        columns: dict[str, Values | Array] = {
+            "judge": text_column(["panel"] * len(self.sizes)),
+            "samples": self.sizes,
+            "rmse": self.error,
+            "kept": divide(self.worth, np.full(len(self.worth), self.worth[-1])),
+        }
+        return {"samples": columns}
+
+    def judge_columns(self) -> Columns:
+        """Return how steady each judge is, and by how much her samples on one task differ."""
+        columns = {"steadiness": self.steadiness, "steadiness_low": self.low, "steadiness_high": self.high}
+        return {**columns, "sample_sd": np.sqrt(self.within)}
+
+
+def find_steadiness_of_scores(ballots: ScoreBallots) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return, of each judge, her steadiness with limits, the variance within tasks, and the samples per task."""
+    from scipy.stats import f
+
+    n_judges, label = len(ballots.judges), ballots.answers.label
+    cells, place = ballots.cells
+    m, mean, who = np.bincount(place).astype(np.float64), _mean_by(place, label, len(cells)), cells % n_judges
+
+    def add(values: Floats) -> Floats:
+        return sum_by(who, values, n_judges)
+
+    total, tasks = add(m), add(np.ones(len(cells)))
+    inner = sum_by(who[place], np.square(label - mean[place]), n_judges)
+    grand = divide(add(m * mean), total)
+    outer = add(m * np.square(mean - grand[who]))
+    within, between = divide(inner, total - tasks), divide(outer, tasks - 1)
+    size = divide(total - divide(add(m * m), total), tasks - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = between / within
+        degrees = tasks - 1, total - tasks
+        limits = ratio / f.ppf(0.975, *degrees), ratio * f.ppf(0.975, *degrees[::-1])
+        found = [np.where(np.isinf(each), 1.0, (each - 1) / (each + size - 1)) for each in (ratio, *limits)]
+    return found[0], found[1], found[2], within, divide(total, tasks)
+
+
+def find_score_samples(ballots: ScoreBallots, scores: Scores, keep: float) -> ScoreSamples | None:
+    """Find how steady judges are, and what fewer samples are worth; nothing where nobody has two."""
+    place = {judge: number for number, judge in enumerate(ballots.judges.tolist())}
+    heard = [place[judge] for judge in scores.run.workers.tolist()]
+    steadiness, low, high, within, m = (column[heard] for column in find_steadiness_of_scores(ballots))
+    if not np.isfinite(steadiness).any():
+        return None
+    most = max(int(np.median(np.bincount(ballots.cells[1]))), 1)
+    sizes = np.array(sorted({each for each in _SIZES if each < most} | {most}), np.int64)
+    weight = scores.weighing.weight / scores.weighing.weight.sum()
+    fewer = np.maximum(1 / sizes[:, None] - 1 / m, 0.0)
+    more = (np.square(weight) * np.nan_to_num(within) * fewer).sum(axis=1)
+    whole = float(scores.value(tuple(range(scores.n_judges))).mean())
+    worth = whole - more / scores.guess
+    how = sizes, worth, np.asarray(scores.error_of(worth)), scores.by_gold, keep
+    return ScoreSamples(scores.run.workers, steadiness, low, high, within, *how)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.api.judges.pair_squares import jackknife
+from allalike.api.judges.off_together import jackknife
 from allalike.domains.offsets import Offsets
 from allalike.engines.sample import pick_tasks
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.scores import Scores
-
-__all__ = ["Estimate", "ScaleUse", "choose_offsets", "find_offsets"]
 
 _PARTS = 20  # of the tasks, each of which is left out once
 _MIN_TASKS = 5
@@ -69,19 +67,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ScaleUse:
-    """How each judge uses the scale, and whether that was taken away.
-
-    Parameters
-    ----------
-    judges
-        Who they are.
-    offset
-        By how much each is above the others.
-    corrected
-        What the panel took away before it decided: offsets or nothing.
-    can_correct
-        Whether such labels can be corrected.
-    """
+    """How each judge uses the scale, and whether that was taken away."""
 
     judges: Values
     offset: Estimate
@@ -117,13 +103,6 @@ class ScaleUse:
 
 def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> Estimate:
     """Find the offset of each judge.
-
-    Parameters
-    ----------
-    scores
-        A row for each task and a column for each judge; NaN where she did not score it.
-    part
-        Of each task: a number that puts it into one of some parts, by chance.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=400)

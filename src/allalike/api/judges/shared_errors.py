@@ -28,51 +28,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.api.judges.judge_groups import connect_judges
+from allalike._core.columns.values import text_column
+from allalike.api.judges.finding import connect_judges, divide, number_groups
 from allalike.api.judges.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-
-__all__ = ["SURE", "SharedErrors", "compare_pair", "find_shared_errors"]
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.values import Values
+    from allalike.api.judges.finding import Columns
 
 SURE = 0.9  # how probably a panel is right whose answer counts as the truth here
+
+
 _SIGNIFICANT = 0.01
+
+
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # errors that two must share to be named, and by how much more than is expected
+
+
 _MOST_USUAL = 1000.0  # odds
+
+
 _LIMITS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
 class SharedErrors:
-    """How often the judges of each pair gave the same wrong label, a row for each pair.
-
-    Parameters
-    ----------
-    left, right
-        The numbers of the two judges.
-    common
-        How many tasks both answered whose truth is taken as known.
-    wrong_left, wrong_right
-        On how many of these each is wrong.
-    both_wrong
-        On how many both are, in the same way or not.
-    together
-        How often they gave the same wrong label.
-    expected
-        How often that is expected of a pair that errs together as pairs usually do.
-    low, high
-        The limits of together by expected, of 95 %.
-    probability
-        How probably a pair like the others would be wrong together so often, for so many pairs.
-    n_tasks
-        How many tasks there are whose truth is taken as known.
-    """
+    """How often the judges of each pair gave the same wrong label, a row for each pair."""
 
     left: npt.NDArray[np.intp]
     right: npt.NDArray[np.intp]
@@ -103,13 +90,6 @@ def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:
     """Count how often each two judges gave the same wrong label, beside what is expected of a pair.
 
     With fewer than three judges there is no other pair, and nothing is said.
-
-    Parameters
-    ----------
-    verdicts
-        What the judges said.
-    n_wrong
-        How many wrong labels a task has, or seems to have.
 
     >>> from allalike.api.judges.verdicts import Verdicts
     >>> rng = np.random.default_rng(0)
@@ -150,17 +130,7 @@ def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:
 
 @dataclass(frozen=True)
 class _Cases:
-    """Wrong labels of the tasks whose truth is taken as known.
-
-    Parameters
-    ----------
-    asked, wrong
-        Of each task and judge: whether she answered it, and whether wrongly.
-    nobody
-        Of each task: how many wrong labels nobody gave.
-    task, gave
-        Of each wrong label that somebody gave: its task, and who gave it.
-    """
+    """Wrong labels of the tasks whose truth is taken as known."""
 
     asked: npt.NDArray[np.bool_]
     wrong: npt.NDArray[np.bool_]
@@ -209,13 +179,6 @@ def _find_odds(same: float, different: float) -> float:
 def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
     """Return how many cases a pair is expected to have in common, and how probable so many or more are.
 
-    Parameters
-    ----------
-    table
-        Of each stratum, a column: how many cases there are, how many each judge has, and how many both.
-    odds
-        Those of a usual pair.
-
     >>> [round(number, 3) for number in compare_pair(np.array([[4.0], [2.0], [2.0], [2.0]]), 1.0)]
     [1.0, 0.167]
     """
@@ -240,3 +203,64 @@ def _find_limits(count: Floats, mean: Floats) -> tuple[Floats, Floats]:
     mean = np.where(mean > 0, mean, np.nan)
     low = np.where(count > 0, chdtri(2 * np.maximum(count, 1.0), _LIMITS[1]) / 2, 0.0) / mean
     return low, chdtri(2 * (count + 1), _LIMITS[0]) / 2 / mean
+
+
+# Bonds: the pairs of judges who are wrong together, as a panel tells of them.
+
+
+_MAX_NAMED = 20  # pairs and groups that a summary names
+
+
+_NAMED = ("judge", "other", "together", "expected", "low", "high", "probability")
+
+
+@dataclass(frozen=True)
+class Bonds:
+    """How often each two judges gave the same wrong label, and who they are."""
+
+    found: SharedErrors
+    judges: Values
+
+    def describe(self) -> dict[str, Any]:
+        """Count the pairs, and name the first of those who are wrong together."""
+        columns = self.tables()["pairs"]
+        rows = zip(*(columns[name].tolist() for name in _NAMED), strict=True)
+        bound = columns["wrong_together"].tolist()
+        named = [dict(zip(_NAMED, row, strict=True)) for row, is_bound in zip(rows, bound, strict=True) if is_bound]
+        told = {
+            "looked_at": len(self.found.left),
+            "found": int(self.found.found.sum()),
+            "tasks": self.found.n_tasks,
+            "named": named[:_MAX_NAMED],
+            "groups": [[self.judges[judge] for judge in group] for group in self._groups[:_MAX_NAMED]],
+        }
+        return {"pairs": told}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each pair, the most improbable first."""
+        found, ids = self.found, self.judges
+        order = np.lexsort((found.right, found.left, found.probability))
+        columns: dict[str, Values | Array] = {
+            "judge": text_column([str(ids[int(judge)]) for judge in found.left[order]]),
+            "other": text_column([str(ids[int(judge)]) for judge in found.right[order]]),
+            "common": found.common[order].astype(np.int64),
+            "wrong": found.wrong_left[order].astype(np.int64),
+            "other_wrong": found.wrong_right[order].astype(np.int64),
+            "both_wrong": found.both_wrong[order].astype(np.int64),
+            "together": found.together[order].astype(np.int64),
+            "expected": found.expected[order],
+            "ratio": divide(found.together, found.expected)[order],
+            "low": found.low[order],
+            "high": found.high[order],
+            "probability": found.probability[order],
+            "wrong_together": found.found[order],
+        }
+        return {"pairs": columns}
+
+    def judge_columns(self) -> Columns:
+        """Number the groups of judges whom pairs connect that are wrong together."""
+        return {"wrong_together": number_groups(len(self.judges), self._groups)}
+
+    @property
+    def _groups(self) -> list[list[int]]:
+        return self.found.groups(len(self.judges))

@@ -5,39 +5,32 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE
 from allalike._core.columns.values import text_column
 from allalike.api.judges.finding import divide, ratio
+from allalike.api.judges.trials import Trials
+from allalike.api.judges.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.scores import Scores
     from allalike.api.judges.trials import Judges, Sizes
 
-__all__ = ["SmallerPanelsOfClasses", "SmallerPanelsOfScores", "WantedError"]
-
 
 @dataclass(frozen=True)
 class SmallerPanels(ABC):
-    """What panels of each size are worth, and the smallest that keeps nearly all.
-
-    Parameters
-    ----------
-    found
-        What panels of each size are worth.
-    judges, answers
-        Who the judges are, and how many answers each gave.
-    keep
-        Which share of the whole panel's worth the smallest one keeps.
-    price
-        What an answer of each judge costs, if it is known.
-    """
+    """What panels of each size are worth, and the smallest that keeps nearly all."""
 
     found: Sizes
     judges: Values
@@ -107,15 +100,7 @@ class SmallerPanels(ABC):
 
 @dataclass(frozen=True)
 class SmallerPanelsOfClasses(SmallerPanels):
-    """Smaller panels of classes, whose worth is how often they are right.
-
-    Parameters
-    ----------
-    n_tasks, right
-        How many tasks there are, and how often each judge is right.
-    by_gold
-        Whether known truths say what panels are worth, and not the probabilities of the whole panel.
-    """
+    """Smaller panels of classes, whose worth is how often they are right."""
 
     n_tasks: int
     right: Floats
@@ -152,15 +137,7 @@ class SmallerPanelsOfClasses(SmallerPanels):
 
 @dataclass(frozen=True)
 class SmallerPanelsOfScores(SmallerPanels):
-    """Smaller panels of scores, whose worth is from 0 for the verdict on another task to 1 for the truth.
-
-    Parameters
-    ----------
-    scores
-        The tasks that say what panels are worth.
-    known_error
-        Of each judge: the error where truths are known; NaN where they are not.
-    """
+    """Smaller panels of scores, whose worth is from 0 for the verdict on another task to 1 for the truth."""
 
     scores: Scores
     known_error: Floats
@@ -197,19 +174,7 @@ class SmallerPanelsOfScores(SmallerPanels):
 
 @dataclass(frozen=True)
 class WantedError:
-    """The smallest panel that errs no more than is wanted, or the best there is.
-
-    Parameters
-    ----------
-    wanted
-        The error that is allowed.
-    members
-        Who is in the panel; nobody if no panel errs so little.
-    error
-        The error of that panel, or of the best, on tasks that did not choose it.
-    judges
-        Who the judges are.
-    """
+    """The smallest panel that errs no more than is wanted, or the best there is."""
 
     wanted: float
     members: Judges
@@ -245,3 +210,60 @@ class WantedError:
     def judge_columns(self) -> Columns:
         """Say who is in it."""
         return {"in_wanted": np.isin(np.arange(len(self.judges)), self.members)}
+
+
+# Panels: the fewest judges who keep nearly all of what the whole panel is worth.
+
+
+def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:
+    """Find what panels of each size are worth.
+
+    >>> from allalike.api.judges.verdicts import Verdicts
+    >>> rng = np.random.default_rng(0)
+    >>> wrong = (rng.random((600, 5)) < [0.05, 0.4, 0.4, 0.4, 0.4]).astype(np.intp)
+    >>> right, zeros = np.tile([1.0, 0.0], (600, 1)), np.zeros(600, np.intp)
+    >>> mixed = np.arange(600, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    >>> table = Verdicts(wrong, right, zeros, np.ones(600), np.ones(600, bool), zeros, mixed)
+    >>> sizes = find_sizes(table, np.array([3.0, 0.4, 0.4, 0.4, 0.4]), right, np.ones(600))
+    >>> sizes.members[sizes.smallest(0.9)]
+    (0,)
+    """
+    agree = partial(judge_panel, verdicts, odds, worth=_agreement(verdicts))
+    trials = Trials(verdicts.n_judges, verdicts.task_hash, partial(judge_panel, verdicts, odds, worth=worth))
+    return trials.find_sizes(whole, agree)
+
+
+def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth: Floats) -> Floats:
+    """Return, per task, what the verdict of some of the judges is worth.
+
+    >>> from allalike.api.judges.verdicts import Verdicts
+    >>> said, hashes = np.array([[0, 1, 1], [0, 0, 1], [-1, -1, 0]]), np.zeros(3, np.uint64)
+    >>> right, zeros = np.tile([1.0, 0.0], (3, 1)), np.zeros(3, np.intp)
+    >>> table = Verdicts(said, right, zeros, np.ones(3), np.ones(3, bool), zeros, hashes)
+    >>> judge_panel(table, np.array([1.0, 1.0, 2.5]), [0, 1], right)
+    array([0.5, 1. , 0. ])
+    """
+    return _decide(_add_up(verdicts, odds, members, np.zeros_like(worth)), worth)
+
+
+def _agreement(verdicts: Verdicts) -> Floats:
+    """Return, of each task and label, whether it is that of the whole panel."""
+    same: Floats = (np.arange(verdicts.chance.shape[1]) == verdicts.panel[:, None]).astype(np.float64)
+    return same
+
+
+def _add_up(verdicts: Verdicts, odds: Floats, members: Sequence[int], scores: Floats) -> Floats:
+    """Return the scores of labels with the log odds of some judges added."""
+    scores = scores.copy()
+    for judge in members:
+        rows = np.flatnonzero(verdicts.said[:, judge] != NOBODY)
+        scores[rows, verdicts.said[rows, judge]] += odds[judge]
+    return scores
+
+
+def _decide(scores: Floats, worth: Floats) -> Floats:
+    """Return what the labels with the largest scores are worth, on average; nothing where nobody spoke."""
+    top = scores.max(axis=1, keepdims=True)
+    first: npt.NDArray[np.bool_] = (scores >= top * (1 - TOLERANCE)) & (top > 0)
+    value: Floats = (first * worth).sum(axis=1) / np.maximum(first.sum(axis=1), 1)
+    return value

@@ -7,7 +7,7 @@ panels, and the **other** half says what they are worth. All tasks say who is in
 equals. The limits of what is lost against the whole panel are those of the mean difference per task (normal, 95 %).
 
 What a verdict is worth depends on the labels, and only has to be a number per task of which more is better:
-`allalike.api.judges.panel_sizes` has that of classes, `allalike.api.judges.scores` that of all other labels.
+`allalike.api.judges.smaller_panels` has that of classes, `allalike.api.judges.scores` that of all other labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
-
-__all__ = ["Judges", "Sizes", "Trials", "find_limits"]
 
 _MAX_TRIED = 10  # judges of whom all panels are tried
 _MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
@@ -40,20 +38,7 @@ Judges = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What panels of each size are worth, found on one half of the tasks and tried on the other.
-
-    Parameters
-    ----------
-    members
-        Of each size: the judges of the best panel on all tasks.
-    worth, agreement
-        Of each size: the mean worth of a verdict, and how far it is that of the whole panel, on tasks that did not
-        choose the panel.
-    low, high
-        The limits of what is lost against the whole panel, of 95 %.
-    whole
-        The mean worth of the whole panel's verdicts.
-    """
+    """What panels of each size are worth, found on one half of the tasks and tried on the other."""
 
     members: tuple[Judges, ...]
     worth: Floats
@@ -71,13 +56,6 @@ class Sizes:
 @dataclass(frozen=True)
 class Trials:
     """Panels of some judges, and what their verdicts are worth.
-
-    Parameters
-    ----------
-    n_judges, task_hash
-        How many judges there are, and of each task the hash of its id.
-    value
-        What returns, per task, what the verdict of some judges is worth.
 
     >>> right = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [0.0, 1.0, 0.0]])
     >>> trials = Trials(3, np.arange(4, dtype=np.uint64) << np.uint64(62), lambda who: right[:, who].mean(axis=1))
@@ -134,15 +112,7 @@ class Trials:
         return found
 
     def find_sizes(self, whole: Floats, agree: Callable[[Judges], Floats]) -> Sizes:
-        """Find what panels of each size are worth, beside the whole panel.
-
-        Parameters
-        ----------
-        whole
-            Of each task: what the verdict of the whole panel is worth.
-        agree
-            What returns, per task, how far the verdict of some judges is that of the whole panel.
-        """
+        """Find what panels of each size are worth, beside the whole panel."""
         members, paths = self.find_path(-1), [self.find_path(part) for part in range(len(self.choosers))]
         rows = []
         for place in range(len(members) - 1):

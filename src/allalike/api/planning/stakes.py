@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["ClassStakes", "Standing", "find_standing", "keep_likeliest"]
-
 _TOLD_APART = 3  # classes
 _MANY_WAYS = (
     64  # in which planned answers may turn out, from which on those that are nearly the same are counted as one
@@ -47,13 +45,6 @@ _LEAST = 1e-12
 
 class ClassStakes:
     """The probability that each task will be decided wrongly (``errors``), with the answers that are planned.
-
-    Parameters
-    ----------
-    likeliest
-        The probabilities of the likeliest classes, a row per task, the largest first.
-    k
-        How many classes there are.
 
     >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
     >>> stakes.errors, stakes.bound(0.2).round(3), round(stakes.gain(0, 0.2), 3)
@@ -134,23 +125,7 @@ def _join_alike(ways: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Standing:
-    """How sure truths are, and how often workers err.
-
-    Parameters
-    ----------
-    tasks
-        The tasks whose truths are not known.
-    state
-        Of each task: the probabilities of the likeliest classes.
-    rates
-        Of each worker: the error rate.
-    k
-        How many classes there are.
-    again
-        On what share of the tasks another crowd would decide the same, as it is expected and at least.
-    truths
-        How many known truths tell how sure the others are; none, if the crowd does it itself.
-    """
+    """How sure truths are, and how often workers err."""
 
     tasks: Values
     state: Floats

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE
 from allalike._core.late import pd
 from allalike._core.system.progress import report
 from allalike.api.frames import Frame, Framed
-from allalike.api.results.shown import comparison_html, comparison_text
+from allalike.api.results.tables import comparison_html, comparison_text
 from allalike.api.results.targets import write_table
 from allalike.errors import GoldError
 from allalike.methods import OA, UA, Method, Weighing
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
-
-__all__ = ["Comparison", "Outcome"]
 
 _SIGNIFICANT = 0.05
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values, text_column
-from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.results.tables import worker_columns
 from allalike.report.brevity import cut
 from allalike.report.material import Material
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
-
-__all__ = ["FLAGS", "flag_columns", "flag_workers", "list_reasons", "put_flagged_first"]
 
 FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
@@ -105,7 +103,7 @@ def flag_columns(
     said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
     columns = worker_columns(run, weighing)
     if run.notes.get("silent") is not None:
-        from allalike.api.results.functions import function_columns  # which label matrices alone need
+        from allalike.api.results.tables import function_columns  # which label matrices alone need
 
         columns |= function_columns(run)
     return {**columns, **{name: text_column(texts) for name, texts in said.items()}}

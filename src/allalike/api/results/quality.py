@@ -21,10 +21,10 @@ import numpy as np
 from allalike._core.columns.values import text_column
 from allalike._core.late import pd
 from allalike.api.frames import Frame, Framed
-from allalike.api.results.deciding import keep_known, with_quorum
+from allalike.api.results.summaries import keep_known, with_quorum
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.distances.numbers import find_biases
-from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices import give_voices
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     Truths = Callable[..., tuple[Array, Array, Array]]
     Mark = tuple[int, str | None, dict[str, float]]  # worker, tag, and how much is right, said and due, or else
-
-__all__ = ["Rated", "rate_workers"]
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
 _COUNTS = ["hits", "made", "due"]
@@ -109,11 +107,6 @@ class Rated(Framed[Frame]):
     def confusion(self, worker: Any) -> Frame:
         """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
 
-        Parameters
-        ----------
-        worker
-            Her id. Where every task is a problem of its own, no worker has a confusion matrix.
-
         >>> import allalike
         >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
         >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
@@ -160,13 +153,6 @@ class Rated(Framed[Frame]):
 
 def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
     """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
-
-    Parameters
-    ----------
-    run, weighing
-        The answers, and how truths are found from them.
-    kept
-        Whether known truths stand among those found.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]

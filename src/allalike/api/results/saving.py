@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
-from allalike._core.system.formulas import guard_table
-from allalike._core.system.tables import FORMATS, write_tables
+from allalike._core.system.tables import FORMATS, guard_table, write_tables
 from allalike.api.frames import Frame
-from allalike.api.inputs.state import FORMAT, STATE, find_date, write_state
+from allalike.api.inputs.saved_files import STATE
+from allalike.api.inputs.state import FORMAT, find_date, write_state
 from allalike.api.results.quality import Rated
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import (
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from allalike.api.inputs.opening import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
-
-__all__ = ["Saved", "gather_material", "write_page"]
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
 _NOTE = """<!doctype html>
@@ -123,30 +121,6 @@ class Saved(Rated[Frame], ABC):
         """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
 
         The files of an earlier result, which its summary lists, make way; all else in the folder stays.
-
-        Parameters
-        ----------
-        folder
-            Where the files go. It is made if need be.
-        format
-            The format of the tables: ``csv`` or ``parquet``.
-        to
-            Other tools for which the result is written, too: ``label-studio``, ``cvat``, ``coco``,
-            ``doccano`` or ``mturk``, with options in brackets if need be.
-        overwrite
-            Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
-            were read from are never replaced.
-        report
-            Whether to write ``report.html`` beside them, the page that `report` writes.
-        safe_csv
-            Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
-            By default ids and labels are written as they came.
-        probabilities
-            Whether to write ``probabilities.csv`` (or ``.parquet``), too: how probable each class is, one row per task
-            and one column per class, to be learned from as soft labels. It is as large as tasks times classes.
-        answers
-            Whether to keep the answers in the folder ``state``, too, so that `allalike.load` has the result again,
-            on any machine, and `allalike.update` goes on with it. Where that cannot be, the summary says why.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -320,7 +294,7 @@ def gather_material(
     command: tuple[str, ...],
 ) -> Material:
     """Return what a report is made of."""
-    from allalike.api.agreement.by_scale import measure_scales
+    from allalike.api.agreement.agreement import measure_scales
 
     return Material(
         run=run,

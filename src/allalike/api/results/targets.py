@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
-from allalike._core.system.formulas import guard_text
 from allalike._core.system.output import Output
-from allalike._core.system.tables import FORMATS
+from allalike._core.system.tables import FORMATS, guard_text
 from allalike.api.inputs.saved_files import STATE, SUMMARY, read_summary
 from allalike.api.inputs.state import find_digest
 from allalike.api.writers import WRITERS
@@ -26,21 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike.api.writers import Writer
-
-__all__ = [
-    "PANEL_TABLES",
-    "REPORT",
-    "find_writers",
-    "list_output",
-    "list_saved",
-    "names_input",
-    "page_output",
-    "result_names",
-    "result_output",
-    "table_output",
-    "write_table",
-    "written_names",
-]
 
 REPORT = "report.html"
 _TABLES = ("truth", "workers", "groups", "next", "objects", "probabilities")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["Findings", "Truth", "Writer", "check_flat", "find_exports", "list_classes", "write_lines"]
-
 T = TypeVar("T")
 
 
@@ -48,25 +46,7 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class Findings:
-    """What of a result there is to be written.
-
-    Parameters
-    ----------
-    domain
-        The name of the kind of labels.
-    truths
-        Yields what was found for the tasks, in their order.
-    blocked
-        Whose answers are better left out, with the reasons.
-    inputs
-        The files that the answers were read from, if there are any.
-    files
-        How they were read: as whose export, and which of its questions.
-    model
-        What to call the program that found it.
-    safe_csv
-        Whether cells of text must not look like formulas (`allalike._core.system.formulas`).
-    """
+    """What of a result there is to be written."""
 
     domain: str
     truths: Callable[[], Iterator[Truth]]

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["DoccanoWriter"]
-
 
 class DoccanoWriter(Writer):
     """doccano's JSONL: the documents of the answers, with what was found under ``label``, as texts.

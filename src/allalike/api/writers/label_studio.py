@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["LabelStudioWriter"]
-
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "choices": lambda label: {"choices": [str(each) for each in list_classes(label)]},
     "taxonomy": lambda label: {"taxonomy": [str(each).split(" / ") for each in list_classes(label)]},
@@ -50,11 +48,6 @@ class LabelStudioWriter(Writer):
 
     Where the answers are an export of Label Studio, tasks have their data, and truths belong to the control that was
     read. Otherwise the task is the text or the picture, and the control is called ``label``.
-
-    Parameters
-    ----------
-    form
-        ``predictions``, which people see and may take over, or ``annotations``, as if somebody had made them.
 
     >>> import tempfile, pathlib
     >>> from allalike.api.writers import Findings, Truth

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.late import pd
-from allalike._core.system.formulas import guard_text
+from allalike._core.system.tables import guard_text
 from allalike.api.writers.base import Findings, Writer, find_exports
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.sheets import find_name
@@ -17,8 +17,6 @@ from allalike.readers.tools.trees import read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-__all__ = ["MTurkWriter"]
 
 _WAITING = ("submitted", "")  # the status of an assignment that nobody has decided on
 _REASON = "All of your answers are the same, whatever was asked."  # what a worker reads who is rejected

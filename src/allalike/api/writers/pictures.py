@@ -13,7 +13,7 @@ import numpy as np
 from allalike._core.masks.packed import count_runs, to_run_lengths
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
-from allalike.readers.tools.cvat import parse_annotations
+from allalike.readers.tools.images import parse_annotations
 from allalike.readers.tools.trees import read_document
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.readers.tools.base import Original
-
-__all__ = ["CocoWriter", "CvatWriter"]
 
 _THING = "object"  # the category of what has no class
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")

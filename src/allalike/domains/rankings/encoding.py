@@ -29,20 +29,21 @@ from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
 from allalike.domains.capabilities import Things
 from allalike.domains.contract import Domain, Encoding
-from allalike.domains.lists import check_separator, split_items
-from allalike.domains.rankings.items import (
+from allalike.domains.rankings.kernels import (
+    RankingKernels,
     describe_difference,
+    find_positions,
     in_order,
     list_items,
     read_ranking,
     read_rankings,
     write_ranking,
 )
-from allalike.domains.rankings.kernels import RankingKernels, find_positions
+from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules.ballots import Part, Parts, hash_orders
+from allalike.rules.elimination import check_items
 from allalike.rules.kemeny import MOST_EXACT
-from allalike.rules.minimax import check_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block
     from allalike._core.columns.column import Column
     from allalike._core.columns.factors import Codes
-
-__all__ = ["RankingEncoding", "RankingOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from allalike._core.blocks.rankings import add_up, take_apart
 from allalike.domains.capabilities import Adding
 from allalike.domains.rankings.encoding import RankingEncoding, RankingOptions
-from allalike.domains.rankings.items import list_items
-from allalike.domains.rankings.kernels import DISTANCES
+from allalike.domains.rankings.kernels import DISTANCES, list_items
 from allalike.noise import General, Noise, OneCoin
 from allalike.rules import Rule
 from allalike.rules.voting import VOTING
@@ -30,8 +29,6 @@ from allalike.rules.voting import VOTING
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
     from allalike._core.columns.column import Column
-
-__all__ = ["Ranking"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,9 +35,18 @@ from allalike._core.registry import registry_of
 from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
 from allalike.domains.contract import Domain, Encoding
-from allalike.domains.records.cells import FieldCells, codes_of, filled_in, join_cells, prepare_field, spread
-from allalike.domains.records.kernels import RecordKernels, each_field
+from allalike.domains.records.kernels import (
+    FieldCells,
+    RecordKernels,
+    codes_of,
+    each_field,
+    filled_in,
+    join_cells,
+    prepare_field,
+    spread,
+)
 from allalike.domains.records.labels import (
+    RecordParts,
     list_names,
     naming,
     place_bare,
@@ -49,18 +58,15 @@ from allalike.domains.records.labels import (
     write_fields,
     write_record,
 )
-from allalike.domains.records.parts import RecordParts
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block
-
-__all__ = ["Record", "RecordEncoding"]
 
 _EACH = "each field"
 _TAKEN = (  # columns that a table of truths has anyway
@@ -226,7 +232,7 @@ class Record(Domain, FieldKinds[Domain]):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordEncoding(RecordParts):
-    """The encoding of each field; a code is a row of cells (`allalike.domains.records.cells`)."""
+    """The encoding of each field; a code is a row of cells (`allalike.domains.records.kernels`)."""
 
     domain: Record
 

@@ -9,39 +9,116 @@ truth is made (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are fou
 from __future__ import annotations
 
 import json
+import math
 import struct
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import check_number, option, share, whole
 from allalike.distances import matching
 from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Edges, Members
-from allalike.domains.capabilities import Marks
-from allalike.domains.lists import json_list
+from allalike.domains.capabilities import Marks, Votes
+from allalike.domains.categorical import Categorical, ClassEncoding
+from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import Pairwise, objects
-from allalike.domains.things.parts import Known, order_classes
+from allalike.domains.spelling import json_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.choice import best_worker, medoid
-from allalike.rules.fusion import fusion
+from allalike.rules.fusion import Fused, fusion, put_together
+from allalike.rules.grouping import GroupedObjects
+from allalike.rules.vote import best_worker, medoid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike.domains.pairwise import Places
-    from allalike.rules.middles import Drawings
+    from allalike.rules.mean import Drawings
 
-__all__ = ["Matched"]
+
+# Parts of objects as they are written: coordinates, classes, and what all objects have in common.
+
+
+NUMBERS = ("confidence", "class_confidence", "spread", "supporters")  # what is told of each object of a truth
+
+
+_LARGEST_NUMBER = 1e150
+
+
+class Known(NamedTuple):
+    """What all objects have in common: their classes in order, and how many numbers say where each is.
+
+    Where objects have no class, None is the only one; where there are no objects, there is none.
+    """
+
+    classes: tuple[Any, ...] = ()
+    width: int = 0
+
+
+def order_classes(classes: set[Any], name: str) -> tuple[Any, ...]:
+    """Return classes in order; refuse those of different types.
+
+    >>> order_classes({"dog", "cat"}, "boxes")
+    ('cat', 'dog')
+    >>> order_classes({"dog", None}, "boxes")
+    Traceback (most recent call last):
+    allalike.errors.LabelError: Some boxes have no class, and some have the class 'dog'. Give all of them a class, or
+    none.
+    """
+    kinds = {type(each): each for each in classes}
+    if len(kinds) > 1:
+        named = [each for each in kinds.values() if each is not None]
+        if None in classes:
+            raise LabelError(
+                f"Some {name} have no class, and some have the class {named[0]!r}. Give all of them a class, or none."
+            )
+        one, other = sorted(named, key=lambda each: type(each).__name__)[:2]
+        raise LabelError(
+            f"The classes of {name} are of different types: {one!r} and {other!r}. Give all of them the same type."
+        )
+    return tuple(sorted(classes))
+
+
+def read_number(value: Any) -> float:
+    """Return a coordinate, or raise ValueError.
+
+    >>> read_number(-0.0)
+    0.0
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"the coordinate {value!r} is not a number")
+    if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
+        raise ValueError(f"the coordinate {value} is not finite, or too large")
+    return float(value) + 0.0
+
+
+def read_class(value: Any) -> Any:
+    """Return a class, which is a text or a whole number, or raise ValueError.
+
+    >>> read_class(0.93)
+    Traceback (most recent call last):
+    ValueError: 0.93 is no class, which is a text or a whole number
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        value.encode()  # half a character, as "\ud800", can be compared but not written
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{value!r} is no class, which is a text or a whole number")
+    return value
+
 
 _CELLS_PER_CHUNK = 1 << 22  # pairs of objects that may be compared together
 
@@ -56,22 +133,7 @@ def _check_quorum(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Matched(Marks, Pairwise):
-    """Labels that are lists of objects, compared by the best matching of these.
-
-    Parameters
-    ----------
-    overlap
-        How similar two objects must be at least to be the same.
-    quorum
-        The share of the weight that an object must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
-        answers.
-    most
-        How many objects an answer may have.
-    rule
-        How a task's answers become one: ``fusion``, ``medoid`` or ``best worker``.
-    distance
-        ``f1``, ``jaccard`` or ``count``.
-    """
+    """Labels that are lists of objects, compared by the best matching of these."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("fusion", fusion),
@@ -311,3 +373,74 @@ class Matched(Marks, Pairwise):
     def describe(self) -> dict[str, Any]:
         """Return also from which similarity objects are the same, and the quorum."""
         return {**super().describe(), "overlap": self.overlap, "quorum": self.quorum}
+
+
+# Votes on objects: what each thing is, for methods that need classes.
+
+
+@dataclass(frozen=True)
+class ObjectVotes(Votes[Encoding]):
+    """Votes on groups of objects."""
+
+    classes: tuple[Any, ...]
+    fusing: Callable[[Block], Block]
+    describe: Callable[[Block, Fused], dict[str, Array]]
+
+    @property
+    def encoding(self) -> ClassEncoding:
+        """The numbers of the classes, and of nothing."""
+        return ClassEncoding.of(Categorical(), Values(arrow_of(np.arange(len(self.classes) + 1))))
+
+    def cast(self, block: Block) -> Block:
+        """Ask of each group what it is."""
+        grouped = self._grouped(block)
+        task, first = self._tasks(block, grouped)
+        sizes = block.sizes[task]
+        starts = np.cumsum(sizes) - sizes
+        _, rows = ranges(block.starts[task], block.starts[task] + sizes)
+        label = np.full(len(rows), len(self.classes), np.int32)
+        vote = first[grouped.task[grouped.group]] + self._within(block, grouped)[grouped.group]
+        label[starts[vote] + grouped.answer - block.starts[grouped.task[grouped.group]]] = grouped.kind
+        number = np.arange(len(task)) - first[task]
+        votes = replace(
+            block,
+            starts=starts,
+            sizes=sizes,
+            worker=block.worker[rows],
+            label=label,
+            task_hash=mix(block.task_hash[task] ^ mix(number.astype(np.uint64))),
+            gold_task=block.gold_task[:0],
+            gold_label=label[:0],
+            prepared={},
+            live=None if block.live is None else block.live[task],
+        )
+        return self.encoding.prepare(votes)
+
+    def count(self, block: Block, weights: Floats, found: Mapping[str, Array], ties: Ties) -> dict[str, Array]:
+        """Keep the groups that are not nothing, each of the class that was found."""
+        grouped = self._grouped(block)
+        _, first = self._tasks(block, grouped)
+        vote = first[grouped.task] + self._within(block, grouped)
+        label, sure = found["label"][vote], found["confidence"][vote]
+        kept = label < len(self.classes)
+        weight, _ = block.answer_weights(weights)
+        block = self.fusing(block).keeping(grouped)
+        share = np.where(kept, sure, 1 - sure)
+        return self.describe(block, put_together(block, weight, kept, label, share, found["tied"][vote], ties))
+
+    def _grouped(self, block: Block) -> GroupedObjects:
+        """Return the groups with the numbers that classes have everywhere."""
+        grouped = block[GroupedObjects]
+        place = {name: code for code, name in enumerate(self.classes)}
+        codes = np.array([place[name] for name in grouped.classes], np.int64)
+        return replace(grouped, kind=codes[grouped.kind], classes=objects(self.classes))
+
+    def _tasks(self, block: Block, grouped: GroupedObjects) -> tuple[Array, Array]:
+        """Return the task of each vote, and the first vote of each task."""
+        count = np.maximum(np.bincount(grouped.task, minlength=block.n_tasks), 1)
+        return np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
+
+    def _within(self, block: Block, grouped: GroupedObjects) -> Array:
+        """Return the number of each group among those of its task."""
+        count = np.bincount(grouped.task, minlength=block.n_tasks)
+        return np.asarray(np.arange(len(grouped)) - (np.cumsum(count) - count)[grouped.task])

@@ -21,20 +21,16 @@ from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.capabilities import Things
 from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, objects
-from allalike.domains.things.matched import Matched
-from allalike.domains.things.parts import NUMBERS, Known
-from allalike.domains.things.votes import ObjectVotes
+from allalike.domains.things.matched import NUMBERS, Known, Matched, ObjectVotes
 from allalike.rules.fusion import QUORUMS, Fused, Fusing, choose_quorum, count_guesses, fuse, list_labels, split
 from allalike.rules.grouping import GroupedObjects, group_objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Ties
     from allalike._core.columns.column import Column
     from allalike.rules import Decision
-
-__all__ = ["ObjectEncoding", "ObjectKernels", "Objects", "describe_fused", "list_members", "number_pairs"]
 
 _OBJECTS = "objects"  # the name of what was found about each object of a truth
 
@@ -187,13 +183,7 @@ def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectKernels(PairwiseKernels):
-    """Sums over pairs of answers, and truths made of groups of objects.
-
-    Parameters
-    ----------
-    quorum
-        The share that a group must exceed.
-    """
+    """Sums over pairs of answers, and truths made of groups of objects."""
 
     domain: Matched
     quorum: float

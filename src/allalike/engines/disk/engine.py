@@ -12,20 +12,24 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import tempfile
+import weakref
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.ties import DRAWN, Ties
+from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
-from allalike._core.system.memory import parse_size
+from allalike._core.system.memory import free_memory, parse_size, used_memory
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
+from allalike._core.system.serialization import pack, unpack
 from allalike.engines.base import Engine, Run
-from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
-from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
+from allalike.engines.ingest.partitions import write_error
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
     Addition,
@@ -35,18 +39,17 @@ from allalike.engines.shards import (
     describe,
     encode,
     find_piece,
+    fitting_answers,
     in_order,
     of_answers,
     sample_cuts,
     sum_up,
 )
-from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
-from allalike.engines.task_table import Piece, TaskTable
-from allalike.errors import OptionError
+from allalike.engines.sums import PairSums, Piece, PlainSums, Sums, TaskTable, select_workers
+from allalike.errors import OptionError, OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -58,12 +61,189 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.readers import Scan
 
-__all__ = ["Disk"]
+
+# Budget: what the disk engine does with the memory that it is given.
+
+
+MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
+
+
+_PYTHON_BYTES = 190_000_000  # of a process that has loaded all libraries, and does nothing
+
+
+_PROCESS_BYTES = 250_000_000  # of one that works, at least
+
+
+_MIN_WORK_BYTES = 1 << 26  # of one beside Python
+
+
+_LITTLE_BYTES = 1 << 24  # which are there in any case
+
+
+_MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
+
+
+_MEMORY_PER_SHARD_BYTE = 24  # so many times its size a shard needs while it is made, in each process
+
+
+_ANSWER_BYTES = 64  # of an answer and a label, while those of a block are compared
+
+
+_MIN_BLOCK_ANSWERS, _MAX_LABELS = 1 << 12, 50  # labels that are compared with each answer
+
+
+@dataclass(frozen=True)
+class MemoryBudget:
+    """The memory of a run.
+
+    >>> budget = MemoryBudget.of(500_000_000, None)
+    >>> budget.processes, budget.shard_bytes, budget.block_answers(50_000, n_labels=50)
+    (1, 12916666, 96875)
+    """
+
+    most: int
+    processes: int
+    work: int
+
+    @classmethod
+    def of(cls, memory: int | None, processes: int | None) -> MemoryBudget:
+        """Divide so much memory, by default half of what is free, among processes, by default as many as it serves."""
+        given = max(MIN_MEMORY, free_memory() // 2) if memory is None else memory
+        number = processes or max(1, min(os.cpu_count() or 1, given // _PROCESS_BYTES - 1))
+        work = max(_MIN_WORK_BYTES, given // (number + (number > 1)) - _PYTHON_BYTES)
+        return cls(given + max(0, used_memory() - _PYTHON_BYTES), number, work)
+
+    @property
+    def free(self) -> int:
+        """How many bytes are left, or a little."""
+        return max(_LITTLE_BYTES, self.most - used_memory())
+
+    @property
+    def shard_bytes(self) -> int:
+        """How many bytes of rows make a shard."""
+        return min(_MAX_SHARD_BYTES, self.work // _MEMORY_PER_SHARD_BYTE)
+
+    def block_answers(self, n_workers: int, n_labels: int) -> int:
+        """Return how many answers a block holds, where so many labels are told apart."""
+        most = self.work // (_ANSWER_BYTES * max(1, min(n_labels, _MAX_LABELS)))
+        return max(_MIN_BLOCK_ANSWERS, min(most, fitting_answers(n_workers)))
+
+
+# Workspace: the folder of the disk engine, and how shards are kept in it.
+
+
+class Workspace:
+    """A folder that is removed when nobody uses it any more, and when the program ends.
+
+    >>> space = Workspace()
+    >>> path = space.path
+    >>> write_pack(path / "some", [1, 2]) > 0, read_pack(path / "some")
+    (True, [1, 2])
+    >>> del space
+    >>> path.exists()
+    False
+    """
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        try:
+            self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="allalike-", dir=parent)))
+        except OSError as error:
+            raise _make_error(parent, error) from error
+        self._root: Workspace | None = None
+        weakref.finalize(self, _remove, os.getpid(), self.path)
+
+    def __reduce__(self) -> Any:
+        """Refuse to be copied: the files would go away with the original."""
+        raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
+
+    def inner(self) -> Workspace:
+        """Make a folder within the outermost one."""
+        space, root = Workspace.__new__(Workspace), self._root or self
+        try:
+            space.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=root.path))
+        except OSError as error:
+            raise _make_error(root.path, error) from error
+        space._root = root
+        weakref.finalize(space, _remove, os.getpid(), space.path)
+        return space
+
+
+def _make_error(parent: str | os.PathLike[str] | None, error: OSError) -> OutputError:
+    return OutputError(f"No work folder can be made in {parent or tempfile.gettempdir()}: {error.strerror}.")
+
+
+def _remove(owner: int, folder: Path) -> None:
+    if os.getpid() == owner:  # and not a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class StoredShard:
+    """A shard on disk: the files of its blocks and its tasks."""
+
+    blocks: Path
+    tasks: Path
+
+    def read(self) -> Shard:
+        """Read a shard whole."""
+        return Shard(self.read_blocks(), *read_pack(self.tasks))
+
+    def read_blocks(self) -> list[Block]:
+        """Read the blocks of a shard."""
+        blocks: list[Block] = read_pack(self.blocks)
+        return blocks
+
+
+def keep_shard(folder: Path, name: str, shard: Shard) -> StoredShard:
+    """Write a shard."""
+    stored = StoredShard(folder / f"{name}.blocks", folder / f"{name}.tasks")
+    write_pack(stored.blocks, shard.blocks)
+    write_pack(stored.tasks, (shard.tasks, shard.sizes))
+    return stored
+
+
+def write_pack(path: Path, thing: Any) -> int:
+    """Pack a thing at the end of a file, and return how many bytes it takes."""
+    data = pack(thing)
+    try:
+        with path.open("ab") as file:
+            return file.write(data)
+    except OSError as error:
+        raise write_error(path.parent, error) from error
+
+
+def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
+    """Read what was packed at this place of a file."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
+        file.readinto(data)
+    return unpack(data)
+
+
+def link_file(path: Path, target: Path) -> None:
+    """Have a file in a second place; it is copied only where it cannot be linked."""
+    try:
+        os.link(path, target)
+    except OSError:
+        try:
+            shutil.copyfile(path, target)
+        except OSError as error:
+            raise write_error(target.parent, error) from error
+
 
 _FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # of parameters in each process, where they are no fewer
+
+
 _MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
+
+
 _REMEDY = "Allow the disk engine less with memory=."
+
+
 _MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
+
+
 _TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 
 

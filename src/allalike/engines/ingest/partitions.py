@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
-
 _MAX_SLICES = 32  # that are kept before they are joined
 
 
@@ -57,25 +55,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions:
-    """Rows in partitions: where they are, and how they are read.
-
-    Parameters
-    ----------
-    parts
-        For each partition that has rows its file, with batches of records one behind the other, or its rows in memory.
-    schema
-        What the records hold.
-    workers
-        The ids of all workers, in order.
-    worker_rank
-        The place of each worker among them, by the number that she has in the files.
-    labels, label_rank
-        The different labels in order and their places, if labels are written as numbers of labels.
-    text
-        Whether labels that are written as they came are strings of whole numbers only, and are to be read as such.
-    objects
-        The columns of Python objects.
-    """
+    """Rows in partitions: where they are, and how they are read."""
 
     parts: list[Path | Rows]
     schema: Any

@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Ties
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Domain, Encoding
 
     RowNumbers = npt.NDArray[np.int64]
-
-__all__ = ["Routed", "route", "whole_numbers"]
 
 _MAX_PARTITIONS = 1 << 10
 _MEMORY_PER_BYTE = 8  # so many bytes a partition takes for each of its own while it is sorted
@@ -53,19 +51,7 @@ _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 @dataclass(frozen=True, kw_only=True)
 class Routed(Partitions):
-    """Answers in partitions: where their rows are, and what is known of all of them.
-
-    Parameters
-    ----------
-    n_answers
-        How many rows there are in all.
-    domain
-        The kind of label, given or guessed.
-    learned
-        The encoding of all labels, where that needs no second look at them.
-    notes
-        What was guessed or set aside on the way.
-    """
+    """Answers in partitions: where their rows are, and what is known of all of them."""
 
     n_answers: int
     domain: Domain
@@ -105,18 +91,6 @@ class Routed(Partitions):
 
 def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
     """Read all answers, and write them to partitions.
-
-    Parameters
-    ----------
-    stream
-        The answers.
-    folder
-        Where to write; if anything goes wrong, nothing is left there. Without it, partitions are kept in memory.
-    memory
-        How many bytes a partition may take once it is read and sorted.
-    partitions
-        How many partitions there are, which becomes a power of two up to 1024; by default so many that each fits in
-        memory. Answers that are in memory already need one only.
 
     >>> import tempfile
     >>> from pathlib import Path

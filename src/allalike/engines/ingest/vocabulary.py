@@ -21,8 +21,6 @@ from allalike._core.late import pa, pc
 if TYPE_CHECKING:
     from allalike._core.columns.column import Column
 
-__all__ = ["Vocabulary"]
-
 Rows = npt.NDArray[np.int64]
 
 _MANY_VALUES = 3 << 13  # beyond so many, looking up every row is faster than finding the different values of a batch

@@ -23,26 +23,13 @@ from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import open_bytes
-from allalike.readers.formats.dialects import Dialect
-from allalike.readers.formats.quotes import check_quotes
-from allalike.readers.formats.ragged import fill_rows
+from allalike.readers.formats.dialects import Dialect, check_quotes, fill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     Split = tuple[int, int]
     Place = tuple[int, int]  # how many rows and lines came before
-
-__all__ = [
-    "REMARK",
-    "CutFieldError",
-    "Stretch",
-    "TextFile",
-    "cut_at_splits",
-    "read_lines",
-    "read_stretches",
-    "split_header",
-]
 
 REMARK = b"remark"  # what was done with the rows of a table, in its metadata
 _SENTINEL = "\x1e"  # the values of a record that is put behind a piece

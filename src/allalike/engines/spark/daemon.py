@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
-__all__ = ["serve"]
-
 _NEEDED = ("pyarrow.compute", "pyarrow.csv", "allalike.engines.spark.on_executors")
 
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.blocks.matrices import stack_rows
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
@@ -35,7 +35,7 @@ from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.shuffle import broadcast, count_partitions, send
 from allalike.engines.spark.sources import find_source
-from allalike.engines.task_table import Piece, TaskTable
+from allalike.engines.sums import Piece, TaskTable
 from allalike.errors import OutputError
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
-
-__all__ = ["Spark", "SparkRun", "SparkTable"]
 
 _MAX_SHARD_ANSWERS = 1 << 20  # of a shard that is cut from answers in memory
 _MAX_INLINE_BYTES = 1 << 16  # of answers that may well be sent with every task

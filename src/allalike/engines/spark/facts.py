@@ -28,36 +28,10 @@ if TYPE_CHECKING:
 
     Shifts = dict[int, tuple[Rows, Rows]]
 
-__all__ = ["InputFacts", "join_digests", "make_columns", "make_label_column", "number_rows", "read_chunks"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class InputFacts:
-    """What is true of all rows.
-
-    Parameters
-    ----------
-    n_read, n_kept
-        How many rows there are, and how many of them have a label and ids.
-    missing
-        How many rows lack a label, or else an id, the first of them, and what stands there.
-    dropped
-        How many rows were left out because of their labels.
-    workers
-        The ids of all workers, in order.
-    text
-        The columns of strings that all are whole numbers, and are to be read as such.
-    labels, first_rows
-        Every different label in the order in which they came first, and these rows; nothing if there are many.
-    numeric
-        Whether labels are numbers by their type.
-    first_text
-        Row and value of the first of many labels of text files that is no number.
-    shifts
-        Of each input, where its splits begin, and what makes the numbers of rows there those among all.
-    remarks
-        What was done with rows, in sentences.
-    """
+    """What is true of all rows."""
 
     n_read: int
     n_kept: int

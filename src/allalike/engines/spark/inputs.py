@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from allalike.engines.spark.rows import Plan
 
-__all__ = ["FileInputs", "FrameInputs", "Inputs"]
-
 _UNCUT_BYTES = str(1 << 60)
 _MIN_STRETCH_BYTES, _MAX_STRETCH_BYTES = 1 << 22, 1 << 27
 _STRETCHES_PER_CORE = 4  # so that no core waits long for another

@@ -33,35 +33,11 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike.engines.spark.rows import Plan
-    from allalike.engines.task_table import Piece
+    from allalike.engines.sums import Piece
 
     Record = tuple[int, Any]
     Records = Iterable[Record]
     Totals = dict[str, Any]
-
-__all__ = [
-    "add_partition",
-    "add_ranges",
-    "add_up",
-    "change_blocks",
-    "count_partition",
-    "encode_labels",
-    "find_pieces",
-    "gather_blocks",
-    "get_pieces",
-    "get_totals",
-    "join_facts",
-    "learn_labels",
-    "make_row_shards",
-    "make_shards",
-    "put_in_order",
-    "sum_blocks",
-    "sum_pairs",
-    "sum_totals",
-    "take_first_rows",
-    "unwrap",
-    "write_pieces",
-]
 
 _MIN_SHARD_BYTES = 1 << 22  # of rows, unless these are the last
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.edges import find_zeros
 from allalike._core.columns.factors import distinct
-from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.columns.values import Values, arrow_of, find_zeros, is_string, numpy_of, take_rows
 from allalike._core.late import pa
 from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
 
-__all__ = ["ROLES", "SCHEMA", "ZERO", "Digest", "Plan", "inspect_strings", "route_batches", "route_stretches"]
-
 SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
 ZERO = "zero byte in "  # a role; such rows are counted as those are that lack one
@@ -55,29 +52,7 @@ _MIN_ROWS_PER_ENTRY = 4  # of a dictionary, in a chunk with which it is sent
 
 @dataclass(frozen=True)
 class Plan:
-    """How inputs are read, and where their rows go.
-
-    Parameters
-    ----------
-    n_partitions
-        Into how many partitions the rows go.
-    files
-        Files of text, by their numbers, or by the hashes of their paths where Spark hands over their lines.
-    file_numbers
-        The numbers of other files, by the hashes of their paths. A data frame has none; its partitions are in order.
-    whole_files
-        Whether each file is read by one executor.
-    max_numbered_labels
-        If there are more different labels than these, the driver does not learn them.
-    piece_bytes
-        How much text is parsed at once.
-    cleaning
-        What is done with labels.
-    na
-        Strings that say that there is no label, beside blank ones; nothing if every string is a label.
-    compared
-        The columns of which a label is made, where it is a comparison.
-    """
+    """How inputs are read, and where their rows go."""
 
     n_partitions: int
     files: Mapping[int, TextFile] = field(default_factory=dict)

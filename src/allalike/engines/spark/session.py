@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "check_pyspark",
-    "clear_errors",
-    "find_context",
-    "find_java",
-    "find_reason",
-    "find_session",
-    "without_warnings",
-]
-
 _MIN_PYSPARK, _MIN_JAVA = 4, 17
 _INSTALL_PYSPARK = 'Install it with `pip install "allalike[spark]"`.'
 _INSTALL_JAVA = (

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from allalike.engines.spark.inputs import Inputs
     from allalike.readers import Scan
 
-__all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]
-
 _MANY_NUMBERS = np.arange(1 << 10)
 _MAX_SHOWN_LABELS = 1 << 19  # of the first rows, where there are many different ones
 _PARTITION_BYTES = 1 << 24  # of files whose rows go to one partition, about
@@ -47,21 +45,7 @@ _MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
 
 @dataclass(frozen=True)
 class SparkSource:
-    """Answers that Spark can read.
-
-    Parameters
-    ----------
-    scan
-        How the user wants them read.
-    inputs
-        What executors read.
-    plan
-        How its rows are read, and where they go.
-    guessed
-        What was guessed about columns.
-    notes
-        What else was found out about the files, for the summary.
-    """
+    """Answers that Spark can read."""
 
     scan: Scan
     inputs: Inputs

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     Frame = Callable[[SparkSession], DataFrame]
 
-__all__ = ["find_source"]
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
 _TOOL_ENDINGS = (".soi", ".toc", ".toi", ".cat", ".xml", ".ann")
 _MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."

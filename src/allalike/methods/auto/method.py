@@ -29,17 +29,15 @@ from allalike._core.system.progress import report
 from allalike.methods.auto.classes.weighing import MAX_CLASSES, weigh_classes
 from allalike.methods.auto.distances.numbers import find_variances
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-from allalike.methods.auto.screening.screen import screen
+from allalike.methods.auto.screening import screen
 from allalike.methods.auto.sureness.faults import find_faults
-from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices import give_voices
 from allalike.methods.base import Informed, Weighing
 
 if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.methods.insight import Faults, Screening
-
-__all__ = ["Auto"]
 
 
 @dataclass(frozen=True, kw_only=True)

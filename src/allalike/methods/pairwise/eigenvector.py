@@ -27,13 +27,10 @@ from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-    from allalike.methods.steps.pair_matrices import PairMatrix
-
-__all__ = ["DIAGONALS", "EVD", "Covariances"]
+    from allalike.methods.steps.pairs import PairMatrix
 
 _MIN_COVARIANCE = 1e-12  # what is smaller is rounding
 _MIN_ENTRY = 1e-9  # of a vector, relative to its largest: what is smaller is rounding too
@@ -43,18 +40,7 @@ _BYTES_PER_PAIR = 15  # of a large problem: its covariance, what is known of it,
 
 @dataclass(frozen=True)
 class Covariances:
-    """The covariances of workers, without the diagonal, for some problems of the same size.
-
-    Parameters
-    ----------
-    q
-        The sample covariance of each pair over its common tasks, around the means of all answers of the two; 0 for
-        a pair without common tasks, and on the diagonal.
-    met, sure
-        Which pairs have common tasks, and which covariances are two standard deviations from 0.
-    mean, answers
-        Of each worker: the mean of her answers, as -1 and +1, and how many there are.
-    """
+    """The covariances of workers, without the diagonal, for some problems of the same size."""
 
     q: PairMatrix
     met: PairMatrix

@@ -32,10 +32,9 @@ from allalike._core.limits import MAX_HOURS
 from allalike._core.options import choice, flag, number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Rounds, Weighing
-from allalike.methods.pairwise.descent import minimise
+from allalike.methods.pairwise.expert_core import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
-from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, StackedMatrix, numbers
-from allalike.methods.steps.pairs import Large, stacks
+from allalike.methods.steps.pairs import Large, PairMatrix, Ranged, StackedMatrix, numbers, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import weigh_faults
 
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
     from allalike.engines import Run
-
-__all__ = ["MAS", "ScalingPosterior"]
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
@@ -70,15 +67,6 @@ class ScalingPosterior:
 
     The variables of a problem of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
     root of diff, and the root of sigma - least_sigma. So they have no bounds.
-
-    Parameters
-    ----------
-    distances
-        What is known of the distances of each problem.
-    starts
-        How many rows of variables belong to each problem.
-    dim, least, least_sigma, prior_sd, difficulty
-        As in `MAS`.
 
     >>> pair = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     >>> posterior = ScalingPosterior(Whole(pair, pair), dim=1)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-__all__ = ["Distances", "Misfit", "Moments", "Tiled", "Whole"]
-
 _MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
 _PRODUCTS_PER_TILE = 1 << 16  # with more, linear algebra starts threads that wait for each other
 _PAIRS_PER_STEP = 1 << 16  # that are known

@@ -17,32 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike._core.blocks.voices import Voices, find_voices
 from allalike._core.compiled import calls
-from allalike._core.compiled.cells import Cells, cells_of
+from allalike._core.compiled.calls import Cells, cells_of
 from allalike._core.compiled.library import compiled
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = [
-    "OthersVotes",
-    "add_up",
-    "by_problem",
-    "count",
-    "count_ballots",
-    "count_others",
-    "count_votes",
-    "row_peaks",
-    "row_sums",
-    "softmax",
-    "take_most_probable",
-    "vote_shares",
-]
 
 _EPS = 1e-9  # votes, within which labels tie
 
@@ -137,7 +121,7 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     """Take the most probable class, from a row per task and a column per class; its probability is the confidence.
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Ties
     >>> take_most_probable(Block.of([[0, 1], [1, 1]]), np.array([[0.6, 0.4], [0.2, 0.8]]), Ties())["label"]
     array([0, 1], dtype=int32)
     """
@@ -148,15 +132,7 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
 
 
 class OthersVotes(NamedTuple):
-    """The votes of the others, per answer.
-
-    Parameters
-    ----------
-    own, top, total
-        Those for its label, for the label that has most of them, and all.
-    hit
-        Whether its label is the one that has most, shared among all that have as many.
-    """
+    """The votes of the others, per answer."""
 
     own: Floats
     top: Floats

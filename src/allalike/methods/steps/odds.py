@@ -10,19 +10,19 @@ were named have to be kept, however many there are.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import LabelGroups
+from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.ties import Ties
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Posterior", "add_odds", "find_posterior", "list_probabilities", "take_by_odds"]
+    from allalike._core.blocks.block import Ties
 
 
 class Posterior(NamedTuple):
@@ -42,7 +42,7 @@ def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
     """Return T_jc ~ exp(score), where there are so many classes in all.
 
     >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 5], [0, 7], [0, 7]])
     >>> block = block.keeping(group_labels(block, np.arange(10, dtype=np.uint64)))
     >>> find_posterior(block, np.log([8.0, 1.0, 2.0]), 4).share.round(2), find_posterior(block, np.zeros(3), 4).rest
@@ -97,3 +97,60 @@ def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
     first = np.cumsum(count) - count
     place = np.arange(len(task)) - first[task]
     return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
+
+
+# Descent: the least value of a smooth convex function of numbers that have lower bounds.
+
+
+_ROUNDS, _REMEMBERED, _HALVINGS = 500, 10, 40
+
+
+_FLAT = 1e-7  # a slope that is as good as none, beside the value
+
+
+_ENOUGH = 1e-4  # of what the slope promises (Armijo)
+
+
+def descend(lose: Callable[[Floats], tuple[float, Floats]], start: Floats, least: Floats) -> Floats:
+    """Return the numbers with the least loss, none of which is below its bound.
+
+    >>> centre = np.array([2.0, -3.0])
+    >>> descend(lambda x: (float(((x - centre) ** 2).sum()), 2 * (x - centre)), np.ones(2), np.array([-np.inf, 0.0]))
+    array([2., 0.])
+    """
+    here = np.maximum(start, least)
+    loss, slope = lose(here)
+    moves: deque[tuple[Floats, Floats]] = deque(maxlen=_REMEMBERED)
+    for _ in range(_ROUNDS):
+        free = (here > least) | (slope < 0)
+        down = np.where(free, slope, 0.0)
+        if np.abs(down).max(initial=0.0) <= _FLAT * max(1.0, abs(loss)):
+            break
+        way = -_bend(down, [(free * move, free * turn) for move, turn in moves])
+        length = 1.0 if moves else min(1.0, 1 / float(np.abs(down).sum()))
+        for _ in range(_HALVINGS):
+            there = np.maximum(here + length * way, least)
+            found, steep = lose(there)
+            if found <= loss + _ENOUGH * float(down @ (there - here)):
+                break
+            length /= 2
+        else:
+            break
+        moves.append((there - here, steep - slope))
+        here, loss, slope = there, found, steep
+    return here
+
+
+def _bend(down: Floats, moves: Iterable[tuple[Floats, Floats]]) -> Floats:
+    """Return the slope by the curvature that the last moves have shown: the two loops of L-BFGS."""
+    pairs = [(move, turn, 1 / product) for move, turn in moves if (product := float(move @ turn)) > 0]
+    way, shares = down.copy(), []
+    for move, turn, inverse in reversed(pairs):
+        shares.append(inverse * float(move @ way))
+        way -= shares[-1] * turn
+    if pairs:
+        move, turn, inverse = pairs[-1]
+        way /= inverse * float(turn @ turn)
+    for (move, turn, inverse), share in zip(pairs, reversed(shares), strict=True):
+        way += (share - inverse * float(turn @ way)) * move
+    return way

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.steps.pair_matrices import Ranged
-
-__all__ = ["Disparity", "Peers"]
+    from allalike.methods.steps.pairs import Ranged
 
 _BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
 

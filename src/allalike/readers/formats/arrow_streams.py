@@ -21,8 +21,6 @@ from allalike.readers.formats.tables import Table, join, take_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["check_zeros", "hold_stream", "is_lazy", "is_stream", "of_data_set", "of_lazy", "of_stream", "spool_batches"]
-
 _BATCH_ROWS = 1 << 17
 _BATCH_BYTES = 1 << 24  # of which a file is made, for databases hand over much fewer at a time
 

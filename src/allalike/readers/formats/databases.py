@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.spooled import Spooled
 
-__all__ = ["connected", "list_tables", "quote", "run_statement", "spool_rows"]
-
 _READING = {  # so that nothing is written, and rows come in the same order each time
     "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
     "sqlite": ("PRAGMA trusted_schema = OFF",),  # so that views call no function with side effects

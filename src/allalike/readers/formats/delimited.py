@@ -16,7 +16,7 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
-from allalike.readers.formats.dialects import Dialect, find_dialect, split_rows
+from allalike.readers.formats.dialects import Dialect, check_quotes, fill_rows, find_dialect, split_rows
 from allalike.readers.formats.encodings import (
     SAMPLE_BYTES,
     decode_start,
@@ -28,16 +28,12 @@ from allalike.readers.formats.encodings import (
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.margins import Beginning, count_below, describe_margins
-from allalike.readers.formats.quotes import check_quotes
-from allalike.readers.formats.ragged import fill_rows
 from allalike.readers.formats.tables import Table, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-
-__all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
 _PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13

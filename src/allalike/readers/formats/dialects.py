@@ -13,53 +13,117 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from allalike._core.late import pa
+import numpy as np
+
+from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.margins import count_above, describe_margins, doubt_first_row, find_blank_columns
-from allalike.readers.formats.quotes import check_quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["Dialect", "find_dialect", "long_fields", "name_columns", "split_rows"]
+
+# Quotes: those that are never closed, and swallow the rows below.
+
+
+_MOST_LINES = 10_000  # this many fields with several lines are looked at
+
+
+def check_quotes(
+    columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
+) -> None:
+    r"""Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns.
+
+    >>> import pyarrow as pa
+    >>> columns = {"task": pa.array(["t1", "t1"]), "label": pa.array(["x\nt1,y", "z"])}
+    >>> check_quotes(columns, ["task", "label"], ",", "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv: the 'label' in row 1 begins with a quote that is not closed where it should be:
+    it holds the row 't1,y', too. Close the quote, or double it if it belongs to the text.
+    """
+    broken = {name: column for name, column in columns.items() if _has_breaks(column)}
+    found = [
+        (name, row, line)
+        for name, column in broken.items()
+        for row, line in _rows_inside(column, len(names), delimiter)
+    ]
+    if not found:
+        return
+    places = {name: place for place, name in reversed(list(enumerate(names)))}
+    split = [line.split(delimiter) for *_, line in found]
+    hits: list[int] = []
+    for other, column in columns.items():
+        own = [name == other for name, *_ in found]
+        cells = ["" if mine else cells[places[other]] for mine, cells in zip(own, split, strict=True)]
+        hits += _find_values(cells, column)
+    if hits:
+        name, row, line = found[min(hits)]
+        raise InputError(
+            f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is not closed where it"
+            f" should be: it holds the row {line[:80]!r}, too. Close the quote, or double it if it belongs to"
+            " the text."
+        )
+
+
+def _has_breaks(column: Any) -> bool:
+    """Tell whether there may be ends of lines in a column; fast, for hardly ever is there anything below a blank."""
+    chunks = column.chunks if hasattr(column, "chunks") else [column]
+    texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
+    return any(len(text) and int(text.min()) < ord(" ") for text in texts)
+
+
+def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines within fields that have as many fields as a row has."""
+    rows = pc.indices_nonzero(pc.match_substring(column, "\n")).to_pylist()[:_MOST_LINES]
+    for row in rows:
+        for line in str(column[row].as_py()).splitlines()[1:]:
+            if line.count(delimiter) == n_columns - 1:
+                yield row, line
+
+
+def _find_values(cells: list[str], column: Any) -> list[int]:
+    """Return the places of the cells that are a value of a column."""
+    known = pc.is_in(pa.array(cells, pa.string()), value_set=column.unique()).to_pylist()
+    return [place for place, seen in enumerate(known) if seen and cells[place].strip()]
+
 
 Record = tuple[list[str], int, int]  # its fields, and its first and last line, from 1
 
+
 _DELIMITERS = (",", "\t", ";", "|", " ")
+
+
 _SCORED_ROWS = 200
+
+
 _FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
+
+
 _MIN_COLUMNS = 3
+
+
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
+
+
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+
+
 _MAX_DIGITS = 19  # numbers with more digits count no columns
+
+
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
+
+
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # a line with which Excel is told the separator
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the rows of a text file are written.
-
-    Parameters
-    ----------
-    names
-        The names of the columns.
-    delimiter
-        What stands between them; a blank stands for any number of blanks.
-    skip
-        How many lines come before the first row.
-    width
-        How many fields each row has: as many as there are names, or fewer, or one more that is empty.
-    guessed
-        What was found out, by the option that says otherwise.
-    remarks
-        What the owner of the file should know.
-    padded
-        Whether blanks stand beside each delimiter, as in ``a | b | c``, which are no part of the fields.
-    """
+    """How the rows of a text file are written."""
 
     names: list[str]
     delimiter: str = ","
@@ -292,3 +356,142 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
             return False
         found = True
     return found
+
+
+# Prologs: what stands in XML before its first element, where entities are declared.
+
+
+_CHUNK = 1 << 12
+
+
+class _PrologEnd(Exception):  # noqa: N818
+    """What is raised at the first element, after which nothing can be declared."""
+
+
+def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
+    """Refuse XML that declares a type, which this tool never does; what is no XML is left to whoever reads it.
+
+    >>> import io, pathlib
+    >>> check_prolog(pathlib.Path("a.xml"), io.BytesIO(b"<?xml version='1.0'?><a/>"), "CVAT")
+    >>> check_prolog(pathlib.Path("a.xml"), io.BytesIO("<!DOCTYPE a><a/>".encode("utf-16")), "CVAT")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.xml declares entities, which CVAT does not. It is not read.
+    """
+    from xml.parsers import expat  # nosec B407 # which is stopped before anything is expanded
+
+    def refuse(*_: object) -> NoReturn:
+        raise InputError(f"{path} declares entities, which {tool} does not. It is not read.")
+
+    def stop(*_: object) -> NoReturn:
+        raise _PrologEnd
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = refuse, stop
+    try:
+        while part := stream.read(_CHUNK):
+            parser.Parse(part)
+    except InputError:
+        raise
+    except (_PrologEnd, expat.ExpatError, LookupError, ValueError):  # such as an encoding that nobody knows
+        return
+
+
+# Ragged rows: those of a text file that do not all have as many fields as its header.
+
+
+_BATCH_ROWS = 1 << 16
+
+
+_SHOWN = 60
+
+
+_NAMES = {"\t": "a tab", " ": "a blank"}
+
+
+def fill_rows(
+    lines: Iterable[str],
+    dialect: Dialect,
+    asked: Sequence[str],
+    where: str,
+    remarks: list[str],
+    *,
+    skip: int = 0,
+    before: tuple[int, int] = (0, 0),
+) -> Iterator[dict[str, Any]]:
+    r"""Yield columns of rows, some at a time; fields that a row lacks are empty, which is counted in the remarks.
+
+    A row with too many fields is refused. The first rows can be skipped, where they were read already; or so many rows
+    and lines of the file came ``before`` these lines.
+
+    >>> from allalike.readers.formats.dialects import Dialect
+    >>> remarks = []
+    >>> lines = ["worker,task,label\n", "ada,t1\n", "bob,t1,x\n"]
+    >>> rows = fill_rows(lines, Dialect(["worker", "task", "label"]), ["label"], "a.csv", remarks)
+    >>> [batch["label"].to_pylist() for batch in rows], remarks
+    ([['', 'x']], ['1 of 2 rows of a.csv has fewer fields than the header, the first is row 1 (line 2): the last ones...
+    """
+    place = {name: number for number, name in enumerate(dialect.names)}
+    places = {name: place[name] for name in asked}
+    short = _Short()
+    rows = _check_rows(lines, dialect, where, short, before)
+    with long_fields():
+        number = sum(1 for _ in islice(rows, skip))
+    while True:
+        with long_fields():
+            chunk = list(islice(rows, _BATCH_ROWS))
+        if not chunk:
+            break
+        number += len(chunk)
+        cells = {name: [row[place] if place < len(row) else "" for row in chunk] for name, place in places.items()}
+        yield {name: pa.array(column, pa.string()) for name, column in cells.items()}
+    if short.number and (said := short.describe(before[0] + number, where)) not in remarks:
+        remarks.append(said)
+
+
+class _Short:
+    """How many rows have too few fields, and where the first of them is."""
+
+    def __init__(self) -> None:
+        self.number, self.first = 0, (0, 0)
+
+    def add(self, row: int, line: int) -> None:
+        if not self.number:
+            self.first = (row, line)
+        self.number += 1
+
+    def describe(self, n_rows: int, where: str) -> str:
+        row, line = self.first
+        have = "has" if self.number == 1 else "have"
+        return (
+            f"{self.number:,} of {n_rows:,} rows of {where} {have} fewer fields than the header, the first is row"
+            f" {row:,} (line {line:,}): the last ones are read as empty."
+        )
+
+
+def _check_rows(
+    lines: Iterable[str], dialect: Dialect, where: str, short: _Short, before: tuple[int, int]
+) -> Iterator[list[str]]:
+    """Yield the rows below the header; note short ones, and refuse long ones."""
+    row, expected = before[0], len(dialect.names)
+    rest = islice(lines, dialect.skip, None)
+    try:
+        for fields, first, _ in split_rows(rest, dialect.delimiter):
+            row, line = row + 1, before[1] + dialect.skip + first
+            if len(fields) < expected:
+                short.add(row, line)
+            elif any(field.strip() for field in fields[expected:]):
+                raise InputError(_too_long(fields, dialect, f"{where}: row {row:,} (line {line:,})"))
+            yield fields
+    except csv.Error as error:
+        raise InputError(f"{where} cannot be read as text with columns: {error}, behind row {row:,}.") from error
+
+
+def _too_long(fields: list[str], dialect: Dialect, which: str) -> str:
+    delimiter = dialect.delimiter
+    text = delimiter.join(fields)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    mark = _NAMES.get(delimiter, repr(delimiter))
+    return (
+        f"{which} has {len(fields)} fields, but there are {len(dialect.names)} columns: {shown!r}. Perhaps a quote is"
+        f" missing, a field with {mark} in it has no quotes around it, or the first column has no name in the header."
+    )

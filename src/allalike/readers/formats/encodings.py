@@ -13,18 +13,6 @@ from allalike.readers.formats.compression import open_bytes, read_start
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "SAMPLE_BYTES",
-    "decode_start",
-    "find_encoding",
-    "find_name",
-    "guess_encoding",
-    "open_text",
-    "read_text",
-    "undecodable",
-    "with_mark",
-]
-
 SAMPLE_BYTES = 1 << 22  # this much is looked at; what comes behind must be written in the same way
 _MAX_GUESS_BYTES = 1 << 17
 _UTF8 = ("utf-8", "utf-8-sig")

@@ -12,14 +12,12 @@ from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.encodings import decode_start, find_encoding, guess_encoding
 from allalike.readers.formats.failures import guard, unreadable
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.frames import refuse_matrix
 from allalike.readers.formats.json_files import open_json, open_json_lines
-from allalike.readers.formats.matrices import refuse_matrix
 from allalike.readers.formats.parquet import open_arrow, open_parquet
 from allalike.readers.formats.preflib import open_categories, open_orders, open_soc
 from allalike.readers.formats.spreadsheets import open_sheet, refuse_sheet
 from allalike.readers.formats.tables import Table
-
-__all__ = ["ENDINGS", "open_file"]
 
 Opener = Callable[[Path, Files], Table]
 

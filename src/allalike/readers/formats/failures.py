@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.plain import find_beyond, find_twice, find_zone, make_plain
+from allalike._core.columns.hashes import find_beyond, find_twice, find_zone, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
@@ -17,18 +17,6 @@ from allalike.readers.formats.encodings import guess_encoding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-__all__ = [
-    "ENGINES",
-    "TOO_LONG",
-    "check_columns",
-    "check_gaps",
-    "check_names",
-    "check_width",
-    "each_batch",
-    "guard",
-    "unreadable",
-]
 
 ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")  # packages that compute what is read
 TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"

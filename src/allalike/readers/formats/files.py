@@ -9,8 +9,6 @@ from allalike._core.options import Options, choice, flag, option
 from allalike.errors import OptionError
 from allalike.readers.formats.encodings import find_name
 
-__all__ = ["Files"]
-
 
 def _check_encoding(value: Any, name: str) -> str:
     """Return the name of an encoding of text, as Python knows it."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Beginning", "count_above", "count_below", "describe_margins", "doubt_first_row", "find_blank_columns"]
-
 Row = list[str]
 
 _MOST_ABOVE, _MOST_BELOW = 20, 50  # rows

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ENDINGS", "LAYOUTS", "MANIFEST", "open_masks"]
-
 ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 MANIFEST = "manifest.csv"
 LAYOUTS = TASKS_OUTSIDE, WORKERS_OUTSIDE = "tasks/workers", "workers/tasks"
@@ -46,13 +44,6 @@ class _Picture(NamedTuple):
 
 def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Table:
     """Open a folder of masks as a table of workers, tasks and labels; the images are read later.
-
-    Parameters
-    ----------
-    folder
-        Where the masks are.
-    layout
-        ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker; told by names, or asked.
 
     >>> import tempfile
     >>> import numpy as np

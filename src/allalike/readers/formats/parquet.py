@@ -23,8 +23,6 @@ from allalike.readers.formats.unpacked_sizes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["PARQUET_ENDINGS", "open_arrow", "open_parquet", "open_parts"]
-
 PARQUET_ENDINGS = (".parquet", ".pq")
 
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26

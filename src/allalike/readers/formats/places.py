@@ -26,8 +26,6 @@ from allalike.readers.formats.spooled import Spooled, SpoolFolder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["fetch_places", "find_places", "find_system", "list_near", "local_name", "name_place"]
-
 _CHUNK = 1 << 22
 
 

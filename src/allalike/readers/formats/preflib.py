@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["open_categories", "open_orders", "open_soc"]
-
 _NAME = re.compile(r"(ALTERNATIVE|CATEGORY) NAME (\d{1,15})")
 _ORDER = re.compile(r"(\d{1,15})\s*:\s*(.+)")
 _LONG_NUMBER = re.compile(r"\d{16}")

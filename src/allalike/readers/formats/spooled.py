@@ -10,8 +10,6 @@ from typing import IO, Any
 
 from allalike._core.system.files import work_folder
 
-__all__ = ["SpoolFolder", "Spooled", "spool", "spool_open_file"]
-
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 20
 

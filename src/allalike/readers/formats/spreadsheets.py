@@ -14,7 +14,7 @@ from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive
-from allalike.readers.formats.dialects import name_columns
+from allalike.readers.formats.dialects import check_prolog, name_columns
 from allalike.readers.formats.failures import check_gaps, check_names
 from allalike.readers.formats.margins import (
     count_above,
@@ -23,7 +23,6 @@ from allalike.readers.formats.margins import (
     doubt_first_row,
     find_blank_columns,
 )
-from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.formats.tables import Table
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
-
-__all__ = ["BOOKS", "open_sheet", "read_sheet", "refuse_sheet"]
 
 BOOKS = (".xlsx", ".xlsm")
 

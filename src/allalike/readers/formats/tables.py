@@ -16,8 +16,6 @@ from allalike.readers.formats.failures import check_gaps, check_names, check_wid
 if TYPE_CHECKING:
     from allalike.domains import Domain
 
-__all__ = ["Table", "join", "of_columns", "of_records", "slices", "take_rows"]
-
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
 _SLICE_BYTES = 1 << 26
 _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
@@ -25,66 +23,7 @@ _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is named but not yet read: the names of its columns, and the way to read them.
-
-    Parameters
-    ----------
-    names
-        The names of the columns.
-    load
-        Reads some columns: for each name an Arrow column, a list, a function that returns one of these, or a `Column`.
-    where
-        What to call the table in a message.
-    text
-        Whether it comes from a text file, where all values are strings.
-    written
-        Whether labels are written in it as in a text file, though not all values are strings, as in JSON.
-    na
-        Strings that say that there is no label, beside blank ones; nothing if every string is a label.
-    layout
-        How files of labels lie in a folder, where that was found out.
-    load_batches
-        Reads some columns, some rows at a time, where that can be done: for each name an Arrow array.
-    n_bytes
-        Tells about how many bytes some columns are once they are read; 0 if they are in memory already.
-    delimiter
-        What stands between the columns of a text file, where there is no more to it: UTF-8 below a header of one line.
-    decimal
-        What stands before the fractions of numbers in a text file.
-    parts
-        The tables of which it was put together, if it was.
-    roles
-        Which column is which, where the reader of a tool's export knows it: for each role a name, or several names
-        among which the user has to choose.
-    guessed
-        What was found out about the file, by the option that says otherwise, such as ``{"tool": "toloka"}``.
-    remarks
-        What was done with the file that its owner should know, in sentences. They may become more when it is read.
-    load_sample
-        Reads some columns of so many of the first rows, where that is much faster than a batch is.
-    expand
-        Makes a table of paths into its records, such as ``annotations[].user``, where records are nested.
-    list_paths
-        Lists such paths: those that are in step together, for each list of the records.
-    index
-        What the rows are called, where a frame has names for them beside its columns.
-    domain
-        The kind of label, or its name, where the reader of a file knows it.
-    levels
-        The kinds of columns that have levels in an order, by their names.
-    scales
-        The column that tells of which scale a label is, where tasks have scales of their own.
-    samples
-        Columns that tell several answers of a worker to a task apart, where she was asked more than once on purpose.
-    silent
-        Of a label matrix, on how many tasks no function says anything; nothing of other tables.
-    details
-        For columns of sets, where more is known of their members: what loads as a mapping from each to what is said.
-    truths
-        For columns of labels, where a tool marks truths: the columns that hold them.
-    careless
-        Whose answers deserve a look before any is compared, with the reasons.
-    """
+    """A table that is named but not yet read: the names of its columns, and the way to read them."""
 
     names: list[str]
     load: Callable[[Sequence[str]], dict[str, Any]]

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = [
-    "Extent",
-    "check_unpacked",
-    "estimate_unpacked",
-    "find_limit",
-    "measure_arrow",
-    "measure_parquet",
-    "measure_shared",
-]
-
 _CODE_BYTES = 4  # of a value that is the number of an entry of a dictionary, or the offset of a text
 _MAX_COMPACT_BYTES = 3  # per value
 _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
@@ -37,19 +27,7 @@ _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 @dataclass
 class Extent:
-    """Size of a column of a Parquet file, in bytes.
-
-    Parameters
-    ----------
-    packed
-        Before compression, as in the file.
-    values
-        Number of values.
-    least
-        Once read, if each text of a dictionary is there once.
-    most
-        Once read, if each text of a dictionary is written out, where that may be beyond the limit.
-    """
+    """Size of a column of a Parquet file, in bytes."""
 
     packed: int = 0
     values: int = 0

@@ -2,60 +2,147 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING
+from itertools import product, takewhile
+from typing import TYPE_CHECKING, Any
 
-from allalike.readers.column_names import SYNONYMS, rate_name
-from allalike.readers.guessing.looks import rate_looks
+from allalike.errors import ColumnError, Proposal
+from allalike.readers.column_names import SYNONYMS, list_names, name_within, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from allalike.readers.formats.tables import Table
     from allalike.readers.guessing.contents import Content, TableSample
 
-__all__ = ["Candidate", "find_candidates", "rate_content", "rate_structure"]
+
+# Looks: whether the values of a column look like ids of workers, or like what is asked about.
+
+
+_LOOKED_AT = 50
+
+
+_MAX_LENGTH = 200
+
+
+_NUMBERED = re.compile(r"([A-Za-z]+(?:[ _-][A-Za-z]+)?)[\W_]*\d+")
+
+
+_PERSON = re.compile(r"A[0-9A-Z]{9,14}|[^@\s]+@[^@\s]+\.[a-z]+|not-logged-in-\S+")
+
+
+_MODEL = re.compile(
+    r"(?:.*/)?(?:gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|chatgpt|palm|phi)\b.*", re.I
+)
+
+
+_FILE = re.compile(r"(?:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?))", re.I)
+
+
+_TEXT_WORDS = 4
+
+
+def rate_looks(content: Content, role: str) -> float:
+    """Tell how much the values of a column look like workers or like tasks, from 0 to 1.
+
+    Ids often say what they are, such as ``worker7``, ``q12``, an address, or a file; long texts are asked about.
+
+    >>> import pyarrow as pa
+    >>> from allalike.readers.guessing.contents import Content
+    >>> ids = Content.of("c1", pa.chunked_array([["worker1", "worker2"]]))
+    >>> rate_looks(ids, "worker"), rate_looks(ids, "task")
+    (1.0, 0.0)
+    >>> rate_looks(Content.of("c2", pa.chunked_array([["cat.jpg", "dog.jpg"]])), "task")
+    1.0
+    """
+    values = [str(value)[:_MAX_LENGTH].strip() for value in content.values[:_LOOKED_AT] if value is not None]
+    if not values or content.kind != "text":
+        return 1.0 if role == "task" and content.kind == "url" else 0.0
+    return sum(_looks_like(value, role) for value in values) / len(values)
+
+
+def _looks_like(value: str, role: str) -> bool:
+    named = _NUMBERED.fullmatch(value)
+    if named is not None and rate_name(named[1], role) >= 0.6:
+        return True
+    if role == "worker":
+        return bool(_PERSON.fullmatch(value) or _MODEL.fullmatch(value))
+    return bool(_FILE.fullmatch(value)) or len(value.split()) >= _TEXT_WORDS
+
 
 _NAME_WEIGHT = 0.35  # a name that is a role's own counts this much, where the best content counts 1
+
+
 _OWN_NAME = 0.8  # a name that means one role only has this rate
+
+
 _LOUD = 3.0  # such a name counts this many times against other roles
+
+
 _MAX_LAG = 0.6  # a pair of worker and task that is rated this far below the best is not looked at further
+
+
 _MOST_PAIRS = 8  # labels are looked for beside this many pairs of worker and task
+
+
 _MOST_IDS = 14  # this many columns are tried as worker, and as task
+
+
 _MOST_LABELS = 30  # this many columns are tried as label
+
+
 _MAX_ID_LENGTH = 80  # longer texts are no ids of workers
+
+
 _MIN_REPEATED = 5  # it takes this many tasks with several answers to tell whether a label belongs to the task
+
+
 _SAME_IN_A_TASK, _SAME_OF_A_WORKER, _PART_OF_A_TASK, _ODD_LABEL = 0.15, 0.1, 0.3, 0.15  # columns that are hardly labels
+
+
 _ONE_RULE_EACH = 0.6  # workers who are rules may say one class each, on which they agree where they meet
+
+
 _EQUAL_RATE = 0.95  # a column with this share of another's rate is as good a task
+
+
 _FEWER_WORKERS = 0.02  # this much is added where there are fewer workers than tasks
+
+
 _RATE_OF_FEW_GAPS, _RATE_OF_GAPS = 0.8, 0.25  # an id that some rows lack counts less: they could not be read
+
+
 _GAPS_WEIGHT = 0.5  # rows without a label count half
+
+
 _MIN_LEAD = 0.3  # numbers that hardly recur are labels if they agree this clearly within tasks
+
+
 _FEW_GAPS = 0.02  # gaps in a larger share of the rows are many
+
+
 _MIN_STRUCTURE = 0.2  # agreement is not looked at where the structure is worse
+
+
 _LEAD_WEIGHT = 0.15  # labels that clearly agree within tasks, and more than within workers, add this much each
+
+
 _LOOKS_WEIGHT = 0.3  # ids that look like those of workers or of tasks add this much
+
+
 _MOST_TOLD = 60  # so many columns are looked at for what is told of an id
+
+
 _KEPT_POWER = 3  # rows of a worker and a task that an earlier row has count more than once against them
+
+
 _SHARE_POWER = 0.25  # shares are taken to this power, so that small ones still count
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Columns that may be worker, task and label, and how much speaks for it.
-
-    Parameters
-    ----------
-    columns
-        The name of each role's column.
-    structure
-        How well worker and task make rows, and the label can be a label, from 0 to 1.
-    content
-        The same, and how much labels agree within tasks.
-    total
-        The same, and how much names say so.
-    """
+    """Columns that may be worker, task and label, and how much speaks for it."""
 
     columns: dict[str, str]
     structure: float
@@ -244,3 +331,105 @@ def _best_named(
     free = [[name for name in group if name not in chosen.values()] for group in groups]
     best = [min(group, key=lambda name: (-rate_name(name, role), sample[name].length, name)) for group in free if group]
     return sorted(best, key=lambda name: -rate_name(name, role))
+
+
+# Questions: what is asked where it is not clear which columns are worker, task and label.
+
+
+EXAMPLE = (
+    "No choice of columns works. A table that works has a row per answer, and tasks with answers by several workers:",
+    "worker,task,label",
+    "ada,photo1,cat",
+    "bob,photo1,cat",
+    "ada,photo2,dog",
+    "bob,photo2,cat",
+    "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
+)
+
+
+_ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
+
+
+def ask_columns(table: Table, sample: TableSample, why: str, proposals: Sequence[Proposal]) -> ColumnError:
+    """Return the error that asks for columns: what was seen, what may be meant, and why that is not sure.
+
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = {"a": [1, 1], "b": ["x", "y"], "c": [0, 0]}
+    >>> table = of_records([dict(zip(rows, row)) for row in zip(*rows.values())])
+    >>> columns = {"worker": "b", "task": "a", "label": "c"}
+    >>> print(ask_columns(table, TableSample(rows), "Nothing says so.", [Proposal({"columns": columns})]))
+    Cannot tell which columns of the table contain worker, task and label. Nothing says so. Columns: 'a', 'b', 'c'.
+      a  b  c
+      1  x  0
+      1  y  0
+    Say it with columns={'worker': 'b', 'task': 'a', 'label': 'c'}.
+    """
+    return ColumnError(
+        f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why} Columns:"
+        f" {list_names(table.names)}.",
+        lines=show_rows(sample),
+        proposals=proposals,
+    )
+
+
+def ask_candidates(table: Table, role: str, candidates: Sequence[str]) -> ColumnError:
+    """Return the error that asks which of several columns of an export has a role.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> print(ask_candidates(of_records([{}]), "label", ("Answer.mood", "Answer.tone")))
+    The table has 2 columns that may be the label: 'Answer.mood', 'Answer.tone'. The pattern 'Answer.*' takes each of
+    them by itself.
+    Say it with one of these, the best first:
+      columns={'label': 'Answer.mood'}
+      columns={'label': 'Answer.tone'}
+    """
+    what = f"{table.where} has {len(candidates)} columns that may be the {role}: {list_names(candidates)}."
+    return ColumnError(
+        what + (name_pattern(candidates) if role == "label" else ""),
+        proposals=[Proposal({"columns": {role: name}}) for name in candidates],
+    )
+
+
+def name_pattern(labels: Sequence[str]) -> str:
+    """Say that a pattern gives a result for each label, if they begin alike.
+
+    >>> name_pattern(["q.a", "q.b"]), name_pattern(["a", "b"])
+    (" The pattern 'q.*' takes each of them by itself.", '')
+    """
+    start = _common_start(labels) if len(labels) > 1 else ""
+    return f" The pattern {start + '*'!r} takes each of them by itself." if start else ""
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to a mark."""
+    first, last = min(names), max(names)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))))
+    found = re.match(r".*[^\w\s]|.*_", first[:same])
+    return found[0] if found else ""
+
+
+def show_rows(sample: TableSample) -> list[str]:
+    """Write down the first rows, each cell cut; in a wide table each of its columns is a line.
+
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> show_rows(TableSample({"who": ["ada"], "what": ["x" * 40]}))
+    ['  who  what', '  ada  xxxxxxxxxxxxxxxxxxxxx...']
+    """
+    contents = list(sample.contents.values())[:_COLUMNS]
+    names = [_cut(content.name, _NAME) for content in contents]
+    rows = [[_cut(content.row(place)) for content in contents] for place in range(min(_ROWS, sample.n_rows))]
+    lines = _set([names, *rows])
+    return lines if max(map(len, lines)) <= _WIDTH else _set([list(row) for row in zip(names, *rows, strict=True)])
+
+
+def _set(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in rows
+    ]
+
+
+def _cut(value: Any, length: int = _CELL) -> str:
+    text = " ".join(str("" if value is None else value).split())
+    return text if len(text) <= length else text[: length - 3] + "..."

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from allalike.readers.guessing.contents import TableSample
     from allalike.readers.guessing.shapes import Shape
 
-__all__ = [
-    "CLEAR_LEAD",
-    "TELLING_RATE",
-    "find_axes",
-    "propose_any",
-    "propose_columns",
-    "propose_first",
-    "propose_names",
-    "propose_shape",
-]
-
 CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total of another comes as near
 TELLING_RATE = 0.4  # a name says something if its rate is as high
 _MOST_PROPOSED, _MAX_BEHIND = 10, 0.6  # so many candidates are proposed, whose total is no more behind the best

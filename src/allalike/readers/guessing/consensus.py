@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.guessing.contents import TableSample
 
-__all__ = ["MOST_DEPARTURES", "find_consensus", "measure_departures"]
-
 _MOST_CLASSES = 20
 _MOST_CELLS = 1_000_000
 _LEAST_COLUMNS, _LEAST_ROWS = 4, 20

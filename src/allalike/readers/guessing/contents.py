@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.columns.objects import is_nothing
-from allalike._core.columns.plain import make_plain
-from allalike._core.columns.values import numpy_of
+from allalike._core.columns.hashes import make_plain
+from allalike._core.columns.values import is_nothing, numpy_of
 from allalike._core.late import pa, pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = ["Content", "Pair", "TableSample"]
 
 _LOOKED_AT = 400  # this many different values tell the kind of a column
 _MOST_BINS = 10  # numbers are put into this many bins, so that near ones are alike

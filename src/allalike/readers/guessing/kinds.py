@@ -10,29 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.objects import reads_as_number
+from allalike._core.columns.values import reads_as_number
 from allalike._core.masks.files import MaskFile
 from allalike._core.masks.packed import Mask
 from allalike._core.system.json_text import parse_json
 from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
-from allalike.domains.lists import json_list
 from allalike.domains.moments import is_moment
-from allalike.domains.things.box_forms import is_box
-from allalike.domains.things.point_forms import is_point
-from allalike.domains.things.span_forms import are_tags, is_span
+from allalike.domains.spelling import json_list
+from allalike.domains.things.boxes import is_box
+from allalike.domains.things.points import is_point
+from allalike.domains.things.spans import are_tags, is_span
 from allalike.errors import ColumnError, LabelError, Proposal
-from allalike.readers.guessing.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
-from allalike.readers.guessing.questions import EXAMPLE
-from allalike.readers.guessing.readings import ask_extraction, order_the_same, read_texts
+from allalike.readers.guessing.candidates import EXAMPLE
+from allalike.readers.guessing.readings import (
+    MAX_CLASSES,
+    SAMPLE_ROWS,
+    ask_extraction,
+    guess_numbers,
+    order_the_same,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allalike._core.columns.factors import Codes
     from allalike.answers.stream import Sample
-
-__all__ = ["guess_domain"]
 
 _REGIONS = {"lines, or outlines without the size of their picture": {"points"}}
 _MOST_TEXTS = 0.1  # of the different labels, or one, may mean that there is no answer, where the others are numbers
@@ -50,33 +54,6 @@ def guess_domain(
     opened: Domain | None = None,
 ) -> Domain:
     """Return the domain of labels, or ask.
-
-    Parameters
-    ----------
-    labels
-        The labels, or every different one once.
-    parts
-        All labels with the number of each one's task, some whole tasks at a time. It is looked at only where labels
-        may be rankings.
-    answers
-        How many labels there are in all.
-    sample
-        Returns the labels of the first rows with the numbers of their tasks. It is asked only where there are many
-        different numbers.
-    where
-        What to call the answers in a message.
-    opened
-        The domain, where it is given, but something of it is still to be guessed.
-
-    Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes; but whole
-    numbers in a row are levels of a scale where different answers to a task are near each other. Many
-    different numbers are real, unless those of a task are often the same and else far apart, as final answers to
-    questions are. Strings of digits are numbers, unless they have leading zeros, and other strings what a reading says
-    that knows how they are written (`allalike.readers.guessing.readings`). Strings of several words that do not repeat
-    are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
-    items. Dates that hardly recur are dates, and of others it is asked whether they are right or wrong. Sets, masks and
-    arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
-    of their fields is guessed by the same rules.
 
     >>> from allalike._core.columns.column import Column
     >>> def guess(labels):

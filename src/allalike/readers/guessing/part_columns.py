@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
     from allalike.readers.guessing.contents import Content
 
-__all__ = ["PartColumns", "are_counts", "find_part_columns"]
-
 _ID = re.compile(
     r"classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id", re.IGNORECASE
 )
@@ -45,19 +43,7 @@ _MAX_VALUES = 30  # what is said of things is one of a few values
 
 @dataclass(frozen=True)
 class PartColumns:
-    """Which columns say what parts of answers are.
-
-    Parameters
-    ----------
-    id
-        The column with the id of an answer, if there is one.
-    counts
-        The columns that say how many there are of a thing.
-    others
-        The columns that say something else of it.
-    recognised
-        Whether nobody has said that rows are parts.
-    """
+    """Which columns say what parts of answers are."""
 
     id: str | None
     counts: tuple[str, ...] = ()

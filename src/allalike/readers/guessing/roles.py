@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
-from allalike.readers.guessing.candidates import Candidate, find_candidates, rate_structure
+from allalike.readers.guessing.candidates import (
+    EXAMPLE,
+    Candidate,
+    ask_candidates,
+    ask_columns,
+    find_candidates,
+    name_pattern,
+    rate_structure,
+    show_rows,
+)
 from allalike.readers.guessing.column_proposals import (
     CLEAR_LEAD,
     TELLING_RATE,
@@ -21,15 +30,12 @@ from allalike.readers.guessing.column_proposals import (
 )
 from allalike.readers.guessing.consensus import find_consensus
 from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.questions import EXAMPLE, ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import Shape, find_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-
-__all__ = ["SAMPLE_ROWS", "Roles", "find_roles", "list_readings"]
 
 SAMPLE_ROWS, _LEAST_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
 _MIN_ROWS = 12  # fewer rows do not tell what columns hold

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.guessing.contents import Content, TableSample
 
-__all__ = ["GOLD", "Shape", "find_row_ids", "find_shape", "find_strangers"]
-
 GOLD = "gold labels"  # the reason for which a column is not a worker
 _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3

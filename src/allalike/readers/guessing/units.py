@@ -18,8 +18,6 @@ from allalike.errors import LabelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["find_number_form"]
-
 _CURRENCIES = r"US\$|A\$|C\$|R\$|[$€£¥₹₽₩₺₪฿₴]|USD|EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR|RUB|PLN|BRL|SEK|NOK|DKK"
 _WORDS = (
     "% ‰ ° °c °f kg mg µg ug lb lbs oz ton tons tonnes km cm mm µm nm mi mile miles ft feet inch inches yd px pt em"

@@ -19,21 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.column import Column
-from allalike._core.columns.record_column import RecordColumn
+from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.limits import MAX_FIELDS
 from allalike.errors import OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.guessing.part_columns import PartColumns, are_counts, find_part_columns
-from allalike.readers.reshaping.long_tables import list_texts, list_values, take_values
+from allalike.readers.reshaping.wide import list_texts, list_values, take_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.domains import Domain
     from allalike.readers.formats.tables import Table
-
-__all__ = ["SET", "gather_parts", "has_parts"]
 
 SET = "set"  # what becomes of the rows of a worker and a task that are one answer
 _MAX_LEVELS = 30  # more different counts are numbers

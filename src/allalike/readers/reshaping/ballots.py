@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.domains import DOMAINS, Domain
-from allalike.domains.lists import split_items
+from allalike.domains.spelling import split_items
 from allalike.readers.column_names import SYNONYM, is_aside, rate_name
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.sources import with_constant
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-
-__all__ = ["BALLOTS", "ELECTION", "read_ballots"]
 
 _RANKINGS = re.compile(r"(rank(ing|ed)?|ballot|preference|vote)(s|order|list)?|(rank|preference)?order(ing)?s?|orders?")
 _VOTERS = re.compile(r"ballots?(id|no|number)?|votes?(id|no|number)")

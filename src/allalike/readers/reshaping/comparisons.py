@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["ALL", "LABEL", "TASK", "Columns", "find_columns", "read_comparisons", "write_comparisons"]
-
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
 _FIRST, _SECOND = {"left", "a", "first", "model_a"}, {"right", "b", "second", "model_b"}

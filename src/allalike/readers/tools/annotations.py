@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.tools.areas import Areas
+from allalike.readers.tools.images import Areas
 from allalike.readers.tools.sheets import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-__all__ = ["Seen", "are_outlines", "draw_outlines", "find_values", "list_details", "make_columns", "parse_annotations"]
 
 _RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.formats.compression import find_packing, inner_path, read_start
+from allalike.readers.formats.compression import ArchiveMembers, find_packing, inner_path, read_start
 from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.members import ArchiveMembers
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-
-__all__ = ["Original", "Peek", "Tool"]
 
 _PEEK_BYTES = 1 << 17
 _N_ROWS = 100
@@ -166,19 +163,6 @@ def _mend(text: str) -> Any:
 @dataclass(frozen=True)
 class Original:
     """What was asked in a task, as far as an export says it.
-
-    Parameters
-    ----------
-    record
-        What the tool itself keeps of the task.
-    text
-        The text that was shown.
-    picture
-        The name of the picture that was shown.
-    sides
-        Its width and height in pixels, as they are written.
-    percent
-        Whether marks are measured in percent of the picture, and not in pixels.
 
     >>> Original(picture="cat.jpg", sides=("640", "480")).size, Original(picture="cat.jpg").size
     ((640, 480), None)

@@ -20,8 +20,6 @@ from allalike.readers.tools.sheets import BLANKS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["find_fast", "find_inattentive", "find_straight"]
-
 _LEAST_CHANCE = 0.01
 _MIN_ROWS = 3  # of a matrix
 _MAX_STRAIGHT = 0.1  # of all people

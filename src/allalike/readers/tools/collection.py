@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
     from allalike.readers.tools.base import Tool
 
-__all__ = ["KNOWN", "REGIONS", "Collection", "place_files", "place_in_folders"]
-
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
 KNOWN = object()  # who said what a tool marks as truth, where that is gold, and no answer
 _MAX_LISTED = 12
@@ -35,25 +33,6 @@ class Collection:
     """The answers of an export, by the question that they answer.
 
     A label that is a tuple holds what was chosen: labels are classes if everybody chose one, and sets otherwise.
-
-    Parameters
-    ----------
-    tool
-        The tool that wrote the files.
-    paths
-        The files.
-    files
-        How they are to be read.
-    questions
-        The answers to each question: worker, task, label and perhaps further columns.
-    kinds
-        What kind of labels each question has.
-    left_out
-        How much of what is no answer.
-    remarks
-        What else the owner of the files should know.
-    empty
-        Worker, task and question of answers that are empty.
 
     >>> from pathlib import Path
     >>> from allalike.readers.formats.files import Files

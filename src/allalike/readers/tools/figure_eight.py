@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
-__all__ = ["FigureEight"]
-
 _TASK, _WORKER = "_unit_id", "_worker_id"
 _AGGREGATED = {"_trusted_judgments", "_unit_state", "_last_judgment_at"}
 _GOLD, _NO_ANSWERS = "_gold", ("_gold", "_gold_reason", ":confidence", ":variance")

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.formats.members import ArchiveMembers
+from allalike.readers.formats.compression import ArchiveMembers
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.evaluations import Case, Evaluations, count_up
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-
-__all__ = ["Inspect"]
 
 _VERSION = 2  # of logs, since their beginning in 2024
 _HEADERS = ("header.json", "_journal/start.json")  # the latter is all that a run leaves that was killed

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["as_sets", "is_free_text", "list_questions", "pick_questions"]
-
 _ASIDE_NAMES = """
     time times timestamp duration seconds comment comments feedback useragent browser submit surveycode ip
 """

@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
 
-__all__ = [
-    "BLANKS",
-    "as_text",
-    "delimiter_of",
-    "find_name",
-    "join_units",
-    "keep_rows",
-    "leave_out",
-    "listed",
-    "open_sheets",
-    "sample",
-    "tell_apart",
-    "texts",
-    "with_columns",
-    "with_roles",
-]
-
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
 _SAMPLE_ROWS = 100_000
 

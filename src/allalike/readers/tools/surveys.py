@@ -17,28 +17,269 @@ from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.formats.tables import Table, join
+from allalike.readers.rating_scales import find_range, order_levels, read_ratings
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.careless import find_fast, find_inattentive, find_straight
 from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
-from allalike.readers.tools.survey_blocks import find_blocks, find_matrices, stem_of
-from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, is_written, plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
 
-__all__ = ["UNTICKED", "SurveyForm", "SurveyTool", "fill_ticks"]
+
+# Blocks of surveys: the questions that have one scale.
+
+
+_ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
+
+
+_MAX_SHOWN = 3  # answers in the name of a block
+
+
+def stem_of(name: str) -> str:
+    """Return the name of a question without that of its part.
+
+    >>> stem_of("Q2_1"), stem_of("How much? [tea]"), stem_of("Q2")
+    ('Q2', 'How much?', 'Q2')
+    """
+    return _ENDING.sub("", name)
+
+
+def find_matrices(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the rows of each matrix, by the name that they share.
+
+    >>> find_matrices({"Q1_1": ["low", "high"], "Q1_2": ["high", "mid"], "Q1_3": ["tea"], "Q2": ["yes", "no"]})
+    {'Q1': ['Q1_1', 'Q1_2']}
+    """
+    levels = {name: _levels(cells) for name, cells in columns.items()}
+    stems: dict[str, list[str]] = {}
+    for name in columns:
+        stems.setdefault(stem_of(name), []).append(name)
+    matrices = {
+        stem: [name for name in names if any(levels[name] & levels[other] for other in names if other != name)]
+        for stem, names in stems.items()
+    }
+    return {stem: names for stem, names in matrices.items() if names}
+
+
+def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the block of each question, given what was answered.
+
+    >>> said = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
+    >>> find_blocks(said)
+    {'Q1_1': 'Q1', 'Q1_2': 'Q1', 'Q2': 'no, yes', 'Q3': 'no, yes'}
+    >>> find_blocks({"Is it?": ["Agree", "Neutral"], "Was it?": ["Disagree"], "Rate it": ["5", "7"], "Again": ["6"]})
+    {'Is it?': 'disagree to agree', 'Was it?': 'disagree to agree', 'Rate it': '5 to 7', 'Again': '5 to 7'}
+    """
+    matrices = list(find_matrices(columns).values())
+    rows = {name for names in matrices for name in names}
+    groups = [*matrices, *([name] for name in columns if name not in rows)]
+    levels = [frozenset[str]().union(*(_levels(columns[name]) for name in names)) for names in groups]
+    joined: dict[object, list[tuple[list[str], set[str]]]] = {}
+    for names, own in sorted(zip(groups, levels, strict=True), key=lambda group: -len(group[1])):
+        kind = _find_type(own)
+        same_type = joined.setdefault(kind or names[0], [])
+        alike = [group for group in same_type if _find_type(group[1] | own) == kind]
+        if alike:
+            most = max(alike, key=lambda group: len(group[1] & own))
+            most[0].extend(names)
+            most[1].update(own)
+        else:
+            same_type.append((list(names), set(own)))
+    blocks = {name: _name_block(names, own) for each in joined.values() for names, own in each for name in names}
+    return {name: blocks[name] for name in columns}
+
+
+def _levels(cells: Sequence[str]) -> frozenset[str]:
+    return frozenset(cell.strip().casefold() for cell in cells if cell.strip() not in BLANKS)
+
+
+def _find_type(levels: Set[str]) -> object:
+    """Return what answers to questions of one scale have in common; nothing for one answer that is not a level."""
+    if order_levels(levels):
+        return "words"
+    return find_range(levels) or (frozenset(levels) if len(levels) > 1 else None)
+
+
+def _name_block(names: Sequence[str], levels: Set[str]) -> str:
+    stems = {stem_of(name) for name in names}
+    if len(names) == 1 or len(stems) == 1:
+        return names[0] if len(names) == 1 else stems.pop()
+    if ordered := order_levels(levels) or tuple(read_ratings(levels)):
+        return f"{ordered[0]} to {ordered[-1]}"
+    shown = sorted(levels)
+    return ", ".join(shown[:_MAX_SHOWN]) + (", ..." if len(shown) > _MAX_SHOWN else "")
+
+
+# Columns of surveys: what is asked of a person, and is no question to which people can agree.
+
+
+_PERSON = re.compile(
+    r"(your|the|please|enter|write|select|indicate|specify|state|what|whats|which|is|are|of|do|you|in|current|highest"
+    r"|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
+    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
+    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
+    r"|ages?|ageinyears|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|birthyear|[aâ]ge|edad"
+    r"|idade|alter|wiealtsindsie|gender|genderidentity|genderdoyouidentifywith|genderdoyouidentifyas|sex|genre|sexe"
+    r"|sexo|g[eé]nero|geschlecht|country|countryofresidence|countrydoyoulivein|countryyoulivein|nationality|ethnicity"
+    r"|race|raceethnicity|ethnicbackground|nativelanguage|firstlanguage|mothertongue|language|education|educationlevel"
+    r"|levelofeducation|leveleducation|levelofeducationyouhavecompleted|degree|occupation|profession|employmentstatus"
+    r"|jobtitle|maritalstatus|income|householdincome|annualhouseholdincome|zipcode|postcode|postalcode|religion)"
+)
+
+
+_CONSENT = re.compile(
+    r"\b(informed )?consent(s|ing)?\b|\bagree(ing)? to (take part|participate)|(willing|wish|want|like) to (take part|"
+    r"participate) in (this|the|our)|participation is voluntary|einwilligung|einverständnis(erklärung)?|consentement"
+    r"|consentimiento|consenso informato|consentimento",
+    re.IGNORECASE,
+)
+
+
+_COMMENTS = re.compile(
+    r"\b(comments?|remarks?|suggestions?|feedback|(any|some)thing else|explain|elaborate|improve"
+    r"|anmerkung(en)?|kommentare?|bemerkung(en)?"
+    r"|commentaires?|remarques?|comentarios?|sugerencias?|commenti|osservazioni|comentários?|sugestões|opmerking(en)?"
+    r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
+    re.IGNORECASE,
+)
+
+
+_NOTHING = frozenset(
+    (
+        *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
+        *("keine", "nein", "nichts", "non", "aucun", "rien", "nada", "ninguno", "nessuno", "geen", "brak", "нет"),
+    )
+)  # which people write into a field for comments
+
+
+_YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
+
+
+_TEXT_WORDS, _LONG_WORDS = 3, 8  # on average, of texts that are written, few or recurring
+
+
+_MIN_ANSWERS = 4  # fewer short answers do not show whether they recur
+
+
+_VERB = re.compile(
+    r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
+)
+
+
+_LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
+
+
+_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
+
+
+_CHECK = re.compile(
+    r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
+)
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what is no letter or digit, in small letters.
+
+    >>> plain_name("Duration (in seconds)")
+    'durationinseconds'
+    """
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
+def asks_who(name: str) -> bool:
+    """Tell whether a question asks who a person is, to which there is no answer that all should give.
+
+    >>> asks_who("What is your age?"), asks_who("Gender"), asks_who("What is the age of the house?")
+    (True, True, False)
+    >>> asks_who("What is your highest level of education?"), asks_who("How does your country treat education?")
+    (True, False)
+    """
+    return _PERSON.fullmatch(plain_name(name)) is not None
+
+
+def asks_consent(text: str) -> bool:
+    """Tell whether a question asks whether somebody takes part.
+
+    >>> asks_consent("Do you agree to take part?"), asks_consent("consent"), asks_consent("Do you agree?")
+    (True, True, False)
+    """
+    return _CONSENT.search(text) is not None
+
+
+def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
+    """Return whether answers were written freely, such as comments: they hardly recur, or the question asks for them.
+
+    >>> is_written(["Why?"], ["It rained all day", "no", "I was ill that week", "no", "no", "no"])
+    True
+    >>> is_written(["Any other comments?"], ["none", "none", "Good"]), is_written(["The feedback helped"], ["Agree"])
+    (True, False)
+    >>> is_written(["Where?"], ["at home", "at work", "at home", "at home"]), is_written(["Rate it"], [*"1234"])
+    (False, False)
+    """
+    spelled = [answer.strip().casefold() for answer in answers]
+    said = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
+    different = set(said)
+    if all(map(_is_number, spelled)) or (said and (order_levels(set(spelled)) or different <= _YES)):
+        return False
+    words = sum(len(answer.split()) for answer in said) / max(len(said), 1)
+    if any(map(_COMMENTS.search, texts)):
+        return len(said) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(said)
+    enough = len(said) >= _MIN_ANSWERS or words >= _TEXT_WORDS
+    return (enough and 2 * len(different) > len(said)) or (words >= _LONG_WORDS and 3 * len(different) > len(said))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def find_instructed(text: str, answers: Iterable[str]) -> str | None:
+    """Return the answer that a question tells people to give, if it is one of those that were given.
+
+    >>> find_instructed("To show that you read this, please select 'Strongly agree'.", ["Agree", "Strongly agree"])
+    'Strongly agree'
+    >>> find_instructed("Please select all that apply", ["all", "none"])
+    >>> find_instructed("Which do you choose?", ["tea", "milk"])
+    """
+    if not _CHECK.search(text):
+        return None
+    rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
+    given = [answer for answer in answers if answer.strip()]
+    told = [answer for answer in given if any(_begins(rest, answer.strip().casefold()) for rest in rests)]
+    return max(told, key=len, default=None)
+
+
+def _begins(text: str, answer: str) -> bool:
+    """Tell whether a sentence begins with an answer, and goes on with no more of a phrase."""
+    rest = text[len(answer) :].lstrip()
+    next_word = re.match(r"\w*", rest)
+    return text.startswith(answer) and (next_word is None or next_word[0] in ("", *_GOES_ON))
+
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
+
+
 _SHOWN = 12  # a remark lists this many names
+
+
 _CARELESS_SHOWN = 5  # and this many people with reasons
+
+
 _WRITTEN = "free text or dates"
+
+
 _SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
 
 
 UNTICKED = "no"
+
+
 _MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
 
 

@@ -14,8 +14,6 @@ from allalike.readers.formats.failures import unreadable
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Node", "parse_document", "read_bytes", "read_document", "read_records", "read_text", "unwrap"]
-
 _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -25,15 +23,6 @@ class Node:
 
     What is missing or null has no items and no fields; what is of another type than it should be is an error that
     names file, record and place.
-
-    Parameters
-    ----------
-    value
-        The value.
-    above
-        The file, and the record in it; or the node above this one.
-    key
-        The key that leads from the record, or from the node above, to the value.
 
     >>> task = Node({"id": 7, "annotations": [{"result": "x"}]}, "tasks.json: record 1")
     >>> task["id"].id(), task["predictions"].items()

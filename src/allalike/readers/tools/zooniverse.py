@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
-__all__ = ["Zooniverse"]
-
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _RAW, _EXTRACTED, _REDUCED = "annotations", "extractor", "reducer"
 _DETAILS, _EXPERTS = "details", ("gold_standard", "expert")

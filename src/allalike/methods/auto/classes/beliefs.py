@@ -3,7 +3,7 @@
 What decides is a table p of the classes of each task: the posterior of a hypothesis, or the shares of the votes; where
 workers are alike, the posterior if each errs as often as all do. Errors that workers share make p too sure, and cannot
 be seen in answers. But the crowd shows on what share a of the tasks another of its kind would decide the same
-(`allalike.methods.auto.sureness.reliability`):
+(`allalike.methods.auto.sureness.intervals`):
 
     confidence = a max_c p_c + (1 - a) / k
 
@@ -29,32 +29,20 @@ import numpy as np
 
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.classes.known import pin
-from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.auto.classes.rows import class_posterior
 from allalike.methods.auto.sureness.faults import FEW
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from allalike.methods.auto.sureness.next_labels import expect_gains
-from allalike.methods.auto.voices.effective import count_effective_voices
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.voices import count_effective_voices, with_voices
 from allalike.methods.insight import Faults
 from allalike.methods.steps.ballots import count_votes, row_peaks, softmax, take_most_probable, vote_shares
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
     from allalike.methods.auto.classes.known import Learned
     from allalike.methods.insight import VoiceGroups
-
-__all__ = [
-    "believe",
-    "decide",
-    "decide_plainly",
-    "expect_accuracy",
-    "find_errors",
-    "plain_probabilities",
-    "probabilities",
-]
 
 _HIDDEN = 2.0  # times as many errors as are seen to be unsure
 _LEAST_APART = 1e-4  # the variance between workers who seem to be the same

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.variances import compare_variances
+from allalike._core.blocks.pairs import compare_variances
 from allalike._core.blocks.voices import find_voices
 from allalike._core.compiled import calls
 from allalike._core.compiled.library import compiled
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
-    from allalike.answers.history import History
+    from allalike.answers.gold import History
     from allalike.engines import Run
-
-__all__ = ["ALIKE", "Consensus", "core_weights", "find_agreement", "find_consensus"]
 
 ALIKE = 1e6  # the strength of the prior where workers are not told apart
 _MIN_STRENGTH = 4.0
@@ -55,19 +53,7 @@ _CORE_REST = 0.02  # the weight of those who are not in the core
 
 @dataclass(frozen=True)
 class Consensus:
-    """What agreement says of the workers.
-
-    Parameters
-    ----------
-    weight
-        How much each worker counts in the consensus.
-    accuracy
-        How often she is right, as far as the others can tell.
-    strength
-        Of each problem: s0, how many answers the crowd's accuracy counts beside a worker's own.
-    ratio
-        Of each problem: F, how much more workers differ than chance has them differ.
-    """
+    """What agreement says of the workers."""
 
     weight: Floats
     accuracy: Floats

@@ -19,20 +19,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
-from allalike._core.compiled.cells import cells_of
+from allalike._core.compiled.calls import cells_of
 from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
-from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
-from allalike.methods.auto.classes.states import (
+from allalike.methods.auto.classes.rows import (
     TaskLevels,
     begin,
     classes_of,
     count_states,
     disagreement,
+    estimate_rows,
+    estimate_shares,
     find_levels,
     find_ranks,
     posterior,
 )
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.voices import with_voices
 from allalike.methods.steps.ballots import vote_shares
 
 if TYPE_CHECKING:
@@ -44,20 +45,6 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.classes.consensus import Consensus
     from allalike.methods.insight import VoiceGroups
-
-__all__ = [
-    "STARTS",
-    "ClassCrowd",
-    "Hypothesis",
-    "Outline",
-    "as_crowd",
-    "choose",
-    "clearly_better",
-    "outline",
-    "prepare",
-    "read_from",
-    "second_hypothesis",
-]
 
 _ROUNDS = 5
 STARTS = ("consensus", "core 0.5", "core 0.35", "core 0.25", "core 0.18", "core 0.125")
@@ -72,23 +59,7 @@ _ROUNDING = 1e-12  # of disagreements
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One way to read the answers of each problem.
-
-    Parameters
-    ----------
-    start
-        Of each problem: the name of the start from which it was found.
-    rows, shares
-        The logarithms of the probabilities of answers and of states, with a row per worker.
-    confusion
-        Of each worker: how probably she gives each label to a task of each class, over all levels.
-    hits
-        Of each worker: how many of her answers are probably right.
-    likelihood
-        Of each problem: the log likelihood of its answers.
-    margin
-        Of each problem: by how many nats it must be more likely than others.
-    """
+    """One way to read the answers of each problem."""
 
     start: Array
     rows: Floats
@@ -101,24 +72,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class ClassCrowd:
-    """A run, with what every round of EM needs to know.
-
-    Parameters
-    ----------
-    run
-        Where the answers are.
-    answers
-        How many voices each worker has.
-    consensus
-        What agreement says of the workers.
-    k
-        How many labels there are.
-    groups
-        Who speaks with one voice.
-    ranks
-        Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
-        tasks need none.
-    """
+    """A run, with what every round of EM needs to know."""
 
     run: Run
     answers: Floats
@@ -224,17 +178,7 @@ def _count_voices(block: Block) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A hypothesis in outline.
-
-    Parameters
-    ----------
-    start
-        The name of its start.
-    label, likelihood
-        Of each task: the class that it decides for, and the log likelihood of the answers.
-    hits
-        Of each worker: how many of her answers are right under it.
-    """
+    """A hypothesis in outline."""
 
     start: str
     label: Array

@@ -31,9 +31,9 @@ from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
 from allalike.engines.sample import pick_known
 from allalike.engines.sums import select_workers
-from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.voices import with_voices
 from allalike.methods.steps.ballots import count_votes, row_peaks, softmax
-from allalike.methods.steps.descent import descend
+from allalike.methods.steps.odds import descend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
-
-__all__ = ["MANY", "Learned", "learn", "pin"]
 
 MANY = 50  # known truths, which tell how sure truths are
 _OF_CROWD, _OF_CLASSES = 0.5, 0.25  # the standard deviations of the prior
@@ -56,21 +54,7 @@ _POWERS, _HALVINGS = (0.1, 10.0), 50
 
 @dataclass(frozen=True)
 class Learned:
-    """What known truths tell of a crowd.
-
-    Parameters
-    ----------
-    crowd
-        a: how much the crowd's own beliefs count.
-    classes
-        b: what is added for each class.
-    workers
-        w: what is added for each worker.
-    number
-        How many truths were learned from.
-    power
-        What probabilities are taken to, if the truths are enough to tell.
-    """
+    """What known truths tell of a crowd."""
 
     crowd: float
     classes: Floats
@@ -86,17 +70,7 @@ class Learned:
 
 
 def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> Learned:
-    """Learn from the known truths of a run.
-
-    Parameters
-    ----------
-    run
-        The answers, of one problem.
-    believe
-        What the crowd believes of the tasks of a block, without known truths.
-    groups
-        Who speaks with one voice.
-    """
+    """Learn from the known truths of a run."""
     block = run.encoding.prepare(pick_known(run, _MOST))
     table = believe(block)
     facts = _Facts.of(with_voices(block, groups=groups), table)

@@ -15,28 +15,22 @@ Clearly is always what chance does in one of a hundred cases (2.576 standard err
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.voices import find_voices, without_own
 from allalike._core.columns.hashes import mix
+from allalike._core.compiled.calls import cells_of
 from allalike.engines.sample import draw_halves, halve, sample_tasks
 from allalike.methods.auto.classes.consensus import ALIKE
-from allalike.methods.auto.classes.hypotheses import (
-    STARTS,
-    ClassCrowd,
-    Hypothesis,
-    choose,
-    prepare,
-    read_from,
-)
-from allalike.methods.auto.classes.left_out import Foreseen, find_class_hits, find_vote_hits
-from allalike.methods.auto.classes.reproduction import find_information, find_support
-from allalike.methods.auto.classes.states import class_posterior
-from allalike.methods.auto.sureness.reliability import Reliability, find_reliability
-from allalike.methods.steps.ballots import by_problem, vote_shares
+from allalike.methods.auto.classes.hypotheses import STARTS, ClassCrowd, Hypothesis, choose, prepare, read_from
+from allalike.methods.auto.classes.rows import class_posterior, classes_of
+from allalike.methods.auto.sureness.intervals import Reliability, find_reliability
+from allalike.methods.steps.ballots import add_up, by_problem, count_others, row_peaks, row_sums, softmax, vote_shares
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,18 +39,190 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
 
-__all__ = ["PLAIN", "TURNED", "WAYS", "Plain", "Rung", "climb_ladder", "find_plain"]
+
+# Answers left out: whether a hypothesis foresees the answers of a worker better than the votes of the others do.
+
+
+FindHits = Callable[..., "Floats"]
+
+
+_PRIOR = 4.0  # answers of a usual worker beside her own
+
+
+_LOW = 1e-3  # no chance of a hit is closer to 0 or 1
+
+
+_EPS = 1e-9
+
+
+def find_vote_hits(block: Block, weights: Floats, *, k: int) -> Floats:
+    """Return of each answer whether the votes of those who are not of her group decide for its label.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> find_vote_hits(Block.of([[0], [1], [1]]), np.ones(3), k=2)
+    array([0. , 0.5, 0.5])
+    """
+    return count_others(block, find_voices(block).voice * weights.take(block.worker), block.label, k).hit
+
+
+def find_class_hits(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return of each answer whether its label is the most probable class without the answers of her group."""
+    own = find_voices(block).voice[:, None] * rows[block.worker, block.label]
+    states = add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0)
+    others = classes_of(softmax(without_own(block, states, own))[0], k)
+    least = row_peaks(others) - _EPS
+    winners = row_sums((others >= least[:, None]).astype(np.float64))
+    return np.where(others[np.arange(len(others)), block.label] >= least, 1.0 / winners, 0.0)
+
+
+@dataclass(frozen=True)
+class _Hits:
+    """Of each answer: whether it is a hit, and its voice if others have answered, too."""
+
+    hit: Floats
+    met: Floats
+
+
+@dataclass(frozen=True)
+class _PlainScores:
+    """Of each task: how well one coin a worker foresees the hits of its answers under the plain votes."""
+
+    score: Floats
+
+
+class Foreseen:
+    """How plain votes foresee the answers of a run, with which hypotheses are compared."""
+
+    def __init__(self, run: Run, k: int) -> None:
+        self._k = k
+        heard = self._look(run, find_vote_hits, np.ones(run.problems.n_workers))
+        self._run = heard.map(partial(_keep_scores, coins=_toss(heard), k=k))
+
+    def compare(self, find_hits: FindHits, *params: Floats) -> Floats:
+        """Return z of each problem: how clearly what decides without an answer foresees more than votes do."""
+        heard, problems = self._look(self._run, find_hits, *params), self._run.problems
+        sums = heard.sum(partial(_gains, k=self._k), _toss(heard))
+        gain, squares, tasks = (problems.add(sums[name]) for name in ("gain", "squares", "tasks"))
+        variance = np.maximum(squares - gain**2 / np.maximum(tasks, 1.0), 0.0)
+        told = variance > _EPS
+        return np.where(told, gain / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+
+    def _look(self, run: Run, find_hits: FindHits, *params: Floats) -> Run:
+        return run.map(partial(_keep_hits, find_hits=find_hits, params=params, k=self._k))
+
+
+def _keep_hits(block: Block, *, find_hits: FindHits, params: tuple[Floats, ...], k: int) -> Block:
+    voice = find_voices(block).voice
+    met = np.where(block.to_answers(block.per_task(voice) > 1 + _EPS), voice, 0.0)
+    return block.keeping(_Hits(find_hits(block, *(each[block.workers] for each in params), k=k), met))
+
+
+def _toss(heard: Run) -> Floats:
+    """Return the coin of each worker: how many hits she has, in how many answers, and the mean of her problem."""
+    problems, sums = heard.problems, heard.sum(_count_hits)
+    mean = problems.total(sums["hits"]) / np.maximum(problems.total(sums["met"]), _EPS)
+    return np.column_stack([sums["hits"], sums["met"], mean])
+
+
+def _count_hits(block: Block) -> dict[str, Floats]:
+    hits = block[_Hits]
+    return {"hits": block.per_worker(hits.met * hits.hit), "met": block.per_worker(hits.met)}
+
+
+def _keep_scores(block: Block, *, coins: Floats, k: int) -> Block:
+    return block.keeping(_PlainScores(_score(block, coins[block.workers], k)))
+
+
+def _score(block: Block, coins: Floats, k: int) -> Floats:
+    """Return, per task, how well one coin a worker foresees the hits of the answers."""
+    hit, met = block[_Hits].hit, block[_Hits].met
+    hits, answers, mean = (column.take(block.worker) for column in coins.T)
+    chance = (hits - met * hit + _PRIOR * mean) / np.maximum(answers - met + _PRIOR, _EPS)
+    chance = np.clip(chance, _LOW, 1 - _LOW)
+    return block.per_task(met * (hit * np.log(chance) + (1 - hit) * np.log((1 - chance) / (k - 1))))
+
+
+def _gains(block: Block, coins: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, for each problem, by how much the scores of its tasks are better than those of plain votes."""
+    gain = _score(block, coins, k) - block[_PlainScores].score
+    return {
+        "gain": by_problem(block, gain),
+        "squares": by_problem(block, gain**2),
+        "tasks": by_problem(block, np.ones(block.n_tasks)),
+    }
+
+
+# Reproduction: whether two halves of the workers, each for herself, come to the same hypothesis on the answers.
+
+
+def find_support(found: tuple[Array, Array], plain: tuple[Array, Array], problem: Array, n: int) -> Floats:
+    """Return S of each of n problems, from what two halves decide for the tasks that both have answered.
+
+    >>> found, plain = np.array([[0, 1, 1, 1], [0, 1, 1, 0]]), np.array([[0, 0, 0, 0], [0, 1, 1, 0]])
+    >>> find_support(tuple(found), tuple(plain), np.zeros(4, int), 1).round(2)
+    array([0.58])
+    """
+    total, squares = np.zeros(n), np.zeros(n)
+    for (one, other), votes in ((found, plain[0]), (found[::-1], plain[1])):
+        sides = np.where(one != votes, (other == one) * 1.0 - (other == votes), 0.0)
+        total += np.bincount(problem, sides, n)
+        squares += np.bincount(problem, sides**2, n)
+    return np.asarray(total / np.sqrt(np.maximum(squares, 1.0)))
+
+
+def find_information(found: tuple[Array, Array], plain: tuple[Array, Array], problem: Array, n: int, k: int) -> Floats:
+    """Return I of each of n problems, likewise.
+
+    >>> steady, told = (np.zeros(4, int),) * 2, (np.array([0, 1, 0, 1]),) * 2
+    >>> find_information(told, steady, np.zeros(4, int), 1, 2), find_information(steady, told, np.zeros(4, int), 1, 2)
+    (array([0.]), array([0.]))
+    """
+    gain = _shared(*found, problem, n, k) - _shared(*plain, problem, n, k)
+    tasks = np.bincount(problem, minlength=n)
+    mean = np.bincount(problem, gain, n) / np.maximum(tasks, 1)
+    variance = np.bincount(problem, gain**2, n) - tasks * mean**2
+    told = variance > _EPS
+    return np.where(told, tasks * mean / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+
+
+def _shared(one: Array, other: Array, problem: Array, n: int, k: int) -> Floats:
+    """Return, per task, by how many nats two labels are more probable together than each for itself."""
+    joint: npt.NDArray[np.int64] = np.bincount((problem * k + one) * k + other, minlength=n * k * k).reshape(n, k, k)
+    rows, columns, total = joint.sum(axis=2), joint.sum(axis=1), joint.sum(axis=(1, 2))
+    together = joint[problem, one, other] * total[problem]
+    return np.asarray(np.log(together / (rows[problem, one] * columns[problem, other])))
+
 
 CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
+
+
 _MIN_ANSWERS = 2.0  # a task, below which nothing but the vote is stable
+
+
 _MIN_WORKERS, _MIN_COMPARED = 4, 3  # for a hypothesis, and of whom one can be told from the others
+
+
 _MAX_TURNED = 1 / 3  # of the votes on two classes
+
+
 _MAX_ONE_LABEL = 0.5  # of the answers, which workers who say one label only may give
+
+
 _ONE_LABEL_CHANCE = 1e-3  # of saying one label only, if one answered like the crowd
+
+
 _HALVINGS = 4
+
+
 _HALVED_ANSWERS = 50_000  # that tell whether a hypothesis is reproduced
+
+
 _MIN_TASKS = 5  # that both halves have answered
+
+
 _LEAST = 1e-9
+
+
 _DRAW = 1e-6  # how far apart scores must be not to be tied
 
 
@@ -67,28 +233,16 @@ PLAIN = {
     "few answers": "there are fewer than two answers per task",
     "few workers": "there are fewer than four workers",
 }
+
+
 TURNED = "all else would overturn more than a third of the votes, and either may be true"
+
+
 WAYS = ("vote", "weighted vote", "reading")  # to decide, from simple to rich
 
 
 class Rung(NamedTuple):
-    """What is taken.
-
-    Parameters
-    ----------
-    taken
-        Of each problem: the place of the way to decide in `WAYS`.
-    hypothesis
-        The likeliest hypothesis of each problem, be it taken or not.
-    borne_out
-        What halves of the workers said of each way.
-    others
-        All hypotheses that were found.
-    halves
-        Of each problem: on what share of the tasks two halves of the workers decide the same, in the way that is taken.
-    turned
-        Of each problem: whether the vote is taken because all else would overturn too much of it.
-    """
+    """What is taken."""
 
     taken: npt.NDArray[np.intp]
     hypothesis: Hypothesis
@@ -99,15 +253,7 @@ class Rung(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """Where the vote stands.
-
-    Parameters
-    ----------
-    why
-        Of each problem: why it does, or nothing.
-    reliability
-        How much of a vote another crowd would find again.
-    """
+    """Where the vote stands."""
 
     why: Array
     reliability: Reliability
@@ -198,17 +344,7 @@ def _count_turned(block: Block, weights: Floats, rows: Floats, shares: Floats, *
 
 @dataclass(frozen=True)
 class BorneOut:
-    """How clearly halves of the workers bear out what is taken in place of the vote, the mean over all halvings.
-
-    Parameters
-    ----------
-    support, information
-        Of each way to decide, and of each problem: S and I against the vote.
-    again
-        Of each way, the vote too, and of each problem: on what share of the tasks both halves decide the same.
-    told
-        Of each problem: whether there were enough tasks in both halves.
-    """
+    """How clearly halves of the workers bear out what is taken in place of the vote, the mean over all halvings."""
 
     support: dict[str, Floats]
     information: dict[str, Floats]

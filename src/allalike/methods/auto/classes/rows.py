@@ -13,46 +13,54 @@ worker's own answers do not tell is borrowed, step by step, from those like her:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import adds_in_place
 from allalike._core.compiled import calls
+from allalike._core.compiled.calls import cells_of, keep_cells
 from allalike._core.compiled.library import compiled
+from allalike.methods.steps.ballots import add_up, by_problem, count_ballots, row_sums, softmax, vote_shares
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-    from allalike._core.blocks.problems import Problems
-    from allalike.answers.history import History
+    from collections.abc import Callable, Mapping
 
-__all__ = ["LEVELS", "ConfusionRows", "estimate_rows", "estimate_shares"]
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike.answers.gold import History
 
 LEVELS = 3
+
+
 _LOW = 1e-3  # no probability of being right is closer to 0 or 1
+
+
 _LEAST = 1e-6  # of a label's probability
+
+
 _CROWD_PRIOR = 10.0  # answers, times k, beside each row of the crowd's confusion
+
+
 _LEVEL_PRIOR = 50.0  # answers beside the accuracy of a class and level
+
+
 _ROW_PRIOR = 50.0  # answers beside a worker's own to tasks of a class and level
+
+
 _SHARE_PRIOR = 20.0  # tasks beside the shares of classes and levels
+
+
 _NOTHING = 1e-12  # answers
+
+
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
 
 
 @dataclass(frozen=True)
 class ConfusionRows:
-    """The probabilities of answers.
-
-    Parameters
-    ----------
-    logarithm
-        Of each worker: that of each probability, a row per label and a column per state, a class together with a level.
-    confusion
-        Of each worker: a row per label and a column per class, over all levels.
-    shift
-        Of each problem, class and level: by how many logits being right is more probable there.
-    strength
-        Of each problem: how many answers the expected rows count beside a worker's own.
-    """
+    """The probabilities of answers."""
 
     logarithm: Floats
     confusion: Floats
@@ -196,3 +204,113 @@ def _logit(share: Floats) -> Floats:
 
 def _sigmoid(logit: Floats) -> Floats:
     return 1 / (1 + np.exp(-logit))
+
+
+# States: how probable each class and level of a task is; the E step of LEVELS, and what its rounds begin with.
+
+
+_STATES_LEAST = 1e-12
+
+
+_STATES_NOTHING: Mapping[str, Floats] = MappingProxyType({})  # the sums before the first block
+
+
+@dataclass(frozen=True)
+class TaskLevels:
+    """Of each task: how probable each level is before anything else is known."""
+
+    share: Floats
+
+
+def disagreement(block: Block, *, k: int) -> dict[str, Array]:
+    """Return, per task, how probably two of its answers differ; and a worker of its problem."""
+    shares = vote_shares(block, np.ones(block.n_workers), k=k)
+    first = block.first_worker
+    worker = first if isinstance(block.workers, slice) else block.workers[first]
+    return {"disagreement": 1 - np.square(shares).sum(axis=1), "worker": worker}
+
+
+def find_ranks(disagreement: Floats, problem: Array) -> Floats:
+    """Return the rank of each task within its problem, from 0 to 1; equal ones share their mean rank.
+
+    >>> find_ranks(np.array([0.0, 0.5, 0.5]), np.zeros(3, int))
+    array([0.  , 0.75, 0.75])
+    """
+    rounded = disagreement.round(12)
+    order = np.lexsort((rounded, problem))
+    new = np.concatenate([[True], (np.diff(rounded[order]) > 0) | (np.diff(problem[order]) > 0)])
+    group = np.cumsum(new) - 1
+    size = np.bincount(group)
+    middle = np.cumsum(size) - size + (size - 1) / 2
+    tasks = np.bincount(problem)
+    first = np.cumsum(tasks) - tasks
+    rank = np.empty(len(order))
+    rank[order] = middle[group]
+    ranks: Floats = (rank - first[problem]) / np.maximum(tasks[problem] - 1, 1)
+    return ranks
+
+
+def find_levels(rank: Floats) -> Floats:
+    """Return how probable each level of a task is, from its rank.
+
+    >>> find_levels(np.array([0.0, 0.75])).round(2)
+    array([[0.88, 0.12, 0.  ],
+           [0.03, 0.37, 0.6 ]])
+    """
+    share = np.exp(-((LEVELS * rank[:, None] - np.arange(LEVELS) - 0.5) ** 2))
+    split: Floats = share / row_sums(share)[:, None]
+    return split
+
+
+@adds_in_place
+def begin(
+    block: Block,
+    *params: Floats,
+    classes: Callable[..., Floats],
+    k: int,
+    ranks: tuple[Floats, Floats] | None = None,
+    into: Mapping[str, Floats] = _STATES_NOTHING,
+) -> dict[str, Floats]:
+    """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
+    block = keep_cells(block, k=k)
+    if ranks is None:
+        levels = block[TaskLevels].share
+    else:
+        levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
+    states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
+    return count_ballots(block, states, k=k, into=into)
+
+
+@compiled(calls.posterior)
+def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
+    """Return how probable each state of each task is, and the log likelihood of its answers; both are logarithms."""
+    return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))
+
+
+@adds_in_place
+def count_states(
+    block: Block,
+    rows: Floats,
+    shares: Floats,
+    *,
+    k: int,
+    into: Mapping[str, Floats] = _STATES_NOTHING,
+) -> dict[str, Floats]:
+    """Count with the posterior, and add up the log likelihoods of answers."""
+    block = keep_cells(block, k=k)
+    states, likelihood = posterior(block, rows, shares, k=k)
+    return {
+        **count_ballots(block, states, k=k, into=into),
+        "likelihood": by_problem(block, likelihood),
+    }
+
+
+def classes_of(states: Floats, k: int) -> Floats:
+    """Add up the levels of each class."""
+    classes: Floats = np.einsum("tcg->tc", states.reshape(len(states), k, -1))
+    return classes
+
+
+def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return how probable each class is."""
+    return classes_of(posterior(block, rows, shares, k=k)[0], k)

@@ -31,10 +31,8 @@ from allalike.methods.auto.classes.beliefs import (
 from allalike.methods.auto.classes.hypotheses import as_crowd, outline, prepare, second_hypothesis
 from allalike.methods.auto.classes.known import learn
 from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain
-from allalike.methods.auto.classes.rows import LEVELS
-from allalike.methods.auto.classes.states import class_posterior
-from allalike.methods.auto.voices.effective import find_error_correlation
-from allalike.methods.auto.voices.groups import between_groups, give_voices
+from allalike.methods.auto.classes.rows import LEVELS, class_posterior
+from allalike.methods.auto.voices import between_groups, find_error_correlation, give_voices
 from allalike.methods.base import DecisionRule, Skill, Weighing
 from allalike.methods.insight import Insight, Signal, VoiceGroups
 from allalike.methods.one_coin import DS1
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
     from allalike.methods.auto.classes.known import Learned
     from allalike.methods.auto.classes.ladder import Rung
     from allalike.methods.insight import Screening
-
-__all__ = ["MAX_CLASSES", "weigh_classes"]
 
 MAX_CLASSES = 20
 _TIE = 1e-6  # of a vote, which decides only where votes tie
@@ -197,22 +193,7 @@ def _decide_surely(
 
 @dataclass(frozen=True)
 class Taken:
-    """What was taken of each problem.
-
-    Parameters
-    ----------
-    hypothesis
-        The weights of workers in votes; and unless these decide everywhere, of which workers' problems a hypothesis
-        does, with its rows and shares.
-    again, by_less
-        Of each problem: how much of what is decided is found again, by another crowd, and by half of this one.
-    weighs
-        Of each worker: whether the weights of her problem count.
-    notes
-        What is to be said of it.
-    confusion
-        Of each worker: how probably she gives each label to a task of each class, if there is a hypothesis.
-    """
+    """What was taken of each problem."""
 
     hypothesis: tuple[Floats, ...]
     again: Floats

@@ -27,7 +27,7 @@ same number in some tasks, and independent ones in the others. So above the firs
 coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
 
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
-one half" everywhere, who should be dropped before for they carry no signal (`allalike.methods.auto.signal.distances`).
+one half" everywhere, who should be dropped before for they carry no signal (`allalike.methods.auto.signal`).
 Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
 """
 
@@ -39,30 +39,121 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.medians import Medians
+from allalike._core.blocks.block import sum_by
 from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
-from allalike.methods.auto.voices.groups import voices_of
+from allalike.methods.auto.voices import voices_of
 from allalike.methods.insight import Group, VoiceGroups
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
-__all__ = ["find_groups"]
+
+# Medians of values that belong to places, which are put in order once, however often values change.
+
+
+_MAX_EMPTY = 8  # cells of a table for each value
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Medians:
+    """The places of values whose medians are asked for.
+
+    >>> medians = Medians.of(np.array([0, 0, 0, 2]), 3)
+    >>> medians.find(np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]))
+    array([ 2., nan,  7.])
+    """
+
+    place: Array
+    count: Array
+    cell: Array | None
+
+    @classmethod
+    def of(cls, place: Array, n: int) -> Medians:
+        """Put values in the order of their places, of which there are n."""
+        count = np.bincount(place, minlength=n)
+        width = int(count.max(initial=0))
+        if n * width > _MAX_EMPTY * len(place):
+            return cls(place, count, None)
+        rows = np.argsort(place, kind="stable")
+        cell = np.empty(len(place), np.intp)
+        cell[rows] = np.arange(len(place)) + np.repeat(np.arange(n) * width - np.cumsum(count) + count, count)
+        return cls(place, count, cell)
+
+    def find(self, values: Floats, weights: Floats) -> Floats:
+        """Return the weighted median at each place, the middle of two where both will do, and NaN for nothing."""
+        sort = self._sort_all if self.cell is None else self._sort_rows
+        total = sum_by(self.place, weights, len(self.count))
+        found = np.full(len(total), np.nan)
+        known = np.flatnonzero((self.count > 0) & (total > 0))
+        if len(known):
+            found[known] = sort(values, weights, total, known)
+        return found
+
+    def _sort_rows(self, values: Floats, weights: Floats, total: Floats, known: Array) -> Floats:
+        width = int(self.count.max())
+        table, weight = np.full(len(self.count) * width, np.nan), np.zeros(len(self.count) * width)
+        table[self.cell], weight[self.cell] = values, weights
+        table, weight = table.reshape(-1, width)[known], weight.reshape(-1, width)[known]
+        order = np.argsort(table, axis=1)  # what is NaN comes last
+        order += np.arange(len(known))[:, None] * width
+        running = np.cumsum(weight.ravel().take(order), axis=1)
+        middle = np.zeros(len(known))
+        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING):
+            rank = np.minimum((running < (share * total[known])[:, None]).sum(axis=1), self.count[known] - 1)
+            middle += table.ravel()[order[np.arange(len(known)), rank]] / 2
+        return middle
+
+    def _sort_all(self, values: Floats, weights: Floats, total: Floats, known: Array) -> Floats:
+        order = np.lexsort((values, self.place))
+        running = np.cumsum(weights[order])
+        last = np.cumsum(self.count)[known]
+        first = last - self.count[known]
+        before = np.concatenate([[0.0], running])[first]
+        middle = np.zeros(len(known))
+        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING):
+            at = np.clip(np.searchsorted(running, before + share * total[known]), first, last - 1)
+            middle += values[order[at]] / 2
+        return middle
+
 
 Numbers = npt.NDArray[np.intp]
 
+
 _STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
+
+
 _SLACK = 0.15  # by which the mean ratio of a group may be above
+
+
 _MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
+
+
 _LEVEL = 0.01  # of a false alarm in a crowd
+
+
 _ROUNDS = 30
+
+
 _MAX_PEERS = 50  # by whom a fault is found, where peers are many
+
+
 _MANY_PAIRS = 100_000
+
+
 _MOST_FAULT = 0.98  # of that of a guess
+
+
 _MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
+
+
 _NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
+
+
 _LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
 
 
@@ -94,17 +185,6 @@ def find_groups(
     run: Run, guess: Floats, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
 ) -> VoiceGroups | None:
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
-
-    Parameters
-    ----------
-    run
-        The answers.
-    guess
-        How far a guess is from the answers to its task, per problem; infinite where that is unknown.
-    silent
-        Who has no voice.
-    empty
-        Who carries no signal and is nobody's copy, therefore; by default those who are silent.
 
     Examples
     --------

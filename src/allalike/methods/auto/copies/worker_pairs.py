@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.groups import sort_within
+from allalike._core.blocks.block import sort_within
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import PairDistances, are_alike, count_partners, pair_alike, pair_chunks
 from allalike._core.columns.hashes import mix
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
-
-__all__ = ["LEAST_COMMON", "TaskScale", "WorkerPairs", "find_worker_pairs", "rank_peers"]
 
 LEAST_COMMON = 5  # tasks of a pair that tells something
 
@@ -57,19 +55,6 @@ _COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 @dataclass(frozen=True)
 class WorkerPairs:
     """The pairs of workers that met, each once, ``left`` being the smaller number.
-
-    Parameters
-    ----------
-    left, right
-        The workers' numbers in the run.
-    common
-        How many tasks both answered.
-    mean, spread
-        The mean of their distances, and the standard deviation; NaN for a single one.
-    same
-        How often both gave the same answer.
-    whole
-        Whether these are all pairs that met.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"}), ("eve", 2, {"y"})]

@@ -9,7 +9,7 @@ The crowd has one profile, which is estimated by EM on a sample of the tasks (al
 q does not grow with d). Workers differ by their weights w alone, of which n answers to a task have n on average.
 
 p is right if errors are independent. Real errors are shared, which no answer shows. The share a of tasks on which
-another crowd would give the same label (`allalike.methods.auto.sureness.reliability`) takes all disagreement of votes
+another crowd would give the same label (`allalike.methods.auto.sureness.intervals`) takes all disagreement of votes
 for doubt, which is too much if errors are independent. Confidence is half way between:
 
     confidence = b p + (1 - b) / k,    b = (1 + a) / 2.
@@ -26,17 +26,14 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.distances.decision import decide_by_voices
-from allalike.methods.auto.voices.groups import by_answer, voices_of
+from allalike.methods.auto.distances.numbers import decide_by_voices
+from allalike.methods.auto.voices import by_answer, voices_of
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Kernels
     from allalike.engines import Run
-
-__all__ = ["decide_levels", "estimate_error_rates", "estimate_profile"]
 
 _ROUNDS = 8
 _SAMPLE_ANSWERS = 20_000

@@ -4,16 +4,16 @@ Weights come from distances alone (`allalike.methods.auto.distances.shrunken`), 
 steps, as a reading of classes is (`allalike.methods.auto.classes.ladder`). **Everyone counts the same**
 
 1. where workers are not told apart, or where there are fewer than two answers per task;
-2. where halves of the workers refute the weights (`allalike.methods.auto.distances.sides`);
+2. where halves of the workers refute the weights (`allalike.methods.auto.distances.plain_or_weighed`);
 3. of numbers and levels, where weights would go to those who keep to the middle, or would shift all labels the same way
-   by more than a tenth of what they gain, squared (`allalike.methods.auto.distances.pulls`).
+   by more than a tenth of what they gain, squared (`allalike.methods.auto.distances.plain_or_weighed`).
 
 Where truths are known and clearly nearer to what the weights decide, or clearly farther, that is all that counts.
 Clearly is what chance does in one of a hundred cases (2.576 standard errors); in step 3 in one of twenty (1.96), for
 who errs there errs in all tasks at once.
 
 **Voices.** Before that, copies are found (`allalike.methods.auto.copies.likeness`) and workers whose answers say
-nothing about the tasks (`allalike.methods.auto.signal.distances`). A group of copiers counts as one on every task, also
+nothing about the tasks (`allalike.methods.auto.signal`). A group of copiers counts as one on every task, also
 where everyone counts the same, unless halves of the workers side against it (S < 0): experts who know the truth look
 like copies where most others do not. Then its members are alike, and each counts. Who carries no signal does not count
 where there are many such workers.
@@ -21,22 +21,23 @@ where there are many such workers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import find_voices
-from allalike.methods.auto.distances.decision import decide_by_voices, decide_surely
+from allalike._core.blocks.block import Ties, sum_by
+from allalike._core.blocks.voices import find_voices, without_own
+from allalike._core.columns.hashes import mix
+from allalike.engines.sample import draw_halves, halve, sample_tasks
 from allalike.methods.auto.distances.levels import decide_levels, estimate_error_rates, estimate_profile
-from allalike.methods.auto.distances.pulls import find_pull, has_levels
+from allalike.methods.auto.distances.numbers import decide_by_voices, decide_surely
 from allalike.methods.auto.distances.shrunken import ROUNDS, find_shrunken
-from allalike.methods.auto.distances.sides import count_alike, decide_as_heard, find_support
-from allalike.methods.auto.screening.screen import find_guess_distances
-from allalike.methods.auto.sureness.reliability import find_reliability
-from allalike.methods.auto.voices.groups import between_groups, give_voices
+from allalike.methods.auto.screening import find_guess_distances
+from allalike.methods.auto.sureness.intervals import find_reliability
+from allalike.methods.auto.voices import between_groups, give_voices
 from allalike.methods.base import DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.insight import Insight
 from allalike.methods.steps.peers import Peers
@@ -46,27 +47,294 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
-    from allalike.domains import Kernels
+    from allalike._core.blocks.problems import Problems
+    from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.distances.shrunken import Shrunken
     from allalike.methods.insight import Screening, VoiceGroups
     from allalike.methods.steps.peers import Disparity
 
-__all__ = ["weigh_distances"]
+
+# Sides: whether half of the workers, who know nothing of a step, side with what the other half decides by it.
+
+
+Way = Callable[
+    ["Run", "VoiceGroups"], "tuple[VoiceGroups, Floats]"
+]  # who speaks, and what workers weigh, in a run of halves
+
+
+_HALVINGS = 4
+
+
+_SAMPLE_ANSWERS = 20_000  # that tell whether halves side with a step
+
+
+def count_alike(run: Run, groups: VoiceGroups) -> tuple[VoiceGroups, Floats]:
+    """Let everyone count the same, and groups as one."""
+    return groups, np.ones(run.problems.n_workers)
+
+
+def find_support(run: Run, groups: VoiceGroups, before: Way, after: Way, witness: Way) -> Floats:
+    """Return S of each problem: halves, in which groups stay together, decide before and after a step, and a witness.
+
+    >>> import allalike
+    >>> from allalike.methods.insight import VoiceGroups
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> def of_four(half, groups):
+    ...     return groups, np.where(np.isin(half.workers.tolist(), range(4)), 1.0, 0.1)
+    >>> find_support(run, VoiceGroups.everyone(8), count_alike, of_four, count_alike).round(1)
+    array([3.3])
+    """
+    n = len(run.problems.sizes)
+    support = np.zeros(n)
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
+    for number in range(_HALVINGS):
+        half, order = halve(sample, draw_halves(sample, groups.number, number))
+        half, inside = half.map(half.encoding.prepare), groups.take(order)
+        found = {way: _decide_halves(half, *way(half, inside), number) for way in {before, after, witness}}
+        gain, problem = _find_gains([found[way] for way in (before, after, witness)], half.kernels)
+        largest = np.abs(gain).max(initial=0.0)
+        gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
+        squares = np.bincount(problem, gain**2, n)
+        support += np.bincount(problem, gain, n) / np.sqrt(np.where(squares > 0, squares, 1.0)) / _HALVINGS
+    return support
+
+
+def _find_gains(found: list[dict[str, Array]], kernels: Kernels) -> tuple[Floats, Array]:
+    """Return g of each task that both halves have answered, and the problem of each."""
+    part, task = found[0]["part"], found[0]["hash"]
+    key = np.lexsort((part, task, part // 2))
+    part, task = part[key], task[key]
+    pair = np.flatnonzero((task[1:] == task[:-1]) & (part[1:] == part[:-1] + 1) & (part[:-1] % 2 == 0))
+    first, second = key[pair], key[pair + 1]
+    gain = np.zeros(len(pair))
+    if len(pair):
+        measure, _ = kernels.compare_among(np.concatenate([each["label"] for each in found]))
+        witness = 2 * len(task)  # where its labels begin
+        for begin, sign in ((0, 1.0), (len(task), -1.0)):
+            for one, other in ((first, second), (second, first)):
+                gain += sign * np.nan_to_num(measure(begin + one, witness + other))
+    return gain, part[pair] // 2
+
+
+def _decide_halves(run: MemoryRun, groups: VoiceGroups, weight: Floats, salt: int) -> dict[str, Array]:
+    kernels, _ = run.choose_quorum(np.where(groups.speaks, weight, 0.0))
+    kernel = partial(_sides_decide, kernels=kernels, ties=Ties(salt), everyone=groups.everyone_counts)
+    part = run.problems.spread(np.arange(len(run.problems.sizes)))
+    columns = (part, groups.number, groups.silent)
+    return run.collect(kernel, weight, *(each.astype(np.float64) for each in columns))
+
+
+def _sides_decide(
+    block: Block,
+    weight: Floats,
+    part: Floats,
+    number: Floats,
+    silent: Floats,
+    *,
+    kernels: Kernels,
+    ties: Ties,
+    everyone: bool,
+) -> dict[str, Array]:
+    """Decide the tasks of a block. Ties are drawn by half: two halves that draw alike would seem to agree."""
+    side = part.take(block.first_worker).astype(np.int64)
+    drawn = replace(block, task_hash=mix(block.task_hash ^ mix(side.astype(np.uint64))))
+    label = decide_as_heard(drawn, weight, number, silent, kernels=kernels, ties=ties, everyone=everyone)
+    return {"label": label, "hash": block.task_hash, "part": side}
+
+
+def decide_as_heard(
+    block: Block, weight: Floats, number: Floats, silent: Floats, *, kernels: Kernels, ties: Ties, everyone: bool
+) -> Array:
+    """Return the truths of a block's tasks, given the group of each worker, and whether she is silent."""
+    fault = np.ones(len(weight))
+    if everyone:
+        return kernels.aggregate(block, weight, fault, ties=ties)["label"]
+    return decide_by_voices(block, weight, fault, number, silent, kernels=kernels, ties=ties)["label"]
+
+
+# Test whether weighting numeric labels rewards hedging, or shifts all labels the same way.
+
+
+class Pull(NamedTuple):
+    """How clearly weights move labels, per problem."""
+
+    level: Floats
+    slope: Floats
+    shift: Floats
+
+
+def has_levels(encoding: Encoding) -> bool:
+    """Return whether labels are numbers, or vectors of them, or levels in an order.
+
+    >>> import allalike
+    >>> [has_levels(allalike.read([("ada", 1, 2)], domain=name).encoding) for name in ("real", "ordinal", "text")]
+    [True, True, False]
+    """
+    return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
+
+
+def find_pull(run: Run, weight: Floats, groups: VoiceGroups) -> Pull:
+    """Compute how clearly weights move the labels of tasks whose answers have these voices.
+
+    >>> import allalike
+    >>> from allalike.methods.insight import VoiceGroups
+    >>> rows = [(worker, task, task * worker) for worker in range(1, 9) for task in range(5)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> pull = find_pull(run, 1.0 / np.arange(1, 9), VoiceGroups.everyone(8))  # who hedges more weighs more
+    >>> pull.level.round(1), pull.slope.round(1), pull.shift.round(1)
+    (array([1.7]), array([-1.7]), array([inf]))
+    """
+    problems = run.problems
+    first = run.sum(partial(_mean_sums, kernels=run.kernels))
+    tasks = np.maximum(problems.add(first["tasks"]), 1.0)
+    middle = problems.add(first["mean"]) / tasks[:, None]
+    sums = run.sum(partial(_pull_sums, kernels=run.kernels), weight, problems.spread(middle), _find_unit(run))
+    each = {name: _by_group(groups.number, values) for name, values in sums.items()}
+    answers = _above_zero(each["answers"].sum(axis=1))
+    slope = each["moved"][:, 0] * _find_slopes(each, problems) / answers
+    slope_z = problems.add(slope) / np.sqrt(_above_zero(problems.add(slope**2)))
+    shift = problems.add(each["level"]) ** 2
+    clear = shift / _above_zero(problems.add(each["level"] ** 2))
+    level_z = np.sqrt(clear.sum(axis=1) / np.maximum((clear > 0).sum(axis=1), 1))
+    removed = problems.add(each["removed"][:, 0] * each["squares"][:, 0] / answers) * tasks
+    return Pull(level_z, slope_z, np.where(removed > 0, shift.sum(axis=1) / _above_zero(removed), np.inf))
+
+
+def _by_group(number: npt.NDArray[np.intp], values: Floats) -> Floats:
+    return np.column_stack([sum_by(number, column, len(number)) for column in values.T])
+
+
+def _find_slopes(each: dict[str, Floats], problems: Problems) -> Floats:
+    """Return, per worker, answers times the covariance of x - u and u, without the variance of the errors in u.
+
+    Of tasks with three answers and more, the errors in u are known from their scatter. Of pairs they are not, and the
+    mean of the covariance over all workers takes their place.
+    """
+    answers = each["answers"]
+    n_coordinates = each["means"].shape[1] // 2
+    means = (each["differences"] * each["means"]).reshape(len(answers), 2, n_coordinates).sum(axis=2)
+    covariance = each["products"] - means / _above_zero(answers)
+    twice = answers > 1 + _ROUNDING  # once is no covariance
+    several, pairs = np.where(twice, covariance * answers / np.where(twice, answers - 1, 1.0), 0.0).T
+    scatter, paired = np.where(twice, np.column_stack([each["scatter"][:, 0], answers[:, 1]]), 0.0).T
+    usual = problems.total(pairs) / _above_zero(problems.total(paired))
+    return np.asarray(several + scatter + pairs - usual * paired)
+
+
+def _find_unit(run: Run) -> Floats:
+    """Return a usual difference between two answers, in which squares are neither huge nor tiny."""
+    sums = run.unweighted_peer_sums
+    usual = run.problems.total(sums["distance"]) / np.maximum(run.problems.total(sums["weight"]), 1.0)
+    return np.sqrt(_above_zero(usual))
+
+
+def _above_zero(values: Floats) -> Floats:
+    return np.where(values > 0, values, 1.0)
+
+
+def _numbers(block: Block, weight: Floats, kernels: Kernels) -> tuple[Floats, Floats, Floats]:
+    """Return the numbers of each answer, its share in its task without weights, and with them."""
+    number = kernels.restore_answers(block, np.arange(len(block.label))).reshape(len(block.label), -1)
+    voice = find_voices(block).voice
+    own = voice * weight.take(block.worker)
+    shares = (part / block.to_answers(_above_zero(block.per_task(part))) for part in (voice, own))
+    return number.astype(np.float64), *shares  # type: ignore[return-value]
+
+
+def _mean_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up the plain means of tasks."""
+    number, share, _ = _numbers(block, np.ones(block.n_workers), kernels)
+    return {"mean": _columns(block, share[:, None] * number), "tasks": block.per_worker(share)}
+
+
+def _pull_sums(block: Block, weight: Floats, middle: Floats, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, per worker, how their weight moves labels, and how their answers vary with the mean of the others."""
+    number, share, heavy = _numbers(block, weight, kernels)
+    number = (number - middle.take(block.worker, axis=0)) / unit.take(block.worker)[:, None]
+    plain = block.to_answers(block.per_task(share[:, None] * number))
+    voice = find_voices(block).voice
+    rows = voice[:, None] * np.column_stack([np.ones(len(number)), number])
+    own, others = _divide(block, rows)
+    _, squares = _divide(block, rows * own)  # of the others, each group once
+    n_others, n_pairs = others[:, 0], others[:, 0] ** 2 - squares[:, 0]
+    mean = others[:, 1:] / _above_zero(others[:, :1])
+    several = n_pairs > _ROUNDING
+    of_pairs = (others[:, 1:] ** 2 - squares[:, 1:]).sum(axis=1) / np.where(several, n_pairs, 1.0)
+    scatter = np.where(several, (mean**2).sum(axis=1) - of_pairs, 0.0)  # variance of the errors in the mean
+    sizes = voice[:, None] * np.column_stack([several, (n_others > _ROUNDING) & ~several])
+    counted = sizes.sum(axis=1)
+    shares = np.column_stack([share, heavy])
+    variance = shares * _divide(block, shares)[0]
+    difference = number - mean
+    values = {
+        "level": (heavy - share)[:, None] * (number - plain),
+        "moved": np.where(counted > 0, heavy - share, 0.0)[:, None],
+        "removed": np.where(counted > 0, variance[:, 0] - variance[:, 1], 0.0)[:, None],
+        "answers": sizes,
+        "differences": _outer(sizes, difference),
+        "means": _outer(sizes, mean),
+        "products": sizes * (difference * mean).sum(axis=1, keepdims=True),
+        "scatter": (counted * scatter)[:, None],
+        "squares": (counted * (difference**2).sum(axis=1))[:, None],
+    }
+    return {name: _columns(block, each) for name, each in values.items()}
+
+
+def _outer(sizes: Floats, values: Floats) -> Floats:
+    return (sizes[:, :, None] * values[:, None, :]).reshape(len(values), -1)
+
+
+def _divide(block: Block, rows: Floats) -> tuple[Floats, Floats]:
+    """Return, per answer, the sum of rows over its own group in its task, and over all others."""
+    total = block.per_task(rows)
+    others = without_own(block, total, rows)
+    return block.to_answers(total) - others, others
+
+
+def _columns(block: Block, values: Floats) -> Floats:
+    return np.column_stack([block.per_worker(column) for column in values.T])
+
 
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
+
+
 _SURELY = 1.96  # standard errors, which chance reaches in one of twenty cases
+
+
 _SHIFT = 0.1  # squared shift of all labels, of the variance that weights remove from a label
+
+
 _MIN_ANSWERS = 2.0  # a task
+
+
 _MAX_LEVELS = 20  # whose probabilities are estimated
+
+
 _ROUNDING = 1e-9
+
+
 _ALIKE = "workers are alike"
+
+
 _FEW = "there are fewer than two answers per task"
+
+
 _CAMPS = "workers are two camps, each of which agrees with itself only"
+
+
 _REFUTED = "two halves of the workers do not bear out any weights"
+
+
 _HEDGING = "weights would go to those who keep to the middle"
+
+
 _SHIFTING = "weights would move all truths the same way, and agreement cannot tell whether that is right"
+
+
 _KNOWN = "it is nearer to the truths that are known"
 
 
@@ -142,19 +410,7 @@ def _decide_levels(
 
 @dataclass(frozen=True)
 class _Found:
-    """What was found with some groups.
-
-    Parameters
-    ----------
-    disparity
-        How far workers are from the others.
-    shrunken
-        Their faults and weights.
-    why
-        Of each problem: why everyone counts the same; nothing where weights do.
-    measured
-        What the steps measured, of each problem.
-    """
+    """What was found with some groups."""
 
     disparity: Disparity
     shrunken: Shrunken

@@ -20,7 +20,7 @@ for it, the variance between n workers is a sum over n, not n - 1. Where all tas
 same, nothing can be taken away, and F is that of e itself, less its mean in the worker's part: parts are workers whom
 no chain of common tasks connects, and what differs between them may be the tasks.
 
-**Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.auto.screening.screen`), and
+**Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.auto.screening`), and
 weighs 0:
 
     w = max(0, (D - v) / f - 1),
@@ -28,7 +28,7 @@ weighs 0:
 which is 1/f for numbers, where D is infinite: the best weights of a mean. So nobody is thrown away for being the last.
 
 **Voices.** A group of copiers counts as one on every task and is compared with others only; who carries no signal does
-not count (`allalike.methods.auto.voices.groups`).
+not count (`allalike.methods.auto.voices`).
 
 It fails like all methods of agreement where the bad workers are alike without being copies. Where many labels are wrong
 in their own way, as with many classes and independent errors, it gives weak workers less than the best weights would.
@@ -42,11 +42,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.variances import compare_variances
+from allalike._core.blocks.pairs import compare_variances
 from allalike._core.blocks.voices import Voices
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.voices.groups import give_voices, peer_distances
+from allalike.methods.auto.voices import give_voices, peer_distances
 from allalike.methods.steps.weights import equal_weights, normalise
 
 if TYPE_CHECKING:
@@ -54,12 +54,10 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
-    from allalike.answers.history import History
+    from allalike.answers.gold import History
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
-
-__all__ = ["ROUNDS", "Shrunken", "distance_sums", "find_shrunken"]
 
 ROUNDS = 3
 _MIN_STRENGTH = 1.0  # the crowd counts as one answer of a worker at least, so that no fault is 0 by chance
@@ -77,15 +75,7 @@ class CrowdFaults(NamedTuple):
 
 
 class Shrunken(NamedTuple):
-    """What the rounds found.
-
-    Parameters
-    ----------
-    fault, weight
-        Of each worker: how far she is from the truth, and how much she counts.
-    crowd
-        What the last round found out of the crowd.
-    """
+    """What the rounds found."""
 
     fault: Floats
     weight: Floats

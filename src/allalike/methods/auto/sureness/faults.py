@@ -35,7 +35,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import Voices
 from allalike.methods.auto.sureness.intervals import find_share_limits, find_square_limits
-from allalike.methods.auto.voices.groups import peer_distances
+from allalike.methods.auto.voices import peer_distances
 from allalike.methods.insight import Faults
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike.domains import Kernels
     from allalike.engines import Run
-
-__all__ = ["FEW", "find_faults"]
 
 FEW = 5  # shared answers below which limits were not tried, and say little
 _ROUNDS = 25

@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.engines.task_table import Piece
+from allalike.engines.sums import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allalike._core.blocks.block import Array, Floats
-
-__all__ = ["expect_gains", "rank_tasks"]
 
 _STEPS = (1, 3, 5)  # answers more
 _TOLD_APART = 3  # classes
@@ -39,16 +37,6 @@ _NEEDED = {"confidence", "gain", "gold", "label"}
 
 def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
     """Return by how much one more answer raises the probability that a label is right, per task.
-
-    Parameters
-    ----------
-    table
-        The probabilities of the classes, a row per task.
-    odds
-        Of each task: the log odds with which a typical worker names the true class and not a certain other one, 0 at
-        least.
-    k
-        How many classes there are, if the table has the likeliest ones only.
 
     >>> expect_gains(np.array([[0.5, 0.5], [0.99, 0.01]]), np.log([4.0, 4.0])).round(3)
     array([0.3  , 0.001])

@@ -1,0 +1,579 @@
+"""Extraction: from what somebody wrote around an answer to the answer alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation, localcontext
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.system.json_text import is_deep, parse_json
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+# Extractors by name: number, choice, a field of JSON, the last line, or a regular expression.
+
+
+Extract = Callable[[str], str | None]
+
+
+_KNOWN = "number, choice, json:KEY, last line, or a regular expression with one group"
+
+
+@cache
+def find_extractor(how: str) -> Extract:
+    r"""Return the function that finds a label in a text, or nothing where there is none.
+
+    >>> find_extractor("last line")("Let me think.\nyes\n"), find_extractor("json:a")('{"a": 1}')
+    ('yes', '1')
+    >>> find_extractor(r"is (\w+)")("It is red.")
+    'red'
+    >>> find_extractor("numbers")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: extract is 'numbers'. It must be number, choice, json:KEY, last line, or a regular
+    expression with one group, such as 'is (\w+)'.
+    """
+    named: dict[str, Extract] = {"number": extract_number, "choice": extract_choice, "last line": _find_last_line}
+    if how in named:
+        return named[how]
+    if how.startswith("json:") and how[5:].strip():
+        return partial(find_field, path=how[5:].strip())
+    if "(" not in how:
+        raise OptionError(f"extract is {how!r}. It must be {_KNOWN}, such as 'is (\\w+)'.")
+    try:
+        pattern = re.compile(how, re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise OptionError(f"extract is {how!r}, which is no regular expression: {error}.") from None
+    if pattern.groups != 1:
+        raise OptionError(f"extract is {how!r}, which has {pattern.groups} groups. It must have one, around the label.")
+    return partial(_find_match, pattern)
+
+
+def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
+    """Return the way to extract labels, or several that follow each other, if there is such a way.
+
+    >>> check_extract(["json:answer", "number"], "extract")
+    ('json:answer', 'number')
+    """
+    steps = tuple(how) if isinstance(how, list | tuple) else (how,)
+    for step in steps:
+        if not isinstance(step, str):
+            raise OptionError(f"{name} is {how!r}. It must be {_KNOWN}.")
+        find_extractor(step)
+    return steps if isinstance(how, list | tuple) else how
+
+
+def _find_last_line(text: str) -> str | None:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() or None if lines else None
+
+
+def _find_match(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return found[1] if found and found[1] else None
+
+
+# Fields of JSON within a text: whole, in a fence of code, between words, or cut off.
+
+
+_MAX_TRIES = 1000  # of places where an object may begin
+
+
+_MAX_DIGITS = 4000  # of a whole number, which Python refuses to read beyond
+
+
+_ABSENT = object()
+
+
+def find_field(text: str, path: str) -> str | None:
+    r"""Return a field of the last object that has it, as text; nothing where it is absent, empty or null.
+
+    >>> find_field('Sure: {"a": {"b": 4.50}} Done.', "a.b"), find_field('{"answer": ""}', "answer")
+    ('4.50', None)
+    >>> find_field('{"reasoning": "a line \\frac', "answer"), find_field('{"answer": "yes", "why": "bec', "answer")
+    (None, 'yes')
+    """
+    keys = [[path], path.split(".")] if "." in path else [[path]]
+    if keys[-1][-1] not in text and not keys[-1][-1].isdigit():
+        return None
+    for value in _objects(text):
+        for way in keys:
+            found = _follow(value, way)
+            if found is not _ABSENT:
+                return _written(found)
+    return _find_broken(text, keys[-1][-1])
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """Yield the values of JSON in a text, the last one first; only the outermost."""
+    decoder = json.JSONDecoder(strict=False, parse_float=_Number, parse_int=_Number)
+    found, place = [], 0
+    for _ in range(_MAX_TRIES):
+        begins = [begin for mark in "{[" if (begin := text.find(mark, place)) >= 0]
+        if not begins:
+            break
+        place = min(begins)
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+            continue
+        if not is_deep(text[place:end]):
+            found.append(value)
+        place = end
+    yield from reversed(found)
+
+
+class _Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+def _follow(value: Any, way: Sequence[str]) -> Any:
+    for key in way:
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(value):
+            value = value[int(key[:9])]
+        else:
+            return _ABSENT
+    return value
+
+
+def _written(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(_with_numbers(value), ensure_ascii=False)
+    return str(text).strip() or None
+
+
+def _with_numbers(value: Any) -> Any:
+    """Return a value with its numbers as numbers again."""
+    if isinstance(value, dict):
+        return {key: _with_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_numbers(inner) for inner in value]
+    if not isinstance(value, _Number) or len(value) > _MAX_DIGITS:
+        return value
+    return int(value) if value.lstrip("-").isdigit() else float(value)
+
+
+def _find_broken(text: str, key: str) -> str | None:
+    """Find a field in what is nearly JSON: cut off, or with line breaks and backslashes that JSON does not allow."""
+    value = r'("(?:[^"\\]|\\.)*"|"[^"\n]*$|[^\s,{}\[\]"][^,{}\n]*)'
+    found = re.findall(rf'["\']{re.escape(key)}["\']\s*:\s*{value}', text, flags=re.DOTALL)
+    if not found:
+        return None
+    last = found[-1].strip()
+    try:
+        return _written(parse_json(last, strict=False, parse_float=_Number, parse_int=_Number))
+    except ValueError:
+        return last.strip("\"'").strip() or None
+
+
+# Marks: where a text says that its answer stands, such as \boxed{42} or "The answer is 42.".
+
+
+_MAX_PHRASES = 50  # that are looked at, from the end of a text
+
+
+_MAX_LINE_CHARACTERS = 1000  # of a line that is looked at
+
+
+_BOX_PATTERN = re.compile(r"\\(?:boxed|fbox)\s*\{")
+
+
+_TAG_PATTERN = re.compile(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+
+
+_PHRASE_PATTERN = re.compile(
+    r"\b(?:answer|verdict|choice|decision)\b[\"'`*_\s)]{0,4}"
+    r"(?:(?:is|are|was|would be|will be|should be|equals)\b|[:=\uff1a\n])[\s:*_]*",
+    re.IGNORECASE,
+)
+
+
+_BOLD_PATTERN = re.compile(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
+
+
+def find_boxed(text: str) -> str | None:
+    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line.
+
+    >>> find_boxed(r"so \boxed{1}, no, \boxed{\frac{1}{2}}.")
+    '\\frac{1}{2}'
+    """
+    starts = [found.end() for found in _BOX_PATTERN.finditer(text)]
+    if not starts:
+        return None
+    begin, depth = starts[-1], 1
+    for place in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return text[begin:place]
+    return text[begin:].partition("\n")[0]
+
+
+def find_tagged(text: str) -> str | None:
+    """Return what stands in the last tag of an answer.
+
+    >>> find_tagged("Well... <answer> 42 </answer>")
+    '42'
+    """
+    found = [match[2].strip() for match in _TAG_PATTERN.finditer(text)]
+    return found[-1] if found else None
+
+
+def find_phrases(text: str) -> Iterator[str]:
+    """Yield the lines that begin behind "answer is" or "answer:", the last one first.
+
+    >>> list(find_phrases("The answer is 41. Wait. Final answer: 42"))
+    ['42', '41. Wait. Final answer: 42']
+    """
+    for match in reversed(deque(_PHRASE_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
+        line = text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip()
+        if line:
+            yield line
+
+
+def find_bold(text: str) -> Iterator[str]:
+    """Yield what is printed in bold letters, the last one first.
+
+    >>> list(find_bold("**Step 1** gives **42**."))
+    ['42', 'Step 1']
+    """
+    for match in reversed(deque(_BOLD_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
+        yield (match[1] or match[2]).strip()
+
+
+# Choices in what a person or a model wrote: A, (A), [[A]], "Answer: A", model_a and \boxed{A} are one label.
+
+
+_MAX_CHARACTERS = 200  # of a text that is a choice and nothing else
+
+
+_NOUNS = "model|assistant|response|answer|option|choice|candidate|output|system|completion|summary|text|verdict"
+
+
+_NOUN = rf"(?:(?:the\s+)?(?:correct\s+|final\s+|best\s+|better\s+)*(?:{_NOUNS})s?\s*(?:is|:|=)?[\s_\-:]*)"
+
+
+_OPEN, _CLOSE = r"[\s\"'`*_$(\[{<]*", r"[\s\"'`*_$)\]}>.,;:!]*"
+
+
+_TIE = "tie|tied|draw|both|neither|equal|same"
+
+
+_LETTER = r"[A-Za-z]"
+
+
+_RELATION = rf"{_LETTER}\s*(?:>>|>|<<|<|==|=|≈|~|≻)\s*{_LETTER}"
+
+
+_WHOLE_PATTERN = re.compile(rf"{_OPEN}{_NOUN}?{_OPEN}({_RELATION}|{_TIE}|{_LETTER}){_CLOSE}", re.IGNORECASE)
+
+
+_BRACKETS_PATTERN = re.compile(rf"\[\[\s*({_RELATION}|{_TIE}|{_LETTER})\s*\]\]", re.IGNORECASE)
+
+
+_BEHIND = r"(?:because|since|as|due|for|which|with|and|is|was|over|rather|\W)"
+
+
+_START_PATTERN = re.compile(
+    rf"{_OPEN}(?:{_NOUN}{_OPEN})?(?:({_RELATION})|([A-Z])(?=[)\].:,;*\"'`}}$]|\s*$|\s+{_BEHIND})|([a-z])(?=[)\]])"
+    rf"|([B-HJ-Z])(?=\s))"
+)
+
+
+_HEAD_PATTERN = re.compile(r"\s*[\"'*(\[]*([A-Za-z])[\"'*]*(?:[)\]]|[.:](?=\s|\*|$)|\s*(?:\n|$))")
+
+
+_BETTER_PATTERN = re.compile(
+    rf"(?:\b(?:{_NOUNS})\s*[(\[_\"'*]*|(?<![\w'(-]))\(?([A-Z]|(?<=\()[a-z]|(?<=_)[a-z])\b[)\]\"'*]*"
+    r"\s+(?:is|would be)\s+"
+    r"(?:\w+\s+){0,3}(?:correct|better|best|right|preferred|preferable|superior|winner)\b"
+)
+
+
+_TEXT_PATTERN = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
+
+
+def extract_choice(text: str) -> str | None:
+    r"""Return the letter that a text chooses, in upper case; a comparison such as ``A>B`` as it is; nothing if unsure.
+
+    >>> for text in ("a)", "[[A]]", "Answer: A", "The answer is (A).", "**A**", r"\boxed{A}", "model_a", "A. Because"):
+    ...     assert extract_choice(text) == "A", text
+    >>> extract_choice("A dog sat on it."), extract_choice("[[A>>B]]"), extract_choice("tie")
+    (None, 'A>>B', 'tie')
+    """
+    text = _TEXT_PATTERN.sub(r" \1 ", text.strip())
+    if (whole := _whole(text)) is not None:
+        return whole
+    if found := _BRACKETS_PATTERN.findall(text):
+        return _shown(found[-1])
+    for find in (_answer_field, find_tagged, find_boxed):
+        if (marked := find(text)) is not None:
+            return _whole(marked) or _start(marked)
+    for line in find_phrases(text):
+        if (chosen := _whole(line) or _start(line)) is not None:
+            return chosen
+    return _unmarked(text)
+
+
+def _unmarked(text: str) -> str | None:
+    """Look where a choice stands that nothing announces: alone in bold or in the last line, at the head, or praised."""
+    for bold in find_bold(text):
+        if (chosen := _whole(bold) or _head(bold)) is not None:
+            return chosen
+    if (last := _whole(text.rpartition("\n")[2])) is not None:
+        return last
+    if (head := _head(text)) is not None:
+        return head
+    praised = _BETTER_PATTERN.findall(text)
+    return praised[-1].upper() if praised else None
+
+
+def _whole(text: str) -> str | None:
+    found = _WHOLE_PATTERN.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
+    return _shown(found[1]) if found else None
+
+
+def _start(line: str) -> str | None:
+    found = _START_PATTERN.match(line[:_MAX_CHARACTERS])
+    return _shown(next(filter(None, found.groups()))) if found else None
+
+
+def _head(text: str) -> str | None:
+    found = _HEAD_PATTERN.match(text)
+    return _shown(found[1]) if found else None
+
+
+def _shown(found: str) -> str:
+    return found.casefold() if re.fullmatch(_TIE, found, re.IGNORECASE) else re.sub(r"\s+", "", found).upper()
+
+
+def _answer_field(text: str) -> str | None:
+    if "{" not in text:
+        return None
+    keys = ("final_answer", "answer", "choice", "verdict", "winner")
+    return next((found for key in keys if key in text and (found := find_field(text, key)) is not None), None)
+
+
+# Numbers in what a person or a model wrote: "The answer is 42.", **42**, \boxed{42}, $42 and 42.0 are one label.
+
+
+_DIGITS = 12  # of a fraction that has no end
+
+
+_MAX_EXPONENT = 30  # of a number that is written out
+
+
+_NUMBERS_MAX_CHARACTERS = 1000  # of a number
+
+
+_MAX_FORMULA_CHARACTERS = 200
+
+
+_MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
+
+
+_THOUSANDS_PATTERN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
+
+
+_PLAIN_PATTERN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
+
+
+_TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
+
+
+_NUMBER_PATTERN = re.compile(
+    rf"(?<![\w^_])(?<!\^\{{)(?<!_\{{)(?<!\d[.,])"
+    rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"
+    rf"(?:(?P<whole>\d+)\s+(?=\d+\s?/\s?\d))?(?P<top>{_TOKEN})(?:\s?/\s?(?P<below>{_TOKEN})(?!\s?/))?"
+)
+
+
+_HASHES_PATTERN = re.compile(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
+
+
+_PURE_PATTERN = re.compile(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
+
+
+_SYMBOLS_PATTERN = re.compile(r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan")
+
+
+_VARIABLE_PATTERN = re.compile(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
+
+
+_TUPLE_PATTERN = re.compile(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?")
+
+
+_SPACED_PATTERN = re.compile(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
+
+
+_SENTENCE_END_PATTERN = re.compile(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
+
+
+_SAYS_PATTERN = re.compile(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
+
+
+_LATEX = (  # what is written otherwise in LaTeX and in print
+    (re.compile(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
+    (re.compile(r"\\([$%#&])"), r"\1"),
+    (re.compile(r"(?<=\d)(?:\\[,!]|\{,\}|[\u00a0\u2009\u202f'](?=\d{3}))+(?=\d)"), ","),
+    (re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|textit|operatorname)\s*\{([^{}]*)\}"), r" \1 "),
+    (re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
+    (re.compile(r"(\d)\s*\\[dtc]?frac"), r"\1 \\frac"),
+    (re.compile(r"\\[dtc]?frac\s*\{\s*(-?[\d.,]+)\s*\}\s*\{\s*([\d.,]+)\s*\}"), r"\1/\2"),
+    (
+        re.compile(r"(?<![\d.])([\d.]{1,40})\s*(?:\\times|\\cdot|\u00d7|\*|x)\s*10\s*\^\s*\{?\s*([-+]?\d{1,4})\s*\}?"),
+        r"\1e\2",
+    ),
+    (re.compile(r"\\(?:left|right|quad|displaystyle|approx|[ ,;:!()\[\]])"), " "),
+    (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree"), "°"),
+)
+
+
+def extract_number(text: str) -> str | None:
+    r"""Return the number that a text gives as its answer, in its shortest form; nothing if it gives none.
+
+    It is what the text marks as the answer, or else its last number. A marked answer that is no number, such as a
+    formula, stays as it is.
+
+    >>> for text in ("The answer is 42.", "**42**", r"\boxed{42}", "1,000.0", "$5 for 2, so 3 left", r"\frac{1}{2}"):
+    ...     print(extract_number(text))
+    42
+    42
+    42
+    1000
+    3
+    0.5
+    >>> extract_number("I cannot tell."), extract_number(r"\boxed{n+1}"), extract_number("1.234,5")
+    (None, 'n+1', '1.234,5')
+    """
+    for find in (_numbers_answer_field, find_tagged, find_boxed):
+        marked = find(text)
+        if marked is not None:
+            return _read_marked(marked)
+    if found := _HASHES_PATTERN.findall(text):
+        return _first(_without_latex(found[-1][:_NUMBERS_MAX_CHARACTERS]))
+    for line in find_phrases(text.replace("**", "")):
+        if (number := _first(_SENTENCE_END_PATTERN.split(_without_latex(line), maxsplit=1)[0])) is not None:
+            return number
+    plain = _without_latex(text[-_MAX_END_CHARACTERS:])
+    for bold in find_bold(plain):
+        if _PURE_PATTERN.fullmatch(bold.rpartition("=")[2].strip()) and (number := _first(bold)) is not None:
+            return number
+    return _only(plain) or _last(plain)
+
+
+def write_number(number: Decimal) -> str:
+    """Write a number in its shortest form.
+
+    >>> write_number(Decimal("1000.50")), write_number(Decimal("1E+3")), write_number(Decimal("-0.0"))
+    ('1000.5', '1000', '0')
+    """
+    if not number:
+        return "0"
+    short = number.normalize() if len(number.as_tuple().digits) <= _NUMBERS_MAX_CHARACTERS else number
+    return str(short) if abs(short.adjusted()) > _MAX_EXPONENT else f"{short:f}"
+
+
+def _numbers_answer_field(text: str) -> str | None:
+    if "{" not in text or "answer" not in text:
+        return None
+    return next((found for key in ("final_answer", "answer") if (found := find_field(text, key)) is not None), None)
+
+
+def _read_marked(text: str) -> str | None:
+    """Read a marked answer: a number with words around it, or a short formula, which stays as it is."""
+    inner = (find_boxed(text) or text)[:_NUMBERS_MAX_CHARACTERS]
+    plain = _without_latex(inner).strip().strip("$*` ")
+    if (only := _only(plain)) is not None:
+        return only
+    value = plain.rpartition("=")[2].strip()
+    is_tuple = _TUPLE_PATTERN.fullmatch(value) and not _THOUSANDS_PATTERN.fullmatch(value)
+    has_variable = _VARIABLE_PATTERN.search(value) and not re.search(r"(?<!\\)[A-Za-z]{3}", value)
+    if not (is_tuple or has_variable or _SYMBOLS_PATTERN.search(value)) and (number := _first(plain)) is not None:
+        return number
+    return inner.strip().strip("$*` ") or None if len(inner) <= _MAX_FORMULA_CHARACTERS else None
+
+
+def _without_latex(text: str) -> str:
+    for pattern, plain in _LATEX:
+        text = pattern.sub(plain, text)
+    return text
+
+
+def _only(text: str) -> str | None:
+    """Return a text that is one number and nothing else, perhaps with spaces between thousands."""
+    bare = text.strip().strip("$€£%.*` ")
+    sign = "-" if bare.startswith("-") else ""
+    if _SPACED_PATTERN.fullmatch(bare.lstrip("-")):
+        return _value(sign + bare.lstrip("-").replace(" ", ","))
+    return None
+
+
+def _first(text: str) -> str | None:
+    """Return the number behind the last equals sign, the first behind "is" or the like, or the first of all."""
+    behind = text.rpartition("=")[2]
+    said = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
+    for numbers in (_numbers(behind), _numbers(text)):
+        if numbers:
+            return next((number for place, number in numbers if place in said), numbers[0][1])
+    return None
+
+
+def _last(text: str) -> str | None:
+    numbers = _numbers(text)
+    return numbers[-1][1] if numbers else None
+
+
+def _numbers(text: str) -> list[tuple[int, str]]:
+    """Return the numbers of a text with their places."""
+    found = ((match.start(), _of_match(match)) for match in _NUMBER_PATTERN.finditer(text))
+    return [(place, number) for place, number in found if number is not None]
+
+
+def _of_match(match: re.Match[str]) -> str | None:
+    sign = "-" if "-" in (match["sign"], match["minus"]) else ""
+    top = match["top"]
+    if match["below"] is None:
+        return _value(sign + top)
+    parts = [_decimal(part) for part in (match["whole"] or "0", top, match["below"])]
+    whole, above, below = parts
+    if whole is None or above is None or below is None or not below:
+        return _value(sign + top)
+    with localcontext(prec=_DIGITS):
+        return write_number((whole + above / below) * (-1 if sign else 1))
+
+
+def _value(token: str) -> str | None:
+    """Return a token in its shortest form; one whose commas and points mean something else stays as it is."""
+    number = _decimal(token)
+    if number is not None:
+        return write_number(number)
+    if token.count(",") > 1 and "." not in token:  # a list
+        return _value(token.rpartition(",")[2])
+    return token
+
+
+def _decimal(token: str) -> Decimal | None:
+    bare = token.lstrip("-")
+    digits, mark, exponent = bare.replace("E", "e").partition("e")
+    if _THOUSANDS_PATTERN.fullmatch(digits):
+        digits = digits.replace(",", "")
+    elif not _PLAIN_PATTERN.fullmatch(digits):
+        return None
+    if len(digits) > _NUMBERS_MAX_CHARACTERS:
+        return None
+    try:
+        return Decimal(("-" if token.startswith("-") else "") + digits + mark + exponent)
+    except InvalidOperation:
+        return None

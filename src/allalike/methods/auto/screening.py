@@ -1,0 +1,132 @@
+"""Screening: who copies, who says nothing, and whether there is anything to weigh."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.system.progress import report
+from allalike.engines.sample import sample_tasks
+from allalike.errors import LabelError
+from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copies.likeness import find_groups
+from allalike.methods.auto.signal import find_class_signal, find_signal, silence
+from allalike.methods.insight import Screening, VoiceGroups
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike.domains import Kernels
+    from allalike.engines import Run
+
+
+# Screening: what `auto` finds out about a crowd before it weighs anybody: who carries no signal, and who copies.
+
+
+_MIN_VOICES = 3
+
+
+_SAMPLE_ANSWERS = 2000
+
+
+_PAIRS = 20_000
+
+
+def screen(run: Run, *, plain: bool) -> Screening:
+    """Find who carries no signal, and then who copies among the others; if ``plain``, everyone speaks for herself.
+
+    >>> import allalike
+    >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
+    ...         for task in range(30)]
+    >>> run = allalike.Memory().load(allalike.read(rows))
+    >>> screen(run, plain=False).groups.silent, screen(run, plain=True).groups.silent
+    (array([False, False,  True, False]), array([False, False, False, False]))
+    """
+    if run.encoding.numeric:  # copies and guesses are told apart by squares
+        run = replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
+    classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
+    guess = None if nominal else find_guess_distances(run)
+    if plain:
+        return Screening(VoiceGroups.everyone(run.problems.n_workers), None, guess)
+    report("signal")
+    signal = find_class_signal(run) if nominal else find_signal(run)
+    silent = silence(signal, run.answer_counts, run.problems)
+    found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
+    notes = {} if signal.looked else {"signal": "too many workers and labels to look at"}
+    if found is not None:
+        return _hear_three(Screening(found, signal, guess, notes), run.problems)
+    alone = VoiceGroups(np.arange(len(silent)), silent)
+    notes["copies"] = "too many pairs of workers to look at"
+    return _hear_three(Screening(alone, signal, guess, notes), run.problems)
+
+
+def _hear_three(screening: Screening, problems: Problems) -> Screening:
+    """Give the workers of a problem their voices back where fewer than three are left, of which any may be right."""
+    groups = screening.groups
+    few = problems.spread(problems.add(groups.speaks) < _MIN_VOICES)
+    number, silent = np.where(few, np.arange(len(few)), groups.number), groups.silent & ~few
+    found = tuple(replace(group, copies=group.copies and not few[group.members[0]]) for group in groups.found)
+    camps = sum(group.copies for group in groups.found) - sum(group.copies for group in found)
+    notes = {**screening.notes, "camps": camps} if camps else screening.notes
+    return replace(screening, groups=replace(groups, number=number, silent=silent, found=found), notes=notes)
+
+
+def find_guess_distances(run: Run) -> Floats:
+    """Return, per problem, how far a guess is from the answers to its task.
+
+    It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
+    one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
+    >>> find_guess_distances(allalike.Memory().load(allalike.read(rows, domain="set")))
+    array([0.875])
+    """
+    n_problems, noise = len(run.problems.sizes), run.encoding.noise
+    if noise.weighting == "inverse":
+        return np.full(n_problems, np.inf)
+    unknown = np.inf if noise.chance is None else noise.chance
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False)
+    blocks = [block for block in sample.blocks if block.n_tasks]
+    if not blocks:
+        return np.full(n_problems, unknown)
+    code, worker = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("label", "worker"))
+    task = np.repeat(np.arange(sample.n_tasks), np.concatenate([block.sizes for block in blocks]))
+    problem = np.repeat(np.arange(n_problems), run.problems.sizes)[worker]
+    rows = np.argsort(problem, kind="stable")
+    parts = np.split(rows, np.searchsorted(problem[rows], np.arange(1, n_problems)))
+    return np.array([_mean_distance(code[part], task[part], run.kernels, unknown) for part in parts])
+
+
+def _mean_distance(code: Array, task: Array, kernels: Kernels, unknown: float) -> float:
+    left, right = pair_up(len(code))
+    different = task[left] != task[right]
+    try:
+        distance = (
+            kernels.guess_distances(code[left[different]], code[right[different]]) if different.any() else np.empty(0)
+        )
+    except LabelError:  # of a user's own function that cannot compare labels of different tasks
+        return unknown
+    known = distance[~np.isnan(distance)]
+    return float(known.mean()) if len(known) else unknown
+
+
+def pair_up(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return all pairs of n answers, each once, or some of them in which everyone comes as often.
+
+    >>> pair_up(3)
+    (array([0, 1, 2]), array([1, 2, 0]))
+    >>> len(pair_up(100)[0]), len(pair_up(1000)[0])
+    (4950, 20500)
+    """
+    most = n // 2  # steps round the circle of answers, after which all pairs were met
+    wanted = min(most, _PAIRS // max(n, 1) + 1)
+    steps = np.unique(np.linspace(1, most, wanted).astype(np.int64))
+    left, step = np.tile(np.arange(n), len(steps)), np.repeat(steps, n)
+    once = (2 * step < n) | (left < step)  # half the way round, a pair would be met from both sides
+    left, step = left[once], step[once]
+    return left, (left + step) % max(n, 1)

@@ -1,1 +1,0 @@
-"""Signal: whose answers say anything about the tasks."""

@@ -1,1 +1,0 @@
-"""Voices: who speaks with one voice, who has none, and how many voices a crowd is worth."""

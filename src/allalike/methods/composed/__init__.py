@@ -1,1 +1,0 @@
-"""Composed labels: how any method weighs records field by field, and votes on things."""

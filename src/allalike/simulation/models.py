@@ -1,0 +1,517 @@
+"""Model: a kind of truth, a population of workers, and the noise with which they answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import arrow_of
+from allalike._core.late import pa, pc
+from allalike._core.limits import MAX_ITEMS
+from allalike._core.options import Options, check_choice, choice, number, share, whole
+from allalike.distances import lengths, overlap
+from allalike.domains import Bitmap, Categorical, Domain, Encoding, Interval, Ranking, Real
+from allalike.errors import OptionError
+from allalike.noise import Gaussian, IntervalNoise, Mallows, MaskNoise, Noise, OneCoin, Population, TwoCoin
+from allalike.noise.models import check_within
+from allalike.noise.populations import as_population, drawn_from
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Floats
+
+Parameters = dict[str, "Floats"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Options, ABC):
+    """A kind of crowd: it draws truths, workers, and an answer of a worker to a task.
+
+    The parameters of a worker are what her population gives her, such as a standard deviation; her fault is the
+    distance to the truth that follows from them. `usual_tasks` is how many tasks are drawn unless asked otherwise, and
+    `pictures` tells whether labels are image files.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    usual_tasks: ClassVar[int] = 100
+    pictures: ClassVar[bool] = False
+    population: Population | str = drawn_from("normal")
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """The kind of label."""
+
+    @property
+    def flag(self) -> str:
+        """The kind of label, as ``--domain`` takes it."""
+        return self.domain.name
+
+    @property
+    def size(self) -> int:
+        """How many values a label has."""
+        return 1
+
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding of all labels that can be drawn, of which the drawn labels are codes."""
+        return self.domain.learn(Column("label", []))
+
+    @abstractmethod
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw the truth of each task."""
+
+    @abstractmethod
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw the parameters of each worker."""
+
+    @abstractmethod
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Draw one answer for each truth, by a worker with these parameters."""
+
+    @abstractmethod
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return how far from the truth each worker is on average."""
+
+    def column(self, labels: Array) -> Any:
+        """Return labels as a table holds them."""
+        return arrow_of(labels)
+
+    def draw(self, population: Population | str, workers: int, rng: np.random.Generator) -> Floats:
+        """Draw from a population."""
+        return as_population(population).draw(workers, rng)
+
+
+# Ids and labels as columns of a table, made for all rows at once.
+
+
+_N_LETTERS = 26
+
+
+def id_column(letter: str, number: int) -> pa.Array:
+    """Number ids from 1, all of the same length, so that their order is that of the numbers.
+
+    >>> id_column("w", 10).to_pylist()[-2:]
+    ['w09', 'w10']
+    """
+    return _strings(_numbered(letter, number))
+
+
+def item_names(items: int) -> list[str]:
+    """Name items by letters, or where these are too few by numbers.
+
+    >>> item_names(3), item_names(27)[-1]
+    (['a', 'b', 'c'], 'i27')
+    """
+    names: list[str] = _strings(_item_bytes(items)).to_pylist()
+    return names
+
+
+def ranking_column(labels: Array, items: int) -> pa.Array:
+    """Write orders of items as text.
+
+    >>> ranking_column(np.array([[2, 0, 1]]), 3).to_pylist()
+    ['c>a>b']
+    """
+    names = _item_bytes(items)
+    marked = np.concatenate([names, np.full((items, 1), ord(">"), np.uint8)], axis=1)
+    return _strings(marked[labels].reshape(len(labels), -1)[:, :-1])
+
+
+def interval_column(labels: Array) -> pa.Array:
+    """Write sets of intervals as JSON; those that hold nothing are left out.
+
+    >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
+    ['[[3, 7], [10, 12]]', '[]']
+    """
+
+    def joined(*parts: Any) -> Any:
+        return pc.binary_join_element_wise(*parts, "")
+
+    pieces = []
+    for begin, end in np.moveaxis(labels, 0, -1):
+        texts = (arrow_of(bound).cast("string") for bound in (begin, end))
+        written = joined("[", next(texts), ", ", next(texts), "], ")
+        pieces.append(pc.if_else(arrow_of(end > begin), written, ""))
+    return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
+
+
+def _item_bytes(items: int) -> npt.NDArray[np.uint8]:
+    if items <= _N_LETTERS:
+        return np.arange(ord("a"), ord("a") + items, dtype=np.uint8)[:, None]
+    return _numbered("i", items)
+
+
+def _numbered(letter: str, number: int) -> npt.NDArray[np.uint8]:
+    """Return the characters of ids, one row for each."""
+    powers = 10 ** np.arange(len(str(number)))[::-1]
+    digits = np.arange(1, number + 1)[:, None] // powers % 10 + ord("0")
+    characters: npt.NDArray[np.uint8] = np.concatenate([np.full((number, 1), ord(letter)), digits], axis=1).astype(
+        np.uint8
+    )
+    return characters
+
+
+def _strings(characters: npt.NDArray[np.uint8]) -> pa.Array:
+    """Make strings of a table of characters, one row for each."""
+    rows, width = characters.shape
+    offsets = pa.py_buffer(np.arange(0, (rows + 1) * width, width)[: rows + 1])
+    return pa.LargeStringArray.from_buffers(rows, offsets, pa.py_buffer(np.ascontiguousarray(characters)))
+
+
+# Classes that workers mistake for each other, with one probability or with two.
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneCoinModel(Model):
+    """Classes, as many of each as possible alike, that each worker mistakes with a probability of her own.
+
+    >>> from allalike.simulation import pool
+    >>> crowd = pool(OneCoinModel(classes=3, population="fixed(values=0)"), workers=1, tasks=6, seed=1)
+    >>> crowd.labels, crowd.truth
+    (array([[0, 1, 2, 1, 0, 2]]), array([0, 1, 2, 1, 0, 2]))
+    """
+
+    name: ClassVar[str] = "one-coin"
+    summary: ClassVar[str] = "classes with a probability of error per worker; options population, classes"
+    classes: int = whole(2, least=2)
+
+    @property
+    def domain(self) -> Domain:
+        """Classes."""
+        return Categorical(classes=self.classes)
+
+    @property
+    def flag(self) -> str:
+        """Classes, and how many."""
+        return f"categorical(classes={self.classes})"
+
+    @property
+    def encoding(self) -> Encoding:
+        """Know all classes, be they answered or not."""
+        from allalike._core.columns.column import Column
+
+        return self.domain.learn(Column("label", arrow_of(np.arange(self.classes))))
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Shuffle the classes."""
+        return rng.permutation(np.arange(tasks) % self.classes)
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw a probability of error."""
+        return {"error": check_within(self.draw(self.population, workers, rng), 1, "The error of a worker")}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Toss a coin for each answer."""
+        return OneCoin(classes=self.classes).draw(truth, parameters["error"], rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the probability of error."""
+        return parameters["error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoCoinModel(OneCoinModel):
+    """Classes 0 and 1, one of which workers mistake more often than the other.
+
+    >>> from allalike.simulation import pool
+    >>> pool(TwoCoinModel(population="fixed(values=0.1)", misses="fixed(values=0.5)"), workers=1, tasks=4).faults
+    array([0.3])
+    """
+
+    name: ClassVar[str] = "two-coin"
+    summary: ClassVar[str] = "two classes with false alarms and misses; options population, misses, prevalence"
+    population: Population | str = drawn_from("normal(mean=0.15, sd=0.1)")
+    misses: Population | str = drawn_from("normal(mean=0.4, sd=0.15)")
+    prevalence: float = share(0.5)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(str(self.classes), ("2",), "classes")
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Shuffle the classes."""
+        return rng.permutation((np.arange(tasks) < round(self.prevalence * tasks)).astype(np.int64))
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw two probabilities of error."""
+        pairs = {"false_alarm": self.population, "miss": self.misses}
+        return {
+            name: check_within(self.draw(p, workers, rng), 1, f"The {name} of a worker") for name, p in pairs.items()
+        }
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Toss the coin that belongs to the truth."""
+        return TwoCoin().draw(truth, np.stack([parameters["false_alarm"], parameters["miss"]], axis=-1), rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the probability of error in a task of which nothing is known."""
+        return (1 - self.prevalence) * parameters["false_alarm"] + self.prevalence * parameters["miss"]
+
+
+# Numbers with Gaussian errors.
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianModel(Model):
+    """Numbers that are answered with Gaussian errors.
+
+    >>> from allalike.simulation import pool
+    >>> pool(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
+    array([9., 9.])
+    """
+
+    name: ClassVar[str] = "gaussian"
+    summary: ClassVar[str] = "numbers with Gaussian errors; options population, reading (sd, variance), spread, bias"
+    population: Population | str = drawn_from("normal(mean=1.0, sd=0.5, high=10.0)")
+    reading: str = choice("sd", "variance")
+    spread: float = number(2.0, least=0)
+    bias: Population | str = drawn_from("fixed(values=0)")
+
+    @property
+    def domain(self) -> Domain:
+        """Numbers."""
+        return Real()
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw numbers around 0."""
+        return rng.normal(0, self.spread, tasks)
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw a standard deviation and a bias."""
+        drawn = check_within(self.draw(self.population, workers, rng), np.inf, f"The {self.reading} of a worker")
+        sd = drawn if self.reading == "sd" else np.sqrt(drawn)
+        return {"sd": sd, "bias": self.draw(self.bias, workers, rng)}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Add errors."""
+        return Gaussian().draw(truth + parameters["bias"], parameters["sd"] ** 2, rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the mean squared error."""
+        return parameters["sd"] ** 2 + parameters["bias"] ** 2
+
+
+# Rankings that scatter around the truth.
+
+
+@dataclass(frozen=True, kw_only=True)
+class MallowsModel(Model):
+    """Orders of some items, around which workers' rankings scatter.
+
+    >>> from allalike.simulation import simulate
+    >>> simulate(MallowsModel(items=4), workers=3, tasks=1).answers.n_answers
+    3
+    """
+
+    name: ClassVar[str] = "mallows"
+    summary: ClassVar[str] = "rankings that scatter around the truth; options population (of phi), items"
+    population: Population | str = drawn_from("normal(mean=0.65, sd=0.15, outside='clip')")
+    items: int = whole(6, least=2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.items > MAX_ITEMS:
+            raise OptionError(f"items is {self.items}. At most {MAX_ITEMS} can be ranked.")
+
+    @property
+    def domain(self) -> Domain:
+        """Rankings."""
+        return Ranking()
+
+    @property
+    def size(self) -> int:
+        """One item at each place."""
+        return self.items
+
+    @property
+    def encoding(self) -> Encoding:
+        """Know the items."""
+        from allalike._core.columns.column import Column
+
+        return self.domain.learn(Column("label", [item_names(self.items)]))
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Shuffle the items of each task."""
+        return rng.permuted(np.tile(np.arange(self.items, dtype=np.int16), (tasks, 1)), axis=1)
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw Mallows' phi."""
+        return {"phi": check_within(self.draw(self.population, workers, rng), 1, "The phi of a worker")}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Draw rankings."""
+        return Mallows().draw(truth, parameters["phi"], rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the expected Kendall tau distance."""
+        return Mallows().expected_distance(parameters["phi"], self.items)
+
+    def column(self, labels: Array) -> Any:
+        """Return rankings as text."""
+        return ranking_column(labels, self.items)
+
+
+# Models whose answers cover something: intervals of a line, or pixels of a picture.
+
+
+_GRID, _TRIALS = 24, 100  # for how many shifts a fault is measured, and in how many tasks
+
+
+_MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape(Model):
+    """A model that moves what the truth covers; how far that is from the truth is measured in tasks of its own."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> Noise:
+        """How answers err, given a shift."""
+
+    @abstractmethod
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Return the Jaccard distance of each answer to its truth."""
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw how far a worker's bounds are off."""
+        return {"shift": check_within(self.draw(self.population, workers, rng), np.inf, "The shift of a worker")}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Draw answers."""
+        return self.noise.draw(truth, parameters["shift"], rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Measure the mean distance for some shifts, and interpolate."""
+        shift, rng = parameters["shift"], np.random.default_rng(0)
+        grid = np.unique(np.linspace(shift.min(), shift.max(), _GRID))
+        distance = np.zeros(len(grid))
+        trials = max(4, min(_TRIALS, _MAX_TRUTH_VALUES // self.size))
+        for truth in self.truths(trials, rng)[:, None]:
+            answers = self.noise.sample(truth, grid, rng)[:, 0]
+            distance += self.distance_between(answers, np.broadcast_to(truth, answers.shape)) / trials
+        fault: Floats = np.interp(shift, grid, distance)
+        return fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalModel(_Shape):
+    """Sets of intervals between whole numbers, whose bounds workers move.
+
+    >>> from allalike.simulation import simulate
+    >>> simulate(IntervalModel(intervals=2), workers=2, tasks=2).truth["label"].tolist()
+    ['[[242, 353], [662, 678]]', '[[24, 79], [424, 613]]']
+    """
+
+    name: ClassVar[str] = "intervals"
+    summary: ClassVar[str] = "sets of intervals with moved bounds; options population, length, intervals, miss"
+    population: Population | str = drawn_from("uniform(low=5.0, high=100.0)")
+    length: int = whole(1000, least=1)
+    intervals: int = whole(3, least=1)
+    miss: float = share(0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2 * self.intervals > self.length + 1:
+            raise OptionError(f"{self.intervals} intervals do not fit on a line of length {self.length}.")
+
+    @property
+    def domain(self) -> Domain:
+        """Sets of intervals."""
+        return Interval()
+
+    @property
+    def size(self) -> int:
+        """Two bounds of each interval."""
+        return 2 * self.intervals
+
+    @property
+    def noise(self) -> Noise:
+        """Move bounds, overlook intervals."""
+        return IntervalNoise(length=self.length, miss=self.miss)
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw different bounds, in order."""
+        bounds = 2 * self.intervals
+        free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
+        return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
+
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Compare lengths."""
+        rows = np.arange(len(answers))
+        return lengths.distance(_unions(answers), rows, _unions(truth), rows)
+
+    def column(self, labels: Array) -> Any:
+        """Return intervals as JSON."""
+        return interval_column(labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskModel(_Shape):
+    """Ellipses in pictures, whose outlines wobble.
+
+    >>> from allalike.simulation import pool
+    >>> pool(MaskModel(height=32, width=40), workers=2, tasks=3).labels.shape
+    (2, 3, 32, 40)
+    """
+
+    name: ClassVar[str] = "masks"
+    summary: ClassVar[str] = "masks with wobbling outlines; options population, height, width, grain, specks"
+    usual_tasks: ClassVar[int] = 20
+    pictures: ClassVar[bool] = True
+    population: Population | str = drawn_from("uniform(low=0.5, high=6.0)")
+    height: int = whole(48, least=1)
+    width: int = whole(64, least=1)
+    grain: int = whole(8, least=1)
+    specks: float = share(0.0)
+
+    @property
+    def domain(self) -> Domain:
+        """Masks."""
+        return Bitmap()
+
+    @property
+    def size(self) -> int:
+        """All pixels."""
+        return self.height * self.width
+
+    @property
+    def noise(self) -> Noise:
+        """Move outlines, turn pixels over."""
+        return MaskNoise(grain=self.grain, specks=self.specks)
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw ellipses of any direction whose centre is near the middle."""
+        size = np.array([self.height, self.width])
+        centre, radius = rng.uniform(0.35, 0.65, (tasks, 2)) * size, rng.uniform(0.15, 0.35, (tasks, 2)) * size.min()
+        angle = rng.uniform(0, np.pi, tasks)[:, None, None]
+        row, column = (np.arange(side) + 0.5 for side in size)
+        down, across = row[:, None] - centre[:, :1, None], column - centre[:, 1:, None]
+        along, aside = (
+            down * np.cos(angle) + across * np.sin(angle),
+            across * np.cos(angle) - down * np.sin(angle),
+        )
+        inside: Array = (along / radius[:, :1, None]) ** 2 + (aside / radius[:, 1:, None]) ** 2 <= 1
+        return inside
+
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Compare pixels."""
+        area, common = answers.sum(axis=(1, 2)), (answers & truth).sum(axis=(1, 2))
+        return overlap.jaccard(area, truth.sum(axis=(1, 2)), common)
+
+    def column(self, labels: Array) -> Any:
+        """Return the masks as they are."""
+        return list(labels)
+
+
+def _unions(bounds: Array) -> lengths.Unions:
+    """Leave out the intervals that hold nothing."""
+    held = bounds[..., 1] > bounds[..., 0]
+    first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
+    return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
