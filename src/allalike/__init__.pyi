@@ -9,12 +9,12 @@ from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
 from allalike.api.judges.panel import Panel as Panel
 from allalike.api.jury import jury as jury
-from allalike.api.load import load as load
 from allalike.api.result import Result as Result
 from allalike.api.results.comparison import Comparison as Comparison
+from allalike.api.update import load as load
 from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
-from allalike.cli.lists import RULES as RULES
+from allalike.domains.rule_table import RULES as RULES
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Boxes as Boxes

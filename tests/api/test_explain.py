@@ -15,7 +15,7 @@ import allalike
 from allalike import Disk, Memory, Result
 from allalike.api.explanations import reasons
 from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation, find_absence
-from allalike.api.load import load
+from allalike.api.update import load
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 from crowds.samples import KINDS, Row, crowd, kind

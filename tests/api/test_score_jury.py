@@ -19,7 +19,7 @@ from allalike.api.judges.independence import count_voices, find_turns
 from allalike.api.judges.off_together import add_coordinates, compare_pairs
 from allalike.api.judges.scale_use import find_offsets
 from allalike.api.judges.verdicts import Verdicts
-from allalike.api.load import load
+from allalike.api.update import load
 from allalike.cli import main
 from allalike.errors import DataNote, UnsupportedError
 

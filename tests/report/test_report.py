@@ -19,9 +19,9 @@ from allalike.api.result import Result
 from allalike.cli import main
 from allalike.engines import Engine, Memory
 from allalike.errors import OutputError, ReportWarning
-from allalike.report.brevity import compact
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_outline
+from allalike.report.material import compact
 from allalike.report.page import render, write_page
 from allalike.report.people import fill_unknown, order_workers, place_workers
 from crowds import samples

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 Extract = Callable[[str], str | None]
-
-
 _KNOWN = "number, choice, json:KEY, last line, or a regular expression with one group"
 
 
@@ -83,11 +81,7 @@ def _find_match(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 _MAX_TRIES = 1000  # of places where an object may begin
-
-
 _MAX_DIGITS = 4000  # of a whole number, which Python refuses to read beyond
-
-
 _ABSENT = object()
 
 
@@ -182,24 +176,14 @@ def _find_broken(text: str, key: str) -> str | None:
 
 
 _MAX_PHRASES = 50  # that are looked at, from the end of a text
-
-
 _MAX_LINE_CHARACTERS = 1000  # of a line that is looked at
-
-
 _BOX_PATTERN = re.compile(r"\\(?:boxed|fbox)\s*\{")
-
-
 _TAG_PATTERN = re.compile(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
-
-
 _PHRASE_PATTERN = re.compile(
     r"\b(?:answer|verdict|choice|decision)\b[\"'`*_\s)]{0,4}"
     r"(?:(?:is|are|was|would be|will be|should be|equals)\b|[:=\uff1a\n])[\s:*_]*",
     re.IGNORECASE,
 )
-
-
 _BOLD_PATTERN = re.compile(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
@@ -256,51 +240,25 @@ def find_bold(text: str) -> Iterator[str]:
 
 
 _MAX_CHARACTERS = 200  # of a text that is a choice and nothing else
-
-
 _NOUNS = "model|assistant|response|answer|option|choice|candidate|output|system|completion|summary|text|verdict"
-
-
 _NOUN = rf"(?:(?:the\s+)?(?:correct\s+|final\s+|best\s+|better\s+)*(?:{_NOUNS})s?\s*(?:is|:|=)?[\s_\-:]*)"
-
-
 _OPEN, _CLOSE = r"[\s\"'`*_$(\[{<]*", r"[\s\"'`*_$)\]}>.,;:!]*"
-
-
 _TIE = "tie|tied|draw|both|neither|equal|same"
-
-
 _LETTER = r"[A-Za-z]"
-
-
 _RELATION = rf"{_LETTER}\s*(?:>>|>|<<|<|==|=|≈|~|≻)\s*{_LETTER}"
-
-
 _WHOLE_PATTERN = re.compile(rf"{_OPEN}{_NOUN}?{_OPEN}({_RELATION}|{_TIE}|{_LETTER}){_CLOSE}", re.IGNORECASE)
-
-
 _BRACKETS_PATTERN = re.compile(rf"\[\[\s*({_RELATION}|{_TIE}|{_LETTER})\s*\]\]", re.IGNORECASE)
-
-
 _BEHIND = r"(?:because|since|as|due|for|which|with|and|is|was|over|rather|\W)"
-
-
 _START_PATTERN = re.compile(
     rf"{_OPEN}(?:{_NOUN}{_OPEN})?(?:({_RELATION})|([A-Z])(?=[)\].:,;*\"'`}}$]|\s*$|\s+{_BEHIND})|([a-z])(?=[)\]])"
     rf"|([B-HJ-Z])(?=\s))"
 )
-
-
 _HEAD_PATTERN = re.compile(r"\s*[\"'*(\[]*([A-Za-z])[\"'*]*(?:[)\]]|[.:](?=\s|\*|$)|\s*(?:\n|$))")
-
-
 _BETTER_PATTERN = re.compile(
     rf"(?:\b(?:{_NOUNS})\s*[(\[_\"'*]*|(?<![\w'(-]))\(?([A-Z]|(?<=\()[a-z]|(?<=_)[a-z])\b[)\]\"'*]*"
     r"\s+(?:is|would be)\s+"
     r"(?:\w+\s+){0,3}(?:correct|better|best|right|preferred|preferable|superior|winner)\b"
 )
-
-
 _TEXT_PATTERN = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 
 
@@ -369,60 +327,26 @@ def _answer_field(text: str) -> str | None:
 
 
 _DIGITS = 12  # of a fraction that has no end
-
-
 _MAX_EXPONENT = 30  # of a number that is written out
-
-
 _NUMBERS_MAX_CHARACTERS = 1000  # of a number
-
-
 _MAX_FORMULA_CHARACTERS = 200
-
-
 _MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
-
-
 _THOUSANDS_PATTERN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
-
-
 _PLAIN_PATTERN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
-
-
 _TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
-
-
 _NUMBER_PATTERN = re.compile(
     rf"(?<![\w^_])(?<!\^\{{)(?<!_\{{)(?<!\d[.,])"
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"
     rf"(?:(?P<whole>\d+)\s+(?=\d+\s?/\s?\d))?(?P<top>{_TOKEN})(?:\s?/\s?(?P<below>{_TOKEN})(?!\s?/))?"
 )
-
-
 _HASHES_PATTERN = re.compile(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
-
-
 _PURE_PATTERN = re.compile(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
-
-
 _SYMBOLS_PATTERN = re.compile(r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan")
-
-
 _VARIABLE_PATTERN = re.compile(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
-
-
 _TUPLE_PATTERN = re.compile(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?")
-
-
 _SPACED_PATTERN = re.compile(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
-
-
 _SENTENCE_END_PATTERN = re.compile(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
-
-
 _SAYS_PATTERN = re.compile(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
-
-
 _LATEX = (  # what is written otherwise in LaTeX and in print
     (re.compile(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
     (re.compile(r"\\([$%#&])"), r"\1"),

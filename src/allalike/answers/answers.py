@@ -84,11 +84,7 @@ def say_columns(columns: Mapping[str, str]) -> str:
 
 
 _FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers,
-
-
 _SMALLEST_SHARE = 0.5  # unless more than this share of all workers occur in it
-
-
 _N_SHOWN = 3  # answers at a prompt
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
 
 Mask = npt.NDArray[np.bool_]
-
-
 _KEPT, _ABSTAINED, _UNPARSED = 0, 1, 2
 
 
@@ -312,8 +310,6 @@ def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any
 
 
 _MAX_REPEATS = 0.2  # of all rows
-
-
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 
 

@@ -202,8 +202,6 @@ def _column(labels: list[Any]) -> Column:
 
 
 _MAX_ANSWERS = 1e12  # as many as nobody ever gave
-
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from allalike._core.options import check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
-from allalike.api.inputs.prices import find_prices, read_prices
 from allalike.api.judges.asking import Asked, JuryOptions, split_options
 from allalike.api.judges.coverage import MIN_GOLD, OddsLine, SureLevels, decide_held_out, gather_sureness
 from allalike.api.judges.finding import divide, read_groups
@@ -25,6 +24,7 @@ from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import Bonds, find_shared_errors
 from allalike.api.judges.smaller_panels import SmallerPanelsOfClasses, WantedError, find_sizes
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
+from allalike.api.planning.plan import find_prices, read_prices
 from allalike.api.results.summaries import describe_confidence, find_truths
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import sample_tasks

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 _GROUPS_WIDTH, _MAX_NAME = 80, 26
-
-
 _HEADS = ("kind", "answers", "workers", "tasks", "alpha", "limits", "equal")
-
-
 _RIGHT = ("answers", "workers", "tasks", "alpha", "equal")
 
 
@@ -88,11 +84,7 @@ def _groups_shortened(name: str) -> str:
 
 
 _WIDTH = 80
-
-
 _N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a screen
-
-
 _MAX_ID = 30  # characters of an id, so that a line fits
 
 

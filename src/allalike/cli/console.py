@@ -38,26 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
 WIDTH = 80
-
-
 _MAX_ID = 24  # characters of an id that stands in a column; longer ones have a line of their own
-
-
 _GLUE = "\0"  # a space that is not to be broken at; no visible text has it
-
-
 _FLAG = re.compile(r"\(--.*?\)")
-
-
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
-
-
 _LONG_SECONDS = 90.0  # after which a run says what would be faster
-
-
 _typed: dict[str, str] = {}  # words of the command with secrets, and without them
-
-
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 _MAX_NAME = 100  # characters of the name of a folder
-
-
 _DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
 
 

@@ -37,7 +37,7 @@ def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **option
     Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
     and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
     """
-    from allalike.api.load import load
+    from allalike.api.update import load
 
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         found = load(out, engine=name_engine(options)).explain(**{kind: name})

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import echo, notes_for_warnings, rows
-from allalike.domains import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.rules import Rule
 
 _FORMATS = {
     "text with columns": (".csv", ".tsv", ".tab", ".txt"),
@@ -58,6 +56,8 @@ def domains() -> None:
 @click.command
 def rules() -> None:
     """List the rules that find a task's label, one line each."""
+    from allalike.domains.rule_table import RULES
+
     lines: dict[tuple[str, str], list[str]] = {}
     for name, domains in RULES.items():
         for domain, rule in domains.items():
@@ -127,15 +127,3 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_nan(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# Rules of all kinds of label, by their names.
-
-
-# A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
-RULES: dict[str, dict[str, Rule]] = {}
-
-
-for _domain in DOMAINS.values():
-    for _rule in _domain.rules:
-        RULES.setdefault(_rule.name, {})[_domain.name] = _rule

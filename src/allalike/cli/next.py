@@ -81,8 +81,8 @@ def next_answers(
     seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
-    from allalike.api.load import load
     from allalike.api.results.targets import names_input, table_output
+    from allalike.api.update import load
 
     if output is not None:  # before hours of work
         inputs = (Path(output),) if names_input(out, output) else ()

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from allalike.telling.summary import Summary
 
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
-
-
 _READ_OPTIONS = (
     click.argument("files", nargs=-1, required=True),
     click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
@@ -71,8 +69,6 @@ _READ_OPTIONS = (
     click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
     click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
 )
-
-
 _ENGINE_OPTIONS = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
     click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
@@ -82,8 +78,6 @@ _ENGINE_OPTIONS = (
         help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
     ),
 )
-
-
 _SOLVE_OPTIONS = (
     *_ENGINE_OPTIONS,
     click.option(
@@ -104,8 +98,6 @@ _SOLVE_OPTIONS = (
         show_default=True,
     ),
 )
-
-
 _WRITE_OPTIONS = (
     click.option(
         "--overwrite",
@@ -113,8 +105,6 @@ _WRITE_OPTIONS = (
         help="Replace files that allalike did not write. Inputs are never replaced.",
     ),
 )
-
-
 _TABLE_OPTIONS = (
     click.option(
         "--safe-csv",
@@ -122,8 +112,6 @@ _TABLE_OPTIONS = (
         help="Put an apostrophe before texts that a spreadsheet takes for formulas, such as =1+1.",
     ),
 )
-
-
 _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from allalike._core.words import count
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
 from allalike.cli.options import dress
-from allalike.report.brevity import show_number
+from allalike.report.material import show_number
 from allalike.telling.commands import complete_command
 from allalike.telling.remark import Remark, percent, two_digits
 from allalike.telling.summary import LabelKind, Summary
@@ -45,11 +45,7 @@ if TYPE_CHECKING:
 
 
 _N_SHOWN = 3  # at each end
-
-
 _BAR = 8  # characters
-
-
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
@@ -172,20 +168,10 @@ def _has_blocks() -> bool:
 
 
 _MAX_ANSWERS = 5_000_000  # from which on nobody waits for another look at them
-
-
 _N_UNSURE = 3
-
-
 _MAX_LABEL = 30
-
-
 _UNSURE = 0.8  # truths that are less sure are worth another answer
-
-
 _JOINING = re.compile(r"the domain (.+) or a label map")
-
-
 _OPENERS = {"darwin": "open", "win32": "start"}
 
 

@@ -157,35 +157,15 @@ def _lack(source: Source, folder: Path) -> str:
 
 
 _FILE_HOST = "https://raw.githubusercontent.com"
-
-
 _ARCHIVE_HOST = "https://github.com"
-
-
 _TIMEOUT = 30.0  # seconds without a byte
-
-
 _RETRIES = 2  # the first after a second, the next after two
-
-
 _CHUNK_BYTES = 1 << 16
-
-
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
-
-
 _MAX_UNPACKED_BYTES = 1 << 32  # to read through, not to write: a bomb is longer than any repository
-
-
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-
-
 _GRACE_SECONDS = 60.0
-
-
 _LEAST_RATE = 10_000  # bytes a second
-
-
 _LOOK_SECONDS = 1.0  # between two looks
 
 

@@ -36,14 +36,8 @@ if TYPE_CHECKING:
     from allalike._core.masks.packed import Mask
 
 Places = npt.NDArray[np.int64]
-
-
 _BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
-
-
 _FEW_CELLS, _SPARSE = 1 << 16, 8  # of a part whose table is made in any case; times as many cells as edges
-
-
 _MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
 
 

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
 
 _MANY_VALUES, _MANY_CLASSES = 20, 64  # more of them, or greater ones, are rather shades of grey
-
-
 _MIDDLE_OF_BYTES = 128
 
 
@@ -135,8 +133,6 @@ def _write(domain: Domain, option: str) -> str:
 
 
 _DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
-
-
 _KINDS = "a table of pixels, run lengths as in COCO, or an image file"
 
 

@@ -56,17 +56,9 @@ if TYPE_CHECKING:
 
 
 FORMS = {"number": "a number", "list": "a list", "mapping": "a mapping"}
-
-
 _WANTED = "a forecast is a probability, a list of them, or a mapping from options to them"
-
-
 _YES_OR_NO = ("no", "yes")
-
-
 _SUM_TOLERANCE = 0.011  # three numbers with two digits each may add up to 0.99
-
-
 _ROUNDING_ERROR = 1e-9  # sums that are as close to 1 as that are 1, and their numbers stay as they were written
 
 
@@ -172,8 +164,6 @@ def _chance(value: Any) -> float:
 
 
 _MAX_SHOWN = 5  # options in a message
-
-
 _LEAST_POWER = 0.01  # 0 would make all options alike
 
 

@@ -23,9 +23,9 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.number_forms import NumberForm, check_form
 from allalike.domains.offsets import Offsets
 from allalike.domains.spelling import Spelling
+from allalike.domains.written_labels import NumberForm, check_form
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown

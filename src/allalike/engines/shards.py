@@ -42,11 +42,7 @@ if TYPE_CHECKING:
 
 
 Part = TypeVar("Part")
-
-
 Found = TypeVar("Found")
-
-
 _SWITCH = "ALLALIKE_THREADS"
 
 
@@ -88,16 +84,10 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: 
 
 
 REPEATS = ("repeats_set_aside", "repeats_added")  # notes on a worker's further answers to a task
-
-
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
-
-
 _BLOCK_ANSWERS_PER_WORKER = (
     25  # answers in a block for each worker, so that sums per worker cost little beside the block
 )
-
-
 _N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 
 

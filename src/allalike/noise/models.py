@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
 
 Seed: TypeAlias = "int | np.random.Generator"  # not looked up: NumPy loads its generators when they are asked for
-
-
 _DUST_SHARE = 1e-12  # what is smaller than this share of what it was computed from is rounding
 
 

@@ -76,17 +76,11 @@ def _label_maps_of_table(given: Any) -> list[tuple[Any, Any]]:
 
 
 EXPORT = "export"  # the name of the truths that the tool marks which wrote the answers
-
-
 _ROLES = ("task", "label")
-
-
 _TRUTHS = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
     " correctanswer correctlabel expert expertlabel expertanswer reference solution key"
 )
-
-
 _TRUTH_NAMES = frozenset(_TRUTHS.split())
 
 
@@ -315,8 +309,6 @@ def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
 
 
 SAME = "same"  # gold labels are correct as they are
-
-
 _PAIRS = re.compile(r",(?=[^,=]*=)")
 
 

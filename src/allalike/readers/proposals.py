@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES = 20
-
-
 _MOST_BYTES = 1 << 26  # of all of them
 
 
@@ -90,49 +88,21 @@ def _find_form(path: Path) -> tuple[str, ...]:
 
 
 MOST_SHOWN = 5
-
-
 _MOST_TRIED = 24
-
-
 _MOST_FURTHER = 2  # questions that come of an answer
-
-
 _PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
-
-
 _SAMPLE_ROWS = 100_000
-
-
 _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
-
-
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
-
-
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
-
-
 _MOST_CLASSES = 0.9  # of the number of answers
-
-
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
-
-
 _CHOOSING = frozenset(
     {"columns", "wide", "only", "skip", "tag", "worker_from"}
 )  # options that may choose what nobody meant
-
-
 _ALONE = frozenset({"worker", "apart"})  # what the answers of one worker have
-
-
 _LEAST_TASKS = 3  # of a file that may be one worker's
-
-
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
-
-
 _UNSEEN = frozenset({"apart", "worker", "task", "label"})  # what a part of the rows does not tell
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.words import count
-from allalike.report.brevity import brief
+from allalike.report.material import brief
 from allalike.telling.commands import complete_command
 from allalike.telling.truths import say_evidence, say_few, say_second_reading
 

@@ -16,10 +16,10 @@ import numpy as np
 from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
-from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
 from allalike.report.judges import describe_judges, describe_quality, name_people
 from allalike.report.labels import Labels
+from allalike.report.material import Budget, brief, count_bytes, cut
 from allalike.report.people import (
     People,
     choose_workers,

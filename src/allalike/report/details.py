@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.report.answers import Judged, count_confusions, pick_strongest
-from allalike.report.brevity import Budget, brief, count_bytes, cut
+from allalike.report.material import Budget, brief, count_bytes, cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

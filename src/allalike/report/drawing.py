@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike.report.brevity import brief
+from allalike.report.material import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,23 +22,11 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
 BELOW = 42  # how high an axis is with its numbers and its title
-
-
 _EDGE = 4  # around a picture
-
-
 _LINE, _LETTER = 16, 7  # how high a line of text is, and how wide a letter
-
-
 _ROOM = 52  # for the number of a tick
-
-
 _MAX_WRITTEN = 1e7  # from which on numbers are written with an exponent
-
-
 _MAX_DRAWN = 1e100
-
-
 _FAINT, _CLEAR = {"stroke": "currentColor", "stroke_opacity": 0.12}, {"stroke": "currentColor", "stroke_opacity": 0.5}
 
 
@@ -236,32 +224,14 @@ def find_edges(values: Floats, most: int) -> Floats:
 
 
 Row = dict[str, Any]
-
-
 _MARK = "var(--mark)"
-
-
 _FAULTS = [f"var(--fault-{number})" for number in range(1, 6)]
-
-
 _SHAPES = {"usual": "circle", "no signal": "triangle", "few answers": "diamond"}
-
-
 _MAX_INTERVALS = 24
-
-
 _MAX_LARGE = 60  # workers for whom a map has room
-
-
 _BESIDE = 32  # room for the numbers of an axis that stands upright
-
-
 _ALIAS = 124  # room for names that take the place of aliases
-
-
 _STEP = 18  # from one worker to the next
-
-
 _MAX_PAIRED = 40  # workers whose pairs are drawn
 
 

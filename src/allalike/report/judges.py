@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values
-from allalike.report.brevity import brief, cut
 from allalike.report.drawing import chart_pairs
+from allalike.report.material import brief, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.report.brevity import brief, compact, cut
+from allalike.report.material import brief, compact, cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from allalike.report.brevity import compact
 from allalike.report.content import describe
+from allalike.report.material import compact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,8 +53,6 @@ def read_asset(name: str, package: str = "allalike.report") -> str:
 
 
 _STYLES = ("style.css", "page.css")
-
-
 _SCRIPTS = ("elements.js", "labels.js", "tables.js", "panels.js", "pictures.js", "page.js")
 
 

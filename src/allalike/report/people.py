@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.report.answers import compare_pairs
-from allalike.report.brevity import brief, cut
+from allalike.report.material import brief, cut
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
@@ -182,14 +182,8 @@ def order_workers(distances: Floats) -> npt.NDArray[np.intp]:
 
 
 _MAX_NAME = 120
-
-
 _MIN_WORKERS = 6  # for pictures that compare them
-
-
 _MAX_LOOKED_AT = 0.4  # share of those shown that may be there for their flags
-
-
 _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.report.brevity import brief
 from allalike.report.drawing import chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.judges import draw_pairs
+from allalike.report.material import brief
 from allalike.report.people import People, all_overlap, may_differ, name_sureness, read_unit
 from allalike.telling.truths import say_correlation
 

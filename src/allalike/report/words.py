@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.words import count
-from allalike.report.brevity import brief, cut, show_number
+from allalike.report.material import brief, cut, show_number
 from allalike.telling.remark import COEFFICIENTS, name_alpha
 from allalike.telling.truths import TOLD_BY, name_unweighted, say_ties, say_voices
 
@@ -33,17 +33,9 @@ _ELSEWHERE = (
     "files",
     "panel",
 )  # what the page says in another place
-
-
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
-
-
 _EQUAL = "equal weights"  # of a field, for which auto found nothing better
-
-
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
-
-
 _MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allalike.rules.base import Decision
 
 _MAX_TOGETHER = 40  # items of tasks that are decided together
-
-
 _PAIRS_AT_ONCE = 1 << 10
 
 

@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 
 
 _WORK = "from allalike.serve.work import main; main()"
-
-
 _ENDED = "The work was ended from outside, perhaps for want of memory. Nothing was written."
-
-
 _FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 
 
@@ -175,20 +171,10 @@ def _list_facts(folder: Path) -> tuple[str, ...]:
 
 
 _CHUNK = 1 << 16
-
-
 _OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
-
-
 _ANSWERS, _GOLD = "answers", "gold"
-
-
 _MAX_STEM = 60
-
-
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
-
-
 _BUSY = "A run is under way. Wait for its end, or cancel it."
 
 

@@ -124,17 +124,12 @@ PAGE_POLICY = (
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-
 # A report may come from a folder of somebody else: it has no origin, so that it cannot ask this server for anything.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
     " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-
-
 _LAYOUTS = {"tasks": "a matrix: one row per task", "workers": "a matrix: one row per worker"}
-
-
 _read = partial(read_asset, package="allalike.serve")
 
 
@@ -182,20 +177,10 @@ def render_script() -> str:
 
 
 _HOST = "127.0.0.1"
-
-
 _MAX_CHOICES = 1 << 20  # bytes of what is chosen on a page
-
-
 _MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that whoever sent them sees the answer
-
-
 _DRAIN_SECONDS = 5
-
-
 _FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
-
-
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -203,11 +188,7 @@ _SAFE = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
 _LENGTH = re.compile("[0-9]{1,18}")
-
-
 _JSON, _HTML = "application/json", "text/html; charset=utf-8"
 
 

@@ -37,7 +37,7 @@ from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import COLUMN
 from allalike.readers.gold import is_written
 from allalike.readers.proposals import asking, find_other_readings
-from allalike.report.brevity import cut
+from allalike.report.material import cut
 from allalike.telling.answers import remark_answers, remark_doubts
 from allalike.telling.commands import complete_words
 from allalike.telling.summary import Summary
@@ -53,20 +53,10 @@ if TYPE_CHECKING:
 
 
 _ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}
-
-
 _OF_FOLDERS = ("layout",)  # a page hands over files, and no folders
-
-
 _HINTS = get_type_hints(ReadOptions)
-
-
 _TEXTS = ("domain", *(name for name in _HINTS if _HINTS[name] in (str, str | None) and name not in _OF_FOLDERS))
-
-
 _LISTS = ("only", "skip", "na", "abstain", "levels")
-
-
 _MAX_TEXT, _MAX_LIST = 10_000, 1000
 
 
@@ -158,8 +148,6 @@ def _check_text(name: str, value: Any) -> str:
 
 
 _SECONDS_BETWEEN = 0.05  # signs of progress in the same stage
-
-
 _ROWS, _COLUMNS, _NAMES, _CELL = 6, 40, 2000, 80
 
 
@@ -210,7 +198,7 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
 
 def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:
     """Write the page of a result that has none."""
-    from allalike.api.load import load
+    from allalike.api.update import load
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all of it was said when the result was found

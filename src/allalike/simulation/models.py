@@ -361,8 +361,6 @@ class MallowsModel(Model):
 
 
 _GRID, _TRIALS = 24, 100  # for how many shifts a fault is measured, and in how many tasks
-
-
 _MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
 
 

@@ -127,8 +127,6 @@ class RankingHS(MallowsModel):
 CROWDS: dict[str, type[Model]] = {
     crowd.name: crowd for crowd in (RealN, RealHS, BinaryN, BinaryHS, FourClasses, RankingN, RankingHS)
 }
-
-
 MODELS: dict[str, type[Model]] = CROWDS | {
     model.name: model for model in (GaussianModel, OneCoinModel, TwoCoinModel, MallowsModel, IntervalModel, MaskModel)
 }

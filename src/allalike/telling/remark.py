@@ -117,8 +117,6 @@ COEFFICIENTS = {  # by name: of which labels it is, and what it is
         "the same by squared steps",
     ),
 }
-
-
 _OF_LEVELS = {"linear": "linear alpha", "squared": "interval alpha", "hamming": "nominal alpha"}
 
 

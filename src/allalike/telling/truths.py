@@ -28,8 +28,6 @@ TOLD_BY = {
     "pairs": "estimated from pairs of answers",
     "answers": "estimated from answers that were held out",
 }
-
-
 _VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric median", "medoid")
 
 

@@ -13,20 +13,10 @@ import numpy.typing as npt
 from allalike._core.columns.hashes import mix
 
 Array = npt.NDArray[Any]
-
-
 Floats = npt.NDArray[np.float64]
-
-
 Sums = Mapping[str, Any]
-
-
 Kernel = Callable[..., Sums]
-
-
 Add = Callable[..., dict[str, Floats]]  # add(kernel, *params): a kernel's sums per worker, over all blocks
-
-
 T = TypeVar("T")
 
 
@@ -260,8 +250,6 @@ def find_order(block: Block) -> Order:
 
 
 TOLERANCE = 1e-9  # scores that are closer than this, relative to the best, are equal
-
-
 Hashes = npt.NDArray[np.uint64]
 
 
@@ -292,7 +280,6 @@ class Ties:
 
 
 DRAWN = Ties()  # as everywhere by default
-
 
 # Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups.
 

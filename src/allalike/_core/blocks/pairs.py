@@ -20,23 +20,13 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
 
 _PAIRS_PER_CHUNK = 1 << 19
-
-
 _FEW_WORKERS = 512  # whose table of sums stays in the cache in whatever order it is filled
-
-
 _SMALL_TASK = 100  # answers
-
-
 _LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
-
-
 _INSTEAD = (
     "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
     " pairs, such as categorical where answers are often the same."
 )
-
-
 _BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
 
 

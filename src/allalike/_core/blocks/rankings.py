@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 TIED, NEXT, REST = -1, -2, -3
-
-
 PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
-
-
 _CODE = np.dtype(">i4")
 
 

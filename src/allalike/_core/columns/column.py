@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
-
-
 _LOOK_ROWS = 1 << 13  # which show whether strings recur
-
-
 _CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
 
 

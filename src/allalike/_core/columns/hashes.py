@@ -20,23 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Hashes = npt.NDArray[np.uint64]
-
-
 _STRINGS_PER_PIECE = 1 << 15  # hashed together: their words stay in the cache
-
-
 _MAX_PIECE_STRING_BYTES = 256  # a longer string is hashed alone
-
-
 _LOW_BYTE_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
-
-
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
 _SECOND_MULTIPLIER = np.uint64(0xC2B2AE3D27D4EB4F)
-
-
 _HALF_WORD_BITS = np.uint64(32)
 
 

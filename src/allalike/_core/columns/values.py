@@ -237,11 +237,7 @@ def text_column(texts: list[str]) -> Values:
 
 
 Mask = npt.NDArray[np.bool_]
-
-
 _BLANKS = b" \t\n\v\f\r\x1c\x1d\x1e\x1f"
-
-
 _BEYOND_ASCII = bytes(range(128, 256))  # with which other blanks begin and end
 
 
@@ -362,11 +358,7 @@ def _table(starts: Iterable[bytes], more: bytes) -> Mask:
 
 
 _ARROW_TYPES = (str, int, float, bool, bytes)
-
-
 _NOTHING = ("NAType", "NaTType")  # of pandas
-
-
 _MAX_BITS = 13_000  # of whole numbers, which are about 4,000 digits
 
 

@@ -109,20 +109,10 @@ def keep_cells(block: Block, *, k: int) -> Block:
 
 
 _AGREEMENT = ("hits", "strength", "answers", "pairs")
-
-
 _MOMENTS = ("", " squared", " of two", " of all")
-
-
 _NO_MEMORY = -1
-
-
 _MAX_PLACES = 1 << 31  # that are counted with numbers of four bytes
-
-
 _MAX_LABELS = 64  # of a worker's rows, as passes.c has it
-
-
 _MAX_COUNTED_LABELS = 50  # of each answer's task; of more, few are given to any
 
 

@@ -50,8 +50,6 @@ def _writer(path: Path, schema: pa.Schema) -> Any:
 
 
 _FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001
-
-
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 

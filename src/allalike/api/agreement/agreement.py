@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 MAX_MATRIX_WORKERS = 500
-
-
 _MAX_NAMED = 20  # workers that a summary names
 
 
@@ -300,8 +298,6 @@ def _short(value: float) -> str:
 
 
 _MIN_LIMITED = 20  # tasks; limits held in 86 % of drawn crowds with 12 tasks, and in 67 % of those with 5
-
-
 _NUMBERS = ("answers", "workers", "tasks", "alpha", "low", "high", "percent", "fleiss", "ac1")
 
 

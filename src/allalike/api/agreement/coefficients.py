@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 MIN_COMMON = 5  # tasks that a pair of workers must share, unless there is no other pair
-
-
 _MAX_ENTRIES = 1 << 24  # of the tables of pairs of workers and classes
 
 
@@ -191,8 +189,6 @@ def _add_means(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
 
 
 _MAX_LABELS = 1 << 12  # whose squares can be added up without rounding
-
-
 _LEAST_CHANCE = 0.01
 
 

@@ -41,20 +41,10 @@ if TYPE_CHECKING:
     Some = Places | slice  # of the answers, or all
 
 MAX_PAIRS = 20_000
-
-
 _MOST_LISTED = 100 * MAX_PAIRS
-
-
 _DRAWS = 4 * MAX_PAIRS  # of which those within a task are dropped
-
-
 _MIN_TASKS = 100
-
-
 _PAIRS_PER_CHUNK = 2000
-
-
 _RESAMPLES_PER_CHUNK = 100
 
 
@@ -192,8 +182,6 @@ def _find_gone(worker: Places, task: Array) -> Places:
 
 
 MAX_SLOTS = 64
-
-
 _ROUNDING = 1e-13  # relative: less is what equal numbers differ by
 
 

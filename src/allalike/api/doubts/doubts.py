@@ -36,23 +36,11 @@ if TYPE_CHECKING:
 
 
 _FAR_SAMPLE = 200_000
-
-
 _MIN_ANSWERS = 3  # to a task, for its middle to say anything
-
-
 _FEW = 0.01  # of all answers, which are so many at least:
-
-
 _MIN_TOLD = 50
-
-
 _MOST = 0.5  # of the sum of squares
-
-
 _MIN_CODES = 3  # times that a number is given which means something else
-
-
 _BAD_SHARE = 0.25  # of a worker's answers that are far: she is bad, and they are no accidents
 
 
@@ -140,29 +128,13 @@ def _deviate(block: Block) -> tuple[Array, Floats, Floats]:
 
 
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
-
-
 _MANY_WORKERS = 2  # times as many as there are tasks
-
-
 _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
-
-
 _MIN_SWAPPED_PAIRS = 50
-
-
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
-
-
 _SHOWN_LABELS = 3
-
-
 _MAX_RATINGS = 11  # such as 0 to 10
-
-
 _SAMPLE_ANSWERS = 20_000
-
-
 _MAX_IDS = 1 << 14  # of workers that are looked at
 
 

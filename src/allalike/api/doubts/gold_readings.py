@@ -40,29 +40,13 @@ if TYPE_CHECKING:
 
 
 _LEAST_RIGHT = {True: 0.3, False: 0.35}  # of the votes of any crowd, for two classes and for more
-
-
 _SAME_ERROR = 0.5  # of the errors on one class that go to the same other one, at most
-
-
 _MOST_RIGHT = 0.97
-
-
 _UNHEARD = 0.02  # how probably a truth is one of few classes, and no answer of all is
-
-
 _FEW_LABELS = 20
-
-
 _MAX_MAPPED = 60  # labels for which a map is looked for
-
-
 _MIN_NATS = 4.0
-
-
 _MIN_FIT = 0.6  # of the tasks must agree under a reading
-
-
 _CLASS_READINGS_CERTAIN = 1e-3
 
 
@@ -237,20 +221,10 @@ def _fold(value: Any) -> str:
 
 
 _MAX_CLASSES = 20  # of which it is strange if the gold has none
-
-
 _MIN_TASKS = 5  # with truths that nobody gave, where there are more
-
-
 _MIN_BORNE_OUT = 0.2  # of the answers to tasks with gold, by workers who clearly meet it
-
-
 _CERTAIN = 0.01
-
-
 _MAX_COMMAND = 900  # characters
-
-
 _MAX_SHOWN = 3
 
 

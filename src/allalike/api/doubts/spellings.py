@@ -34,53 +34,25 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 _MAX_LABELS = 5000  # that are looked at
-
-
 _MAX_CHARACTERS = 200  # of a label that is looked at
-
-
 _MAX_TWINS = 0.5  # of all ids: more of them are no accident
-
-
 _MAX_SHOWN = 5
-
-
 _MIN_LETTERS = 3  # of a label in which marks mean nothing: C and C. may be two
-
-
 _MIN_LONG = 8  # letters of a word in which one of them may be a slip
-
-
 _SLIPS = 0.05  # so often, at most, a word with a slip is given, beside the right one; or twice
-
-
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
-
-
 _CHOICE_PATTERN = re.compile(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
-
-
 _NUMBER_PATTERN = re.compile(r"\d(?:[\d.,]*\d)?")
-
-
 _BOUNDS = re.compile(r"[<>≤≥~±%]")
-
-
 _MARKS = re.compile(r"[\s\-_'\u2019.,;:!()\[\]\"/]")
-
-
 _TRUTH_WORDS = {
     **dict.fromkeys(("true", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "no", "n", "0"), "false"),
 }
-
-
 _ABSTENTION_WORDS = """
     ? ?? - -- -1 unknown unsure unclear undecided skip skipped ignore abstain idk not_sure don't_know dont_know
     do_not_know can't_tell cannot_tell no_answer not_applicable
 """
-
-
 _ABSTENTIONS = frozenset(word.replace("_", " ") for word in _ABSTENTION_WORDS.split())
 
 
@@ -265,14 +237,8 @@ def note(summary: Mapping[str, Any], doubts: Iterable[Doubt], *, stacklevel: int
 
 
 _SHOWN = 3
-
-
 _SAMPLE_ANSWERS = 20_000
-
-
 _MANY_ANSWERS = 10  # a task, which may then be one of several questions with labels of its own
-
-
 _SAME_MAX_LABELS, _MAX_IDS = 1 << 12, 1 << 14  # that are looked at
 
 

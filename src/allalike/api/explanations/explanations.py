@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 _N_NAMED = 5
-
-
 _MAX_LABEL = 40  # characters of a label in a sentence
 
 

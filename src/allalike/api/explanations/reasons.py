@@ -231,14 +231,8 @@ def _list_labels(
 
 
 _MAX_DISAGREEMENTS = 10
-
-
 _MIN_COMMON = 5
-
-
 _MIN_CONSTANT = 10  # answers that must be the same before a worker is said to answer always the same
-
-
 _MAX_NAMED = 5  # colleagues of a group
 
 

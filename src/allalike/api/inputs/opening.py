@@ -266,8 +266,6 @@ class Basis:
 
 
 _MAX_BYTES = 1 << 28  # of answers that are read to explain an error
-
-
 _MIN_TASKS = 0.5  # of what a column of tasks holds
 
 
@@ -357,8 +355,6 @@ def _share(column: Column, values: Any) -> float:
 
 
 _OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run
-
-
 _KEPT = (*(name for name in READ_OPTIONS if name not in _OF_DATABASES), "golden")
 
 

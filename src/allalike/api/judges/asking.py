@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from allalike.engines import Run, TaskTable
 
 ANSWERS, PLACES = "answers", "places"
-
-
 _OWN = ("order", "sample", "about", "tie", "verdicts")
 
 
@@ -86,8 +84,6 @@ def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
 
 
 DRAWS = ("random", "truth")
-
-
 _POSITIVE = ("yes", "pass", "true", "1", "correct", "good")
 
 

@@ -29,14 +29,8 @@ if TYPE_CHECKING:
 
 
 _CERTAIN = 1e-9  # by how much a probability differs from 0 and from 1, before its odds are taken
-
-
 _STEPS = 50
-
-
 _CONVERGED = 1e-10
-
-
 _MAX_STEP = 2.0
 
 
@@ -86,14 +80,8 @@ def _logit(confidence: Floats) -> Floats:
 
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-
-
 MIN_GOLD = 50  # known truths that tell how sure the panel is
-
-
 _FOLDS = 5
-
-
 BINS = 10  # of confidences, of which each is compared with how often labels are right
 
 

@@ -42,11 +42,7 @@ if TYPE_CHECKING:
 
 
 SCORES, OFF, OFF_TRUTH = "scores", "off", "off truth"
-
-
 _MIN_CHANGED = 10  # scores, of which signed ranks are near to normal
-
-
 _DIGITS = 9
 
 

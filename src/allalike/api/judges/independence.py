@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from allalike.engines import TaskTable
 
 _PRIOR_ANSWERS = 2.0  # like the panel's, beside a judge's own
-
-
 _LEAST = 0.01  # no error rate is closer to 0 or 1
 
 
@@ -161,11 +159,7 @@ def find_missed_scores(scores: Scores) -> tuple[int, int]:
 
 
 _NORMAL = 1.959964  # 95 % of a normal distribution
-
-
 _ROUNDING = 1e-12
-
-
 _MAX_NAMED = 20  # judges that a summary names
 
 

@@ -129,32 +129,14 @@ def jackknife(found: Floats) -> Floats:
 
 
 _MIN_JUDGES, _MIN_WITH_GOLD = 5, 3
-
-
 _MIN_PARTS = 3
-
-
 _MIN_COMMON = 10  # tasks of two
-
-
 _MIN_TASKS = 20
-
-
 _SIGNIFICANT, _MIN_CORRELATION = 0.01, 0.1
-
-
 _MAX_NAMED = 20  # pairs and groups that a summary names
-
-
 _LEAST_FAULT = 0.02  # of the mean of all
-
-
 _ROUNDS = 10
-
-
 _ROUNDING = 1e-9
-
-
 _NAMED = ("judge", "other", "correlation", "low", "high", "probability")
 
 

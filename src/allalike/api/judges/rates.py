@@ -33,17 +33,9 @@ if TYPE_CHECKING:
 
 
 BAD, GOOD = 0, 1  # verdicts
-
-
 PRIOR = 1 / 3
-
-
 _LEVEL = 0.95
-
-
 _NORMAL = 1.959964  # of this level
-
-
 _DRAWS = 20_000  # after which limits are known to 1 % of their width
 
 
@@ -228,11 +220,7 @@ def _solve(p: float, specificity: float, sensitivity: float) -> float:
 
 
 _FIRST = 50  # truths to begin with, where none is known
-
-
 _HALVINGS = 60
-
-
 _ROUNDING = 1e-6
 
 
@@ -312,11 +300,7 @@ def draw_tasks(
 
 
 _MIN_OWN = 20  # known truths of a group that speak for it
-
-
 _SIGNIFICANCE = 0.01
-
-
 _MAX_NAMED = 20  # groups in a summary
 
 
@@ -431,8 +415,6 @@ class Rates:
 
 
 _SOURCE = "told_by"
-
-
 _COLUMNS = ("tasks", "known", "apparent", "rate", "low", "high", _SOURCE)
 
 

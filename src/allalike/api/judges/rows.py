@@ -149,23 +149,13 @@ def _values(column: Column) -> list[Any]:
 
 
 _SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
-
-
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
-
-
 _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
 }  # names of such columns
-
-
 _SAMPLE_ROWS = 100_000
-
-
 _MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
-
-
 _MAX_LISTED = 10
 
 

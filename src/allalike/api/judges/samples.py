@@ -42,14 +42,8 @@ if TYPE_CHECKING:
     from allalike.api.judges.scores import Scores
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
-
-
 _DRAWS = 20
-
-
 _PANEL = "panel"
-
-
 _EQUAL = 1e-9
 
 

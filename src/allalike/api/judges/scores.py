@@ -47,11 +47,7 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
 
 _NORMAL = 1.959964  # 95 % of a normal distribution
-
-
 _SQUARE = 2
-
-
 _SHIFTS = 5  # tasks with whose truths each is compared
 
 
@@ -219,11 +215,7 @@ def take_judges(block: Block, members: Sequence[int]) -> tuple[Block, npt.NDArra
 
 
 _MIN_KNOWN = 20
-
-
 _FOLDS = 5
-
-
 _NEARLY, _SURELY = 0.5, 1.96  # standard errors
 
 

@@ -43,17 +43,9 @@ if TYPE_CHECKING:
     from allalike.api.judges.finding import Columns
 
 SURE = 0.9  # how probably a panel is right whose answer counts as the truth here
-
-
 _SIGNIFICANT = 0.01
-
-
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # errors that two must share to be named, and by how much more than is expected
-
-
 _MOST_USUAL = 1000.0  # odds
-
-
 _LIMITS = (0.025, 0.975)
 
 
@@ -209,8 +201,6 @@ def _find_limits(count: Floats, mean: Floats) -> tuple[Floats, Floats]:
 
 
 _MAX_NAMED = 20  # pairs and groups that a summary names
-
-
 _NAMED = ("judge", "other", "together", "expected", "low", "high", "probability")
 
 

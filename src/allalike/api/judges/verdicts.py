@@ -142,17 +142,9 @@ def _number(codes: Array, label: Array) -> npt.NDArray[np.intp]:
 
 
 _MAX_LISTED = 10
-
-
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
-
-
 _BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
-
-
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
-
-
 Bound = tuple[str, float]
 
 
@@ -278,11 +270,7 @@ def find_ids(found: TaskTable, wanted: npt.NDArray[np.uint64]) -> Values:
 
 
 _DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
-
-
 _COLUMNS = ("judge", "task", "label", "truth", "group")
-
-
 _EARLIER = JsonForm(
     "What is read of the summary of an earlier panel.",
     {"panel": PanelSummary, "domain": LabelKind, "files": tuple[str, ...], "safe_csv?": bool},

@@ -9,8 +9,10 @@ another crowd to what half of this one finds again, and beyond by chance.
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import insort
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,16 +21,16 @@ import numpy as np
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
 from allalike._core.words import count
-from allalike.api.inputs.prices import read_prices
 from allalike.api.planning.stakes import find_standing
 from allalike.api.results.targets import write_table
 from allalike.engines.sample import pick_tasks
-from allalike.errors import OptionError, UnsupportedError
-from allalike.readers.sources import find_inputs
+from allalike.errors import InputError, OptionError, UnsupportedError
+from allalike.readers.sources import find_inputs, open_table
+from allalike.readers.tools.sheets import listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     import numpy.typing as npt
@@ -38,6 +40,73 @@ if TYPE_CHECKING:
     from allalike.api.planning.stakes import ClassStakes, Standing
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+
+
+# Prices: what an answer of each judge costs.
+
+
+_JUDGES = ("worker", "judge", "model")
+
+
+_FORM = "Prices are a mapping, or a table with the columns worker and price"
+
+
+_MAX_NAMED = 5
+
+
+def read_prices(source: Any) -> dict[str, float]:
+    """Return the price of an answer of each judge, from a mapping, a table or its path.
+
+    A table has a column worker (or judge, or model) and a column price.
+
+    >>> read_prices({"ada": 0.002, "bob": "0.01"})
+    {'ada': 0.002, 'bob': 0.01}
+    """
+    if isinstance(source, Mapping):
+        return {str(judge): _check(judge, price) for judge, price in source.items()}
+    try:
+        table = open_table(source)
+    except InputError as error:
+        raise InputError(f"{_FORM}, and these cannot be read. {error}") from None
+    name = next((column for column in _JUDGES if column in table.names), None)
+    if name is None or "price" not in table.names:
+        raise InputError(f"{_FORM}; these are there: {', '.join(table.names)}.")
+    judges, prices = (listed(column) for column in table.load([name, "price"]).values())
+    found: dict[str, float] = {}
+    for row, (judge, price) in enumerate(zip(map(str, judges), prices, strict=True), start=1):
+        if judge in found:
+            raise InputError(f"The prices name {judge!r} twice, the second time in row {row}. Keep one of them.")
+        found[judge] = _check(judge, price)
+    return found
+
+
+def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
+    """Return the prices of these judges; each must have one, and nobody else may.
+
+    >>> find_prices({"bob": 2.0, "ada": 1.0}, ["ada", "bob"])
+    array([1., 2.])
+    """
+    names = [str(judge) for judge in judges]
+    if strangers := [judge for judge in prices if judge not in names]:
+        raise OptionError(f"There is a price of {_list(strangers)}, but no such judge. The judges are {_list(names)}.")
+    if missing := [name for name in names if name not in prices]:
+        raise OptionError(f"There is no price of {_list(missing)}. Give one for every judge, 0 where it costs nothing.")
+    return np.array([prices[name] for name in names])
+
+
+def _check(judge: Any, price: Any) -> float:
+    try:
+        value = float(price)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise OptionError(f"The price of {str(judge)!r} is {price!r}. It must be a number, 0 or more.")
+    return value
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
 
 
 # Assigning: which worker is asked about which task, one answer after the other, until the money is spent.

@@ -16,8 +16,7 @@ import numpy as np
 from allalike._core.columns.values import Values, text_column
 from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.results.tables import worker_columns
-from allalike.report.brevity import cut
-from allalike.report.material import Material
+from allalike.report.material import Material, cut
 from allalike.report.people import find_flags
 from allalike.telling.summary import Summary
 

@@ -33,14 +33,8 @@ if TYPE_CHECKING:
 
 
 _MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
-
-
 _MIN_WORKERS = 5
-
-
 _EQUAL = 1e-9  # relative, below which two distances are the same
-
-
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 

@@ -186,11 +186,7 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder:
 
 
 _N_TRUTHS = 3  # at a prompt
-
-
 _N_ROWS = 5  # of a table in a notebook
-
-
 _N_METHODS = 10  # of a comparison at a prompt
 
 

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
     from allalike.rules import Decision
 
 DISTANCES = {"kendall": kendall, "footrule": footrule}
-
-
 _DIGITS = 12
-
-
 _MAX_INT8 = np.iinfo(np.int8).max
 
 
@@ -254,17 +250,9 @@ def _sort_items(listed: Listed, place: Array, chosen: Array, q: int) -> tuple[Ar
 
 
 _MAX_SHOWN_ITEMS = 6
-
-
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
-
-
 _TIES = re.compile("[=~]")
-
-
 _NOT_PLAIN = r"[<{}\[]|^[^>=~]*[,;|][^>=~]*$"  # what is more than items with marks between them, or wrong
-
-
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 
 

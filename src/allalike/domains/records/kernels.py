@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 _FILLED = "filled"
-
-
 Flags = npt.NDArray[np.bool_]
 
 

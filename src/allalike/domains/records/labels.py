@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
 
 NamedKinds = tuple[tuple[str, Domain | None], ...]
-
-
 _FORM = 'Write it as "name:text, year:real", or as {"name": "text", "year": "real"}.'
-
-
 _PIECE = re.compile(r"""(?:[^,()'"]|'[^']*'|"[^"]*"|\((?:[^()'"]|'[^']*'|"[^"]*")*\))+""")
 
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 
 FORMS = ("xyxy", "xywh", "cxcywh")
-
-
 BOX_KEYS = {
     ("bbox",): "xywh",
     ("x1", "y1", "x2", "y2"): "xyxy",
@@ -49,8 +47,6 @@ BOX_KEYS = {
     ("left", "top", "right", "bottom"): "xyxy",
     ("x", "y", "width", "height"): "xywh",
 }
-
-
 CLASS_KEYS = ("class", "label", "category", "category_id", "rectanglelabels")
 
 

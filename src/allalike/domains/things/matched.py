@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 
 NUMBERS = ("confidence", "class_confidence", "spread", "supporters")  # what is told of each object of a truth
-
-
 _LARGEST_NUMBER = 1e150
 
 

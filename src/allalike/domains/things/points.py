@@ -47,14 +47,8 @@ if TYPE_CHECKING:
 
 
 AXES = ("x", "y", "z")
-
-
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
-
-
 _KEYPOINTS = "keypoints"
-
-
 _BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys of what is no point
 
 

@@ -47,14 +47,8 @@ if TYPE_CHECKING:
 
 
 SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))
-
-
 CLASS_KEYS = ("class", "tag", "label", "type", "labels")
-
-
 TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
-
-
 _LARGEST_POSITION = 1 << 53  # up to which whole numbers are exact
 
 

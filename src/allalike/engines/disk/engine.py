@@ -66,29 +66,13 @@ if TYPE_CHECKING:
 
 
 MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
-
-
 _PYTHON_BYTES = 190_000_000  # of a process that has loaded all libraries, and does nothing
-
-
 _PROCESS_BYTES = 250_000_000  # of one that works, at least
-
-
 _MIN_WORK_BYTES = 1 << 26  # of one beside Python
-
-
 _LITTLE_BYTES = 1 << 24  # which are there in any case
-
-
 _MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
-
-
 _MEMORY_PER_SHARD_BYTE = 24  # so many times its size a shard needs while it is made, in each process
-
-
 _ANSWER_BYTES = 64  # of an answer and a label, while those of a block are compared
-
-
 _MIN_BLOCK_ANSWERS, _MAX_LABELS = 1 << 12, 50  # labels that are compared with each answer
 
 
@@ -233,17 +217,9 @@ def link_file(path: Path, target: Path) -> None:
 
 
 _FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # of parameters in each process, where they are no fewer
-
-
 _MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
-
-
 _REMEDY = "Allow the disk engine less with memory=."
-
-
 _MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
-
-
 _TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 
 

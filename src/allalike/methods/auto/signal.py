@@ -36,32 +36,14 @@ if TYPE_CHECKING:
 
 
 _MIN_ANSWERS = 10
-
-
 _FRACTION = 0.15  # of what the better workers have
-
-
 _QUANTILE = 0.75  # of all answers are of workers with no more signal than the better ones have
-
-
 _STANDARD_ERRORS = 2.0
-
-
 _ROUNDS = 3
-
-
 _ROUNDING = 1e-12
-
-
 _HARMFUL_SHARE = 0.2  # of all answers
-
-
 _MAX_CELLS = 1 << 25  # numbers, of workers and labels
-
-
 _TABLES, _TABLES_PER_PROCESS = 10, 3  # of these, in memory at a time
-
-
 _MAX_NAMED_LABELS = 50  # of all tasks; of more, only those of a task are told apart
 
 
@@ -216,17 +198,9 @@ def _quantiles(values: Floats, weights: Floats, problems: Problems) -> Floats:
 
 
 MIN_ANSWERS = 10  # below which nobody is judged
-
-
 _PAIRS = 40_000  # in all, of one problem
-
-
 _PAIRS_OF_WORKER = (100, 2000)
-
-
 _PAIRS_PER_CHUNK = 2000
-
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -369,8 +343,6 @@ def _mean_by(place: Array, values: Floats, n: int) -> Floats:
 
 
 _SAMPLE_ANSWERS = 50_000
-
-
 _CERTAIN = 3.0  # standard errors by which the crowd must show a signal
 
 

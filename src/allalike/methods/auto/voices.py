@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 _PRIOR_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks whose truth is known
-
-
 _LEAST = 0.01  # no error rate is closer to 0 or 1
 
 

@@ -45,17 +45,9 @@ if TYPE_CHECKING:
     from allalike.methods.steps.pairs import PairMatrix
 
 Flags = npt.NDArray[np.bool_]
-
-
 _MIN_DIFFERENCE = 1e-12  # of two distances, relative to the largest; what is smaller is rounding
-
-
 _MIN_CHANCE = 1e-12  # of agreement, and of disagreement
-
-
 _MIN_TAIL = 1e-290  # smaller probabilities have no digits left
-
-
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, its similarity, and where it is
 
 
@@ -341,20 +333,10 @@ def _closest_pair(gamma: PairMatrix) -> tuple[Flags, Flags]:
 
 
 Rows = npt.NDArray[np.int64]
-
-
 Objective = Callable[["Floats", Rows], "tuple[Floats, Floats]"]
-
-
 _Pair = tuple["Floats", "Floats", "Floats"]
-
-
 _REMEMBERED_STEPS = 10
-
-
 _MIN_DECREASE = 1e-4  # of a step, as a share of what the slope promises
-
-
 _MAX_HALVINGS = 30  # of the length of a step
 
 

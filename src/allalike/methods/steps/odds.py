@@ -103,11 +103,7 @@ def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
 
 
 _ROUNDS, _REMEMBERED, _HALVINGS = 500, 10, 40
-
-
 _FLAT = 1e-7  # a slope that is as good as none, beside the value
-
-
 _ENOUGH = 1e-4  # of what the slope promises (Armijo)
 
 

@@ -31,14 +31,8 @@ if TYPE_CHECKING:
 
 
 Places = npt.NDArray[np.int64]
-
-
 _MAX_RESIDUAL = 1e-13  # of the right side, when equations count as solved
-
-
 _MAX_STEPS = 2000  # of conjugate gradients
-
-
 _LANCZOS_VECTORS = 40  # among which an eigenvector is sought
 
 
@@ -279,20 +273,10 @@ def with_numbers(part: Any, values: Array) -> Any:
 
 
 _MAX_STACKED_WORKERS = 1000  # of a problem; larger ones are read range after range
-
-
 _ENTRIES_PER_STACK = 1 << 18
-
-
 _ENTRIES_PER_RANGE, _MIN_ENTRIES_PER_RANGE = 1 << 24, 1 << 20  # of rows, if they are dense
-
-
 _BYTES_PER_ENTRY = 64  # while it is read
-
-
 _DENSE_PER_SPARSE = 8  # entries of an array that take as much memory as one that is sparse
-
-
 _GB = 1e9
 
 

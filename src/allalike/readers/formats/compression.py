@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-
-
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bz2",
@@ -34,11 +32,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
 }
-
-
 _BZIP_BLOCK = b"1AY&SY"  # stands at the fourth byte, which tells it from text that begins with BZh
-
-
 _BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
 
 
@@ -291,11 +285,7 @@ def _open_member(path: Path, archive: zipfile.ZipFile) -> Any:
 
 
 _ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
-
-
 _HEAD = struct.Struct("<4s22xHH")  # what stands before a member: a mark, and how long its name and the rest are
-
-
 _ENCRYPTED = 1
 
 

@@ -92,32 +92,14 @@ def _find_values(cells: list[str], column: Any) -> list[int]:
 
 
 Record = tuple[list[str], int, int]  # its fields, and its first and last line, from 1
-
-
 _DELIMITERS = (",", "\t", ";", "|", " ")
-
-
 _SCORED_ROWS = 200
-
-
 _FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
-
-
 _MIN_COLUMNS = 3
-
-
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-
-
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-
-
 _MAX_DIGITS = 19  # numbers with more digits count no columns
-
-
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
-
-
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # a line with which Excel is told the separator
 
 
@@ -400,11 +382,7 @@ def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
 
 
 _BATCH_ROWS = 1 << 16
-
-
 _SHOWN = 60
-
-
 _NAMES = {"\t": "a tab", " ": "a blank"}
 
 

@@ -348,14 +348,8 @@ def of_rows(source: Iterable[Any]) -> dict[str, Column]:
 
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
-
-
 SILENT = -1  # what a function of a label matrix returns that says nothing
-
-
 _ENDINGS = (".npy", ".npz")
-
-
 _MAGIC = b"\x93NUMPY"
 
 

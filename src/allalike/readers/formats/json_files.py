@@ -30,20 +30,10 @@ if TYPE_CHECKING:
 
 
 Steps = tuple[str | int | None, ...]  # keys, places in a list, and None for each element of it
-
-
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
-
-
 _MAX_DEPTH = 5
-
-
 _LOOKED_AT, _MOST_LISTS = 200, 50  # paths are looked for in this many records, and lists
-
-
 _ABSENT = object()
-
-
 _JOINED = "\0joined"  # the key of a list made of several
 
 
@@ -240,11 +230,7 @@ def _note(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict
 _NULL_LINE = re.compile(
     rb"^[ \t\r\xef\xbb\xbf]*null", re.MULTILINE
 )  # a line that begins so is no record, whatever follows
-
-
 _FEW_GAPS, _GAPS_OF_A_KEY = 1 << 22, 32  # where Arrow would write more gaps, Python is faster
-
-
 _CHANGED_TYPE = "changed from"  # Arrow says it so of a column
 
 

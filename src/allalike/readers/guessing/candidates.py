@@ -21,25 +21,13 @@ if TYPE_CHECKING:
 
 
 _LOOKED_AT = 50
-
-
 _MAX_LENGTH = 200
-
-
 _NUMBERED = re.compile(r"([A-Za-z]+(?:[ _-][A-Za-z]+)?)[\W_]*\d+")
-
-
 _PERSON = re.compile(r"A[0-9A-Z]{9,14}|[^@\s]+@[^@\s]+\.[a-z]+|not-logged-in-\S+")
-
-
 _MODEL = re.compile(
     r"(?:.*/)?(?:gpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|chatgpt|palm|phi)\b.*", re.I
 )
-
-
 _FILE = re.compile(r"(?:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?))", re.I)
-
-
 _TEXT_WORDS = 4
 
 
@@ -72,71 +60,27 @@ def _looks_like(value: str, role: str) -> bool:
 
 
 _NAME_WEIGHT = 0.35  # a name that is a role's own counts this much, where the best content counts 1
-
-
 _OWN_NAME = 0.8  # a name that means one role only has this rate
-
-
 _LOUD = 3.0  # such a name counts this many times against other roles
-
-
 _MAX_LAG = 0.6  # a pair of worker and task that is rated this far below the best is not looked at further
-
-
 _MOST_PAIRS = 8  # labels are looked for beside this many pairs of worker and task
-
-
 _MOST_IDS = 14  # this many columns are tried as worker, and as task
-
-
 _MOST_LABELS = 30  # this many columns are tried as label
-
-
 _MAX_ID_LENGTH = 80  # longer texts are no ids of workers
-
-
 _MIN_REPEATED = 5  # it takes this many tasks with several answers to tell whether a label belongs to the task
-
-
 _SAME_IN_A_TASK, _SAME_OF_A_WORKER, _PART_OF_A_TASK, _ODD_LABEL = 0.15, 0.1, 0.3, 0.15  # columns that are hardly labels
-
-
 _ONE_RULE_EACH = 0.6  # workers who are rules may say one class each, on which they agree where they meet
-
-
 _EQUAL_RATE = 0.95  # a column with this share of another's rate is as good a task
-
-
 _FEWER_WORKERS = 0.02  # this much is added where there are fewer workers than tasks
-
-
 _RATE_OF_FEW_GAPS, _RATE_OF_GAPS = 0.8, 0.25  # an id that some rows lack counts less: they could not be read
-
-
 _GAPS_WEIGHT = 0.5  # rows without a label count half
-
-
 _MIN_LEAD = 0.3  # numbers that hardly recur are labels if they agree this clearly within tasks
-
-
 _FEW_GAPS = 0.02  # gaps in a larger share of the rows are many
-
-
 _MIN_STRUCTURE = 0.2  # agreement is not looked at where the structure is worse
-
-
 _LEAD_WEIGHT = 0.15  # labels that clearly agree within tasks, and more than within workers, add this much each
-
-
 _LOOKS_WEIGHT = 0.3  # ids that look like those of workers or of tasks add this much
-
-
 _MOST_TOLD = 60  # so many columns are looked at for what is told of an id
-
-
 _KEPT_POWER = 3  # rows of a worker and a task that an earlier row has count more than once against them
-
-
 _SHARE_POWER = 0.25  # shares are taken to this power, so that small ones still count
 
 
@@ -345,8 +289,6 @@ EXAMPLE = (
     "bob,photo2,cat",
     "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
 )
-
-
 _ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
 
 

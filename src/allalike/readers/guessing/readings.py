@@ -31,9 +31,9 @@ from allalike._core.extraction import find_extractor
 from allalike._core.late import pa, pc
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
-from allalike.domains.date import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.domains.moments import is_moment
 from allalike.domains.spelling import match_key, split_items
+from allalike.domains.written_labels import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.errors import LabelError, Proposal
 from allalike.readers.guessing.units import find_number_form
 from allalike.readers.rating_scales import NO_OPINION, find_scale
@@ -43,51 +43,25 @@ if TYPE_CHECKING:
 
     from allalike._core.columns.factors import Codes
     from allalike.answers.stream import Sample
-    from allalike.domains.number_forms import NumberForm
+    from allalike.domains.written_labels import NumberForm
 
 
 # Kinds of numbers: whether they are classes, levels of a scale, or numbers.
 
 
 SAMPLE_ROWS = 1 << 16
-
-
 MAX_CLASSES = 20  # if more numbers differ, they are no classes, unless they are final answers
-
-
 _MIN_RECURRENCE = 2  # floats are classes if each different number without a fraction has this many answers on average,
-
-
 _MIN_FRACTION_RECURRENCE = 3  # and each with a fraction this many
-
-
 _MIN_EQUAL_SHARE = 0.15  # answers are final answers if this share of the pairs of a task's answers is equal,
-
-
 _MIN_EQUAL_RATIO = 8  # if that is this many times the share among all pairs,
-
-
 _MIN_MEDIAN_GAP = 0.15  # and if others are this far from the middle of their task, relative to the numbers;
-
-
 _CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where this many are equal, others may be nearer
-
-
 _MIN_PAIRS = 20
-
-
 _LEVELS = (5, 11)  # a scale that is known by its answers has so few and so many levels,
-
-
 _MIN_ORDER = 0.7  # nearness of levels and how often a task has both have this rank correlation,
-
-
 _CODES = (-9, -99, -999, -9999, -99999, 77, 88, 99, 888, 999, 8888, 9999, 99999)  # which often stand for no answer,
-
-
 _FAR = 3  # where they are so many times as far from other numbers as these are from each other
-
-
 _MIN_MIXED = 5  # and each two levels have this many pairs of different answers to a task
 
 
@@ -204,47 +178,19 @@ def _count_pairs(sizes: Any) -> float:
 
 
 _FIRST, _MOST = 20, 10_000  # different labels: the first tell what they are not, and so many what they are
-
-
 _SEPARATORS = (";", "|", ",")
-
-
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
-
-
 _MIN_SEVERAL = 0.2  # of the different labels of sets have two items or more,
-
-
 _MIN_AGAIN = 0.8  # and of these items so many occur in other labels, too
-
-
 _MAX_LEVELS = 12
-
-
 _DAY = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
-
-
 _TIME = re.compile(r"\s*(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
-
-
 _THOUSANDS = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
-
-
 _PAIR = re.compile(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
-
-
 _LISTED = re.compile(r"[>\[{]")  # what is written so is no plain list of items
-
-
 _MOST_LONG = 1000  # long texts are looked at
-
-
 _LONG_WORDS = 8  # of texts in which an answer is looked for, on average
-
-
 _MOST_WITHOUT = 0.1  # of long texts may not end in an answer
-
-
 _ENDS = {
     "letter": (re.compile(r"(?:^|[\s:(\[{*\"'])([A-Z])[)\]}*.\"'\s]*$"), ("choice", r"([A-Z])\W*$")),
     "number": (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from allalike.domains.number_forms import BOUND, NumberForm
+from allalike.domains.written_labels import BOUND, NumberForm
 from allalike.errors import LabelError
 
 if TYPE_CHECKING:

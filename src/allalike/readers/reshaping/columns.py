@@ -31,20 +31,10 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
-
-
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
-
-
 _LONGITUDE = ("lon", "lng", "long", "longitude")
-
-
 _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
-
-
 _SAMPLE_ROWS = 1000
-
-
 _TOLERANCE = 0.011  # by which probabilities may miss 1, as for `allalike.Probability`
 
 
@@ -199,11 +189,7 @@ def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number
 
 
 _PLAIN = ("categorical", "ordinal", "real", "text", "date")  # kinds of which a list is several labels
-
-
 _PLACE = "place"
-
-
 _LISTED_ANSWERS_SAMPLE_ROWS = 100
 
 
@@ -280,8 +266,6 @@ def _listed(data: Any) -> list[Any]:
 
 
 _MERGED_CELLS_SAMPLE_ROWS = 2000
-
-
 _MIN_BLANK = 0.3  # of the rows
 
 

@@ -108,8 +108,6 @@ def _read(data: Any) -> Any:
 
 
 _SHOWN = 12
-
-
 _MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Sheet = tuple[str | int, Node, Node]  # task, worker, and what she said
 
 _SIDES = ("left", "top", "width", "height")
-
-
 _GEOMETRY = {"boxes": "bounding_box", "polygons": "polygon", "points": "point", "spans": "location"}
 
 
@@ -130,11 +128,7 @@ def _region(kind: str, shape: Node, item: Node) -> Any:
 
 
 _LISTS = ("answers", "humanAnswers", "annotations")
-
-
 _ALL = "annotationsFromAllWorkers"
-
-
 _TASK = ("datasetObjectId", "humanLoopName", "source-ref", "source", "id")
 
 
@@ -237,8 +231,6 @@ def _label(field: Node) -> tuple[Any, str]:
 
 
 _WORKERS, _POTATO_TASK, _MARK = ("user", "user_id", "username"), "instance_id", ":::"
-
-
 _UNTICKED = BLANKS | {"False", "false"}
 
 

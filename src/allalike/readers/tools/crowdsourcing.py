@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = re.compile(r"(.*?)[._-]?(\d{1,3})(\D*)")
-
-
 Numbers = dict[str, dict[int, str]]
 
 
@@ -161,14 +159,8 @@ def _filtered(values: list[Any], kept: list[bool]) -> Any:
 
 
 _ANSWER, _INPUT = "answer.", "input."
-
-
 _JSON = "taskanswers"
-
-
 _TICKS = {"true": True, "on": True, "false": False, "off": False, "": False}
-
-
 _CHECKBOX = "on"
 
 
@@ -302,14 +294,8 @@ def _choices(table: Table, names: list[str]) -> Any:
 
 
 _WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
-
-
 _VERDICT = "ACCEPT:verdict"
-
-
 _TOLOKA_INPUT, _OUTPUT, _GOLDEN = "INPUT:", "OUTPUT:", "GOLDEN:"
-
-
 _LEFT_OUT = {"rejected", "skipped", "expired", "active", "blocked"}
 
 
@@ -384,11 +370,7 @@ def _from_below(table: Table, name: str) -> Any:
 
 
 _WORKERS = ("worker", "performer")
-
-
 _LEFT, _RIGHT, _LABEL = "left", "right", "label"
-
-
 _PAIR = "left, right"
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 _SPAN = re.compile(r"T\d+\t(\S+) (\d{1,15} \d{1,15}(?:;\d{1,15} \d{1,15})*)(?:\t.*)?")
-
-
 _OTHER = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "normalisations", "#": "notes"}
 
 
@@ -110,20 +108,10 @@ def _read(path: Path, found: Collection, encoding: str | None) -> list[Any]:
 
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")
-
-
 _NONE = ("?", "_", "-")  # these stand where a column has no tag
-
-
 _ENDINGS = (".conll", ".conll03", ".conll2003", ".bio", ".iob", ".iob2", ".bioes", ".bilou")
-
-
 _DOCUMENT = "-DOCSTART-"
-
-
 _LOOK = 2000  # this many lines are looked at
-
-
 _SPANS = "spans"
 
 

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 _JUDGES, _SCORES, _ANSWERS = "judges", "scores", "answers"  # the three ways, which are questions to choose from
-
-
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
-
-
 _EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
 
 
@@ -214,14 +210,8 @@ def count_up(names: Iterable[str]) -> list[str]:
 
 
 _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", re.IGNORECASE)
-
-
 _NOT_FOUND = "[invalid]"  # what a filter gives where it finds no answer
-
-
 _MUTUAL = "acc_mutual_info"
-
-
 _USUAL_FILTERS = ("none", "")
 
 
@@ -333,11 +323,7 @@ def _read_texts(response: Node, case: Case, known: str | None, aspect: str, foun
 
 
 _CASES = ("testCases", "conversationalTestCases")
-
-
 _WRAPPER = "testRunData"
-
-
 _VERDICTS = {True: "pass", False: "fail"}
 
 

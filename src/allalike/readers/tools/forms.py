@@ -17,23 +17,13 @@ _ABOUT_NAMES = """
     recipientlastname recipientfirstname recipientemail externalreference externaldatareference locationlatitude
     locationlongitude locationaccuracy distributionchannel userlanguage responseset name email
 """
-
-
 _ABOUT = frozenset(_ABOUT_NAMES.split())
-
-
 _HEADS = frozenset({"startdate", "enddate", "responseid", "recordeddate", "finished"})
-
-
 _NO_QUESTION = re.compile(
     r".*_(TEXT|First Click|Last Click|Page Submit|Click Count|Browser|Version|Operating System|Resolution)"
     r"|.*_DO(_.*)?|Q_.*|SC\d+|Q\d+_(Id|Name|Size|Type)|.* - (Parent )?Topics",
 )
-
-
 _IMPORT_ID = '{"ImportId":'
-
-
 _PREVIEWS = ("survey preview", "survey test", "spam", "survey preview spam", "1", "2", "8", "9", "17")
 
 
@@ -112,26 +102,14 @@ _TIME_NAMES = """
     timestamp zeitstempel horodateur marcatemporal carimbodedatahora informazionicronologiche sygnaturaczasowa
     tijdstempel tidstämpel tidsstempel aikaleima zamandamgası отметкавремени タイムスタンプ 时间戳记 時間戳記 타임스탬프
 """  # noqa: RUF001
-
-
 _TIMES = frozenset(_TIME_NAMES.split())
-
-
 _ENDS = ("?", "？", ":", "]")  # noqa: RUF001
-
-
 _DATE = re.compile(r"\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
-
-
 _MAIL = re.compile(
     r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|adressemail|correoelectr[oó]nico"
     r"|direcci[oó]ndecorreoelectr[oó]nico|nomdutilisateur|nombredeusuario|nomedeusu[aá]rio|benutzername|emailadresse)"
 )
-
-
 _MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
-
-
 _GOOGLE_FORMS_NO_QUESTION = re.compile(r".*\[(Score|Feedback)\]|Score|Total score|Total Score", re.IGNORECASE)
 
 
@@ -194,13 +172,12 @@ def _is_number(cell: str) -> bool:
 # LimeSurvey: the responses to a survey.
 
 
-_LIME_SURVEY_ABOUT_NAMES = """
+_LIME_ABOUT_NAMES = """
     id responseid submitdate datesubmitted lastpage startlanguage seed token accesscode startdate datestarted
     datestamp datelastaction ipaddr ipaddress refurl referrerurl interviewtime totaltime
 """
-
-
-_LIME_SURVEY_TIMES = re.compile(r"(groupTime.*|.*Time)|(Group time: .*|Question time: .*)")
+_LIME_ABOUT = frozenset(_LIME_ABOUT_NAMES.split())
+_LIME_TIMES = re.compile(r"(groupTime.*|.*Time)|(Group time: .*|Question time: .*)")
 
 
 class LimeSurvey(SurveyTool):
@@ -224,7 +201,7 @@ class LimeSurvey(SurveyTool):
 
     def is_about(self, name: str) -> bool:
         """Tell whether a column is one that every response has, or a time."""
-        return _code(name) in _ABOUT or _LIME_SURVEY_TIMES.fullmatch(name) is not None or name.endswith("[other]")
+        return _code(name) in _LIME_ABOUT or _LIME_TIMES.fullmatch(name) is not None or name.endswith("[other]")
 
     def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of the response."""
@@ -240,15 +217,12 @@ def _code(name: str) -> str:
 # SurveyMonkey: all responses to a survey.
 
 
-_SURVEY_MONKEY_ABOUT_NAMES = """
+_MONKEY_ABOUT_NAMES = """
     respondentid collectorid startdate enddate datecreated datemodified ipaddress emailaddress firstname lastname
     customdata1 customdata customvalue
 """
-
-
+_MONKEY_ABOUT = frozenset(_MONKEY_ABOUT_NAMES.split())
 _BESIDE = ({"collectorid"}, {"startdate", "enddate"}, {"datecreated", "datemodified"})
-
-
 _WHOLE = frozenset({"response", "openendedresponse", ""})
 
 
@@ -282,7 +256,7 @@ class SurveyMonkey(SurveyTool):
 
     def is_about(self, name: str) -> bool:
         """Tell whether a column is one that every response has."""
-        return plain_name(name) in _ABOUT or name.endswith("(please specify)]")
+        return plain_name(name) in _MONKEY_ABOUT or name.endswith("(please specify)]")
 
     def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of the respondent."""

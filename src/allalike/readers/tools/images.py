@@ -107,8 +107,6 @@ class Areas:
 
 
 _WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")
-
-
 _KINDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "areas", "caption": "texts"}
 
 
@@ -310,8 +308,6 @@ def _points(keypoints: Node, kind: Node | None) -> list[dict[str, Any]]:
 
 
 _SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "points": "points"}
-
-
 _AREAS = "areas"  # which are drawn as polygons or painted as masks
 
 

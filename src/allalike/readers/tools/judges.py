@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 ORDERS = "orders"
-
-
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
 
 
@@ -85,11 +83,7 @@ def add_votes(
 
 
 _ASKED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
-
-
 _WORKER = ("annotator_index", "annotator")
-
-
 _TIES = (0, 1.5)
 
 
@@ -269,8 +263,6 @@ def _judge(pair: Node) -> Node | None:
 
 
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
-
-
 _GAMES = ("g1_winner", "g2_winner")
 
 

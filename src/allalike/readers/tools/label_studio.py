@@ -37,17 +37,9 @@ if TYPE_CHECKING:
     Sheet = tuple[Any, Any, Mapping[str, list[Node]]]
 
 _AREAS = {"masks", "polygons"}
-
-
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
-
-
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
-
-
 _SAYINGS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
-
-
 _GEOMETRY = {
     "masks": {"rle"},
     "spans": {"start", "end"},
@@ -56,8 +48,6 @@ _GEOMETRY = {
     "polygons": {"points"},
     "points": {"x", "y"},
 }
-
-
 _CHANNELS = 4
 
 
@@ -276,14 +266,8 @@ def _unpack_words(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
 
 
 _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictions", "drafts"}
-
-
 _SHEETS = ("annotations", "completions", "predictions")
-
-
 _NEEDED = {"id", "annotator", "annotation_id"}
-
-
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
 
 

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 _ID = ("id", "external_id", "_server_id", "record_id")
-
-
 _USER = ("user_id", "username", "user", "annotator")
-
-
 _ENDING = ".responses"
 
 
@@ -126,11 +122,7 @@ def _label(value: Node) -> tuple[Any, str]:
 
 
 _HASHES = ("_task_hash", "_input_hash")
-
-
 _BINARY = ("classification", "ner", "spans", "html", "text", "image", "audio", "dep", "diff", "compare")
-
-
 _MANUAL = ("manual", "relations")  # interfaces whose names hold these have spans marked by hand
 
 
@@ -236,17 +228,9 @@ def _span(span: Node) -> Any:
 
 
 _DOCUMENT = ("text", "data", "filename")
-
-
 _DOCCANO_ID = ("id", "doc_id", "document_id", "example_id")
-
-
 _LABELS = ("label", "labels", "entities", "cats", "sentences", "bbox")
-
-
 _DOCCANO_USER = ("username", "user")
-
-
 _SAID = {*_LABELS, *_DOCCANO_USER, "annotations", "annotation_approver", "relations", "Comments"}
 
 

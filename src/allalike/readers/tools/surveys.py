@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 _ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
-
-
 _MAX_SHOWN = 3  # answers in the name of a block
 
 
@@ -128,16 +126,12 @@ _PERSON = re.compile(
     r"|levelofeducation|leveleducation|levelofeducationyouhavecompleted|degree|occupation|profession|employmentstatus"
     r"|jobtitle|maritalstatus|income|householdincome|annualhouseholdincome|zipcode|postcode|postalcode|religion)"
 )
-
-
 _CONSENT = re.compile(
     r"\b(informed )?consent(s|ing)?\b|\bagree(ing)? to (take part|participate)|(willing|wish|want|like) to (take part|"
     r"participate) in (this|the|our)|participation is voluntary|einwilligung|einverständnis(erklärung)?|consentement"
     r"|consentimiento|consenso informato|consentimento",
     re.IGNORECASE,
 )
-
-
 _COMMENTS = re.compile(
     r"\b(comments?|remarks?|suggestions?|feedback|(any|some)thing else|explain|elaborate|improve"
     r"|anmerkung(en)?|kommentare?|bemerkung(en)?"
@@ -145,36 +139,20 @@ _COMMENTS = re.compile(
     r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
     re.IGNORECASE,
 )
-
-
 _NOTHING = frozenset(
     (
         *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
         *("keine", "nein", "nichts", "non", "aucun", "rien", "nada", "ninguno", "nessuno", "geen", "brak", "нет"),
     )
 )  # which people write into a field for comments
-
-
 _YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
-
-
 _TEXT_WORDS, _LONG_WORDS = 3, 8  # on average, of texts that are written, few or recurring
-
-
 _MIN_ANSWERS = 4  # fewer short answers do not show whether they recur
-
-
 _VERB = re.compile(
     r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
 )
-
-
 _LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
-
-
 _GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
-
-
 _CHECK = re.compile(
     r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
 )
@@ -263,23 +241,11 @@ def _begins(text: str, answer: str) -> bool:
 
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
-
-
 _SHOWN = 12  # a remark lists this many names
-
-
 _CARELESS_SHOWN = 5  # and this many people with reasons
-
-
 _WRITTEN = "free text or dates"
-
-
 _SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
-
-
 UNTICKED = "no"
-
-
 _MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
 
 

@@ -64,8 +64,6 @@ def remark_costs(found: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 _UNITS = {"rmse": "RMSE", "distance": "mean distance"}
-
-
 _ARTICLES = {"rmse": "an", "distance": "a"}
 
 

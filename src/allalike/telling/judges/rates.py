@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _N_GROUPS = 5
-
-
 _HALF = 0.505  # of the width, but for rounding
 
 
@@ -130,8 +128,6 @@ def _remark_groups(groups: Mapping[str, Any] | None) -> Iterator[Remark]:
 
 
 _N_CHANGES, _N_NAMES = 3, 4
-
-
 _SCORES = {  # how it is said of changes up and down
     "scores": ("scores", "higher", "lower"),
     "off": ("is", "farther from the others", "nearer to the others"),

@@ -44,14 +44,8 @@ if TYPE_CHECKING:
 
 
 FindHits = Callable[..., "Floats"]
-
-
 _PRIOR = 4.0  # answers of a usual worker beside her own
-
-
 _LOW = 1e-3  # no chance of a hit is closer to 0 or 1
-
-
 _EPS = 1e-9
 
 
@@ -194,38 +188,16 @@ def _shared(one: Array, other: Array, problem: Array, n: int, k: int) -> Floats:
 
 
 CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
-
-
 _MIN_ANSWERS = 2.0  # a task, below which nothing but the vote is stable
-
-
 _MIN_WORKERS, _MIN_COMPARED = 4, 3  # for a hypothesis, and of whom one can be told from the others
-
-
 _MAX_TURNED = 1 / 3  # of the votes on two classes
-
-
 _MAX_ONE_LABEL = 0.5  # of the answers, which workers who say one label only may give
-
-
 _ONE_LABEL_CHANCE = 1e-3  # of saying one label only, if one answered like the crowd
-
-
 _HALVINGS = 4
-
-
 _HALVED_ANSWERS = 50_000  # that tell whether a hypothesis is reproduced
-
-
 _MIN_TASKS = 5  # that both halves have answered
-
-
 _LEAST = 1e-9
-
-
 _DRAW = 1e-6  # how far apart scores must be not to be tied
-
-
 PLAIN = {
     "alike": "workers are alike",
     "camps": "workers are two camps, each of which agrees with itself only",
@@ -233,11 +205,7 @@ PLAIN = {
     "few answers": "there are fewer than two answers per task",
     "few workers": "there are fewer than four workers",
 }
-
-
 TURNED = "all else would overturn more than a third of the votes, and either may be true"
-
-
 WAYS = ("vote", "weighted vote", "reading")  # to decide, from simple to rich
 
 

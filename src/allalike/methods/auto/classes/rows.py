@@ -32,29 +32,13 @@ if TYPE_CHECKING:
     from allalike.answers.gold import History
 
 LEVELS = 3
-
-
 _LOW = 1e-3  # no probability of being right is closer to 0 or 1
-
-
 _LEAST = 1e-6  # of a label's probability
-
-
 _CROWD_PRIOR = 10.0  # answers, times k, beside each row of the crowd's confusion
-
-
 _LEVEL_PRIOR = 50.0  # answers beside the accuracy of a class and level
-
-
 _ROW_PRIOR = 50.0  # answers beside a worker's own to tasks of a class and level
-
-
 _SHARE_PRIOR = 20.0  # tasks beside the shares of classes and levels
-
-
 _NOTHING = 1e-12  # answers
-
-
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
 
 
@@ -210,8 +194,6 @@ def _sigmoid(logit: Floats) -> Floats:
 
 
 _STATES_LEAST = 1e-12
-
-
 _STATES_NOTHING: Mapping[str, Floats] = MappingProxyType({})  # the sums before the first block
 
 

@@ -68,17 +68,9 @@ def _log_factorial(number: Floats) -> Floats:
 
 
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # by how many votes, and the square of it as a multiple of all votes
-
-
 _TOGETHER, _OFTEN, _FEWEST = 0.8, 0.02, 5.0  # of the departures, of the clear tasks, and of all
-
-
 _IDENTICAL = 0.97
-
-
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
-
-
 _EPS = 1e-9
 
 
@@ -204,20 +196,10 @@ def _foretell(
 
 
 _MIN_COMMON = 5  # tasks of a pair that tells something
-
-
 _TIGHT = 0.5  # of the usual disagreement
-
-
 _CHANCE = 0.01  # that any pair of honest workers is taken for alike
-
-
 _JOINED = 0.5  # of the pairs between two groups, which must be alike
-
-
 _SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with what is at work, and of the free memory, for what nobody asked for
-
-
 Workers = npt.NDArray[np.intp]
 
 

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 
 _MAX_EMPTY = 8  # cells of a table for each value
-
-
 _ROUNDING = 1e-9
 
 
@@ -122,38 +120,16 @@ class Medians:
 
 
 Numbers = npt.NDArray[np.intp]
-
-
 _STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
-
-
 _SLACK = 0.15  # by which the mean ratio of a group may be above
-
-
 _MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
-
-
 _LEVEL = 0.01  # of a false alarm in a crowd
-
-
 _ROUNDS = 30
-
-
 _MAX_PEERS = 50  # by whom a fault is found, where peers are many
-
-
 _MANY_PAIRS = 100_000
-
-
 _MOST_FAULT = 0.98  # of that of a guess
-
-
 _MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
-
-
 _NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
-
-
 _LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
 
 

@@ -62,11 +62,7 @@ if TYPE_CHECKING:
 Way = Callable[
     ["Run", "VoiceGroups"], "tuple[VoiceGroups, Floats]"
 ]  # who speaks, and what workers weigh, in a run of halves
-
-
 _HALVINGS = 4
-
-
 _SAMPLE_ANSWERS = 20_000  # that tell whether halves side with a step
 
 
@@ -300,41 +296,17 @@ def _columns(block: Block, values: Floats) -> Floats:
 
 
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
-
-
 _SURELY = 1.96  # standard errors, which chance reaches in one of twenty cases
-
-
 _SHIFT = 0.1  # squared shift of all labels, of the variance that weights remove from a label
-
-
 _MIN_ANSWERS = 2.0  # a task
-
-
 _MAX_LEVELS = 20  # whose probabilities are estimated
-
-
 _ROUNDING = 1e-9
-
-
 _ALIKE = "workers are alike"
-
-
 _FEW = "there are fewer than two answers per task"
-
-
 _CAMPS = "workers are two camps, each of which agrees with itself only"
-
-
 _REFUTED = "two halves of the workers do not bear out any weights"
-
-
 _HEDGING = "weights would go to those who keep to the middle"
-
-
 _SHIFTING = "weights would move all truths the same way, and agreement cannot tell whether that is right"
-
-
 _KNOWN = "it is nearer to the truths that are known"
 
 

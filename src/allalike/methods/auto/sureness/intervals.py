@@ -40,17 +40,9 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 TAIL = 0.025  # how probably a limit is too high, and as probably the other too low
-
-
 NORMAL_QUANTILE = 1.959963984540054
-
-
 _ROUNDS = 12  # each of which halves what is missing
-
-
 _ROUNDING = 1e-9
-
-
 _LEAST_FREEDOM = 0.5  # degrees below which quantiles say nothing
 
 
@@ -134,14 +126,8 @@ def relative_variance(share: Floats, peers: Floats) -> Floats:
 
 
 _MIN_OTHERS = 3.0  # whose vote tells more than one answer
-
-
 _PRIOR_TASKS = 2.0  # that are guessed, beside those on which it is seen how much is found again
-
-
 _LEAST = 1e-9
-
-
 _NEAR = 1e-6  # no agreement beyond chance is closer to 0 or 1
 
 
