@@ -14,7 +14,6 @@ from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.update import load as load
 from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
-from allalike.domains.rule_table import RULES as RULES
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Boxes as Boxes
@@ -36,6 +35,7 @@ from allalike.domains import Spans as Spans
 from allalike.domains import Text as Text
 from allalike.domains import Tree as Tree
 from allalike.domains import Vector as Vector
+from allalike.domains.rule_table import RULES as RULES
 from allalike.engines import ENGINES as ENGINES
 from allalike.engines import Disk as Disk
 from allalike.engines import Engine as Engine
