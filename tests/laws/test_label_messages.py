@@ -1,0 +1,304 @@
+"""Messages of label types and methods: every refusal names its cause and its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike import (
+    Bitmap,
+    Boxes,
+    Circular,
+    Custom,
+    Ordinal,
+    Points,
+    Probability,
+    Ranking,
+    Record,
+    Set,
+    Text,
+    Tree,
+)
+from allalike.errors import LabelError
+from crowds.field_records import KINDS, goods
+from crowds.messages import Message
+from crowds.samples import kind
+
+Call = Callable[[Path], object]
+NEST = "[" * 100_000
+PARENTS = {"owl": "bird", "bird": "animal"}
+NAMES = Points(radius=1, names=["nose", "chin"])
+COLOUR_AND_SIZE = Record("colour:categorical, size:real")
+
+
+def labelled(domain: Any, *labels: Any, **how: Any) -> Call:
+    """Give labels to one task, each by a worker of its own."""
+    rows = [(f"w{number}", 1, label) for number, label in enumerate(labels)]
+    return lambda folder: allalike.discover(rows, domain=domain, **{"method": "UA", **how})
+
+
+def made(domain: Any, **options: Any) -> Call:
+    return lambda folder: domain(**options)
+
+
+def discovered(rows: Any, **how: Any) -> Call:
+    return lambda folder: allalike.discover(rows, **how)
+
+
+# Label type, a label that fits and the one in row 2 that does not (or that one alone), and the words.
+LABELS: list[tuple[Any, tuple[Any, ...], tuple[str, ...]]] = [
+    ("circular", ("12", "north"), ("row 2", "north", "number")),
+    *(
+        ("place", (good, bad), ("row 2",))
+        for good, bad in [([1, 2], [91, 0]), ([1, 2], [1, 2, 3]), ("[1, 2]", "here"), ([1, 2], [float("nan"), 1])]
+    ),
+    ("place", ([1, 2], [0, 400]), ("row 2", "400")),
+    ("tree", ("a/b", "a//b"), ("row 2", "empty")),
+    (Tree(parents=PARENTS), ("owl", "emu"), ("row 2", "parents")),
+    ("set", ("[]", "a;b"), ("row 2", "separator")),
+    ("set", ("[]", '["a", "b"'), ("row 2", "JSON")),
+    ("set", ("[]", NEST), ("row 2", "nested")),
+    ("set", ("[]", '["a", 1]'), ("row 2", "different types")),
+    ("set", ("[]", "[1.5]"), ("row 2", "neither text nor a whole number")),
+    ("set", ("[]", "[true]"), ("row 2", "neither text nor a whole number")),
+    ("set", ("[]", '["\\ud800"]'), ("row 2", "no valid text")),
+    ("set", ("[]", '[["a", 1], [1, "a"]]'), ("row 2", "no order")),
+    ("set", (3, 3), ("must be a list",)),
+    ("set", (["a"], [1]), ("'a' is a text", "1 is a whole number")),
+    ("set", ([("a", 1)], [("b", "c")]), ("is a text", "1 is a whole number")),
+    ("interval", ("[]", "[[5, 3]]"), ("row 2", "ends before")),
+    ("interval", ("[]", "[[0, NaN]]"), ("row 2", "not finite")),
+    ("interval", ("[]", "[[0, 1e200]]"), ("row 2", "too large")),
+    ("interval", ("[]", "[[true, 4]]"), ("row 2", "not a number")),
+    ("interval", ("[]", "[0, 4]"), ("row 2", "[start, end]")),
+    ("interval", ("[]", "[[0, 4]"), ("row 2", "JSON")),
+    ("interval", ("[]", '{"start": 0}'), ("row 2", "JSON list")),
+    ("interval", ("[]", NEST), ("row 2", "nested")),
+    ("interval", ("[]", "[[0, 9007199254740993]]"), ("row 2", "2**53")),
+    ("interval", (3, 4), ("list of intervals",)),
+    ("vector", ("[1, 2]", "[1.0, NaN]"), ("row 2", "not finite")),
+    ("vector", ("[1, 2]", "[1.0, 1e200]"), ("row 2", "1e200", "larger units")),
+    ("vector", ("[1, 2]", f"[1.0, {10**400}]"), ("row 2",)),
+    ("vector", ("[1, 2]", "[1.0]"), ("row 2", "1 numbers", "2")),
+    ("vector", ("[1, 2]", "[]"), ("row 2", "at least one number")),
+    ("vector", ("[1, 2]", '[1.0, "2"]'), ("row 2", "list of numbers")),
+    ("vector", ("[1, 2]", "1.0 2.0"), ("row 2", "JSON")),
+    ("vector", ("[1, 2]", NEST), ("row 2", "nested")),
+    *(("vector", (bad, bad), ("list of",)) for bad in (2.5, {"a": 1}, np.array([[1.0]]), np.array([None, 1.0]), 1j)),
+    ("vector(distance=cosine)", ([1.0, 0.0], [0.0, -0.0]), ("row 2", "zero")),
+    ("ranking", ("a>b>c", "a>b>a"), ("row 2", "'a' twice")),
+    ("ranking", ("a>b>c", "a>>b"), ("row 2", "no item")),
+    ("ranking", ("a>b>c", "[]"), ("row 2", "0 items")),
+    ("ranking", ("a>b>c", "[[], [1]]"), ("row 2", "no item")),
+    ("ranking", ("a>b>c", '["a", true]'), ("row 2", "neither the name nor the number")),
+    ("ranking", ("a>b>c", '["a", "b"'), ("row 2", "JSON")),
+    ("ranking", ("a>b>c", NEST), ("row 2", "nested")),
+    ("ranking", ("a>b>c", "a,b,c"), ("row 2", "best first", "'>'")),
+    ("ranking", ("a>b>c", ">".join(map(str, range(1001)))), ("row 2", "1,001", "1,000")),
+    ("ranking", ("a>b>c", "a>b={c"), ("row 2", "a>{b,c}")),
+    ("ranking", ("a>b>c", '{"a": 1, "b": "x"}'), ("row 2", "'b'", "number")),
+    ("ranking", ("a>b>c", '{"a": 1,'), ("row 2", "JSON")),
+    ("ranking", (4, 5), ("list of items", "a>b>c")),
+    ("text", (2.5, 2.5), ("row 1", "not a string")),
+    ("text", (["a", "b"], ["a"]), ("row 1", "not a string")),
+    ("text", ("short", "word " * 1_000_000), ("row 2", "5,000,000", "1 MB")),
+    ("text(distance=edit)", ("short", "word " * 30_000), ("row 2", "150,000", "0.1 MB")),
+    ("date", ("2024-01-01", "2023-02-29"), ("row 2", "no such day", "2023-02-29")),
+    ("date", ("2024-01-01T10:00", "2024-01-01T10:00+25:00"), ("row 2", "no such day or hour")),
+    ("date", ("0000-01-01",), ("year 0",)),
+    ("date", ("-0044-03-15",), ("0001 to 9999",)),
+    ("date", ("20240101",), ("ISO date", "2024-02-29")),
+    ("date", ("01/02/2024",), ("ISO date",)),
+    ("date", (5,), ("row 1", "ISO date")),
+    ("date", ("2024-01-01", "2024-01-03T10:00"), ("row 2", "without an offset", "dates")),
+    ("date", ("2024-01-01T10:00", "2024-01-01T10:00Z"), ("row 2", "with an offset", "alike")),
+    ("date", (pd.Timestamp("2024-01-01"), pd.NaT), ("Row 2", "no label")),
+    (COLOUR_AND_SIZE, ({"colour": "red"}, {"colour": "red", "weight": 3}), ("row 2", "'weight'", "ignore=['weight']")),
+    (COLOUR_AND_SIZE, ({"colour": "red"}, {"colour": None, "size": ""}), ("row 2", "none of its fields")),
+    (COLOUR_AND_SIZE, ('{"colour": "red"}', "red"), ("row 2", "JSON object")),
+    (COLOUR_AND_SIZE, ({"size": "3"}, {"size": "large"}), ("'size'", "'large'", "not a number")),
+    ("probability", (70, 70), ("row 1", "percent", "100")),
+    ("probability", ("70%", "70%"), ("row 1", "percent", "100")),
+    ("probability", (-0.1, 0.5), ("row 1", "between 0 and 1")),
+    ("probability", ("nan", "0.5"), ("row 1", "nan", "missing row")),
+    ("probability", ([0.5, 0.4], [0.5, 0.5]), ("row 1", "0.9", "1")),
+    ("probability", ([], []), ("row 1", "no options")),
+    ("probability", ("likely", "likely"), ("row 1", "a forecast is a probability")),
+    ("probability", (True, True), ("row 1", "truth value")),
+    ("probability", ({0.5: 1.0}, {0.5: 1.0}), ("row 1", "neither text nor a whole number")),
+    ("probability", ('{"a": 0.5, "a": 0.5}', '{"a": 1}'), ("row 1", "twice")),
+    ("probability", ('{"a": 1.0', '{"a": 1}'), ("row 1", "JSON")),
+    ("probability", (NEST, NEST), ("row 1", "nested")),
+    ("probability", ({"\ud800": 1.0}, {"\ud800": 1.0}), ("row 1", "no valid text")),
+    ("probability", ("0.5", "0.6", "[0.5, 0.5]"), ("row 3", "list", "number")),
+    ("probability", ({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5}), ("a, b", "a, c")),
+    ("boxes", ("[]", "cat"), ("row 2", "JSON list")),
+    ("boxes", (7, 7), ("row 1", "list", "box")),
+    ("boxes", ([], [[0, 0, 1]]), ("row 2", "four numbers")),
+    ("boxes", ([], [[0, 0, 1, float("nan")]]), ("row 2", "not finite")),
+    ("boxes", ([], [[0, 0, 1, "x"]]), ("row 2", "not a number")),
+    ("boxes", ([], [[5, 5, 2, 9]]), ("row 2", "width, height", "form=xywh")),
+    ("boxes", ([], [{"x1": 5, "y1": 0, "x2": 1, "y2": 1}]), ("row 2", "ends before")),
+    ("boxes", ([], [[0, 0, 1, 1, 0.93]]), ("row 2", "0.93", "class")),
+    ("boxes", ([], [[0, 0, 1, 1, "a"], [0, 0, 1, 1]]), ("row 2", "only some")),
+    ("boxes", ([], [{"bbox": [0, 0, 1, 1], "rectanglelabels": ["a", "b"]}]), ("row 2", "one class")),
+    ("boxes", ([], [{"bbox": [0, 0, 1, 1], "rotation": 30}]), ("row 2", "30 degrees")),
+    ("boxes", ([], [{"middle": 3}]), ("row 2", "sides")),
+    ("boxes", ([], [{"bbox": [0, 0, -1, 1]}]), ("row 2", "below 0")),
+    ("boxes", ([], [[0, 0, 1, 1], {"bbox": [0, 0, 1, 1]}]), ("row 2", "different forms")),
+    ("boxes", ([], [[0, 0, 1, 1]] * 10_001), ("row 2", "10,001", "most=")),
+    ("boxes", ([], [[0, 0, 1, 1]], [[0, 0, 1, 1, "a"]]), ("row 2", "row 3", "classes")),
+    ("boxes", ([[0, 0, 1, 1, "a"]], [[0, 0, 1, 1, 3]]), ("types", "3 and 'a'")),
+    ("spans", ([[0, 2, "PER"]], [[4, 4, "PER"]]), ("row 2", "ends before")),
+    ("spans", ([[0, 2, "PER"]], [[0.5, 2, "PER"]]), ("row 2", "whole number")),
+    ("spans", ([[0, 2, "PER"]], [[0, float("nan"), "PER"]]), ("row 2", "not finite")),
+    ("spans", ([[0, 2, "PER"]], [[0, "2", "PER"]]), ("row 2", "not a number")),
+    ("spans", ([[0, 2, "PER"]], [[0, 2, 0.5]]), ("row 2", "no class")),
+    ("spans", ([[0, 2, "PER"]], [[0, 2, "PER", 1]]), ("row 2", "a span must be")),
+    ("spans", ([{"start": 0, "end": 2, "labels": ["PER", "LOC"]}],), ("row 1", "one tag")),
+    ("spans", ([{"x": 0}],), ("row 1", "start and end")),
+    ("spans", ([[0, 2, "PER"]], [[0, 2, "PER"], {"start": 0, "end": 2}]), ("row 2", "different forms")),
+    ("spans", ('[[0, 2, "PER"]]', "Anna met Bob"), ("row 2", "JSON list")),
+    ("spans", ([[0, 2, "PER"]], ["O", "B-PER"]), ("row 1", "row 2", "tags of tokens")),
+    (Points(radius=1), ([[0, 2]], [[0, float("inf")]]), ("row 2", "not finite")),
+    (Points(radius=1), ([[0, 2]], [["1", 2]]), ("row 2", "not a number")),
+    (Points(radius=1), ([[0, 2]], [[0, 0], [0, 0, 0]]), ("row 2", "2 and 3 coordinates")),
+    (Points(radius=1), ([[0, 2]], [{"y": 1}]), ("row 2", "no coordinates")),
+    (Points(radius=1), ([[0, 2]], [[]]), ("row 2", "nowhere")),
+    (Points(radius=1), ([[0, 2]], [{"keypoints": [1, 2, 2]}]), ("row 2", "names=[")),
+    (Points(radius=1), ([[0, 2]], [0, 2]), ("row 1", "2 dimensions", "row 2")),
+    (NAMES, ([[0, 2, "nose"]], [[1, 2, "nose"], [3, 4, "nose"]]), ("row 2", "two points 'nose'")),
+    (NAMES, ([[0, 2, "nose"]], [[1, 2, "ear"]]), ("row 2", "nose, chin")),
+    (NAMES, ([[0, 2, "nose"]], [1, 2]), ("row 2", "need 6")),
+    (Points(), ([[0, 0], [30, 40]], [[1, 1], [90, 90]]), ("radius", "domain='points(radius=50)'")),
+    ("ordinal(levels=[poor, good])", ("good", "god"), ("row 2", "poor", "'good'")),
+    ("ordinal", (1.0, 2.0, 2.5), ("row 3", "whole number", "levels=[")),
+    ("ordinal", (0, 5000), ("0 to 5000", "real")),
+    ("bitmap", ("nonsense",), ("row 1", "table of pixels")),
+    ("bitmap", ('{"size": [2, 2], "counts":',), ("row 1", "line 1")),
+    ("bitmap", (NEST,), ("row 1", "nested")),
+    ("bitmap", ([[1, 0], [1]],), ("row 1", "not equally long")),
+    ("bitmap", (np.zeros((2, 2, 3)),), ("row 1", "rows and columns")),
+    ("bitmap", (np.zeros((0, 3)),), ("row 1", "0 x 3")),
+    ("bitmap", (np.array([[np.nan, 1]]),), ("row 1", "finite")),
+    ("bitmap", ({"size": [2, 2]},), ("row 1", "'size' and 'counts'")),
+    ("bitmap", ({"size": [2, 2.5], "counts": [4]},), ("row 1", "height, width")),
+    ("bitmap", ({"size": [-2, -2], "counts": [4]},), ("row 1", "-2 x -2")),
+    ("bitmap", ({"size": [10**6, 10**6], "counts": [10**12]},), ("row 1", "100 million")),
+    ("bitmap", ({"size": [2, 2], "counts": [5, -1]},), ("row 1", "2 x 2")),
+    ("bitmap", ({"size": [2, 2], "counts": [1.5, 2.5]},), ("row 1", "whole numbers")),
+    ("bitmap", ({"size": [2, 2], "counts": "4 "},), ("row 1", "cannot be read")),
+    ("bitmap", ({"size": [2, 2], "counts": "\u00e4"},), ("row 1", "cannot be read")),
+    ("bitmap", ({"size": [2, 2], "counts": "o" * 20 + "0"},), ("row 1", "beyond")),
+    ("bitmap", ({"size": [2, 2], "counts": "9" * 5_000_000},), ("row 1", "2 x 2")),
+    ("bitmap", (np.ones((4, 5)), np.ones((5, 4))), ("4 x 5", "5 x 4")),
+    *(
+        (Custom(distance=apart), (1, 2, 3), (word,))
+        for apart, word in [
+            (lambda a, b: a - b, "negative"),
+            (lambda a, b: 1.0, "to itself"),
+            (lambda a, b: float(a > b), "symmetric"),
+            (lambda a, b: float("nan"), "nan"),
+            (lambda a, b: a / 0, "ZeroDivisionError"),
+            (lambda a, b: "far", "ValueError"),
+        ]
+    ),
+    (Custom(distance=np.zeros((2, 2))), (0, 2), ("label 2", "task 1", "rows 0 to 1")),
+    (Custom(distance=np.zeros((2, 2))), (0, -1), ("row 2", "number of a row")),
+    (Custom(distance={2: [[0.0]]}), (0, 0), ("no matrix", "task 1")),
+]
+OPTIONS: list[tuple[Any, dict[str, Any], tuple[str, ...]]] = [
+    (Circular, {"period": -1}, ("period", "more than 0")),
+    (Tree, {"separator": ""}, ("separator",)),
+    (Tree, {"parents": {"a": "b", "b": "a"}}, ("parents", "'a' is above itself")),
+    (Tree, {"parents": {"a": 1}}, ("parents", "names to names")),
+    (Set, {"separator": 3}, ("separator",)),
+    (Ordinal, {"levels": "poor"}, ("list all levels",)),
+    (Ordinal, {"levels": [1, "1"]}, ("'1' twice",)),
+    (Probability, {"sharpen": 0}, ("sharpen",)),
+    (Probability, {"sharpen": float("nan")}, ("sharpen",)),
+    (Text, {"tokens": "letters"}, ("letters", "spaces, words")),
+    (Text, {"lower": "yes"}, ("lower", "yes")),
+    (Text, {"distance": "bleu"}, ("bleu", "gleu, edit, tokens")),
+    (Ranking, {"rule": "bordaa"}, ("bordaa", "borda")),
+    (Bitmap, {"on": "black"}, ("on", "black")),
+    (Bitmap, {"fill": 1}, ("fill", "1")),
+    (Boxes, {"quorum": 1}, ("quorum",)),
+    (Boxes, {"overlap": 2}, ("overlap",)),
+    (Boxes, {"form": "yx"}, ("form", "xywh")),
+    (Points, {"radius": 0}, ("radius",)),
+    (Points, {"names": ["a", "a"]}, ("names",)),
+    (Custom, {}, ("distance",)),
+    *((Custom, {"distance": wrong}, ("distance",)) for wrong in ([[0, 1], [2, 0]], [[0, -1], [-1, 0]], [[0, 1]], "x")),
+    (Record, {"fields": "a:reel"}, ("'a'", "reel", "categorical")),
+    (Record, {"fields": "a, a"}, ("'a'", "twice")),
+    (Record, {"fields": 3}, ("fields", "3")),
+    (Record, {"fields": "a:set(separator="}, ("cannot be read",)),
+    (Record, {"fields": {"a": "record"}}, ("record in a record",)),
+    (Record, {"fields": "a", "importance": {"b": 2}}, ("importance", "'b'", "a")),
+    (Record, {"fields": "a", "importance": {"a": 0}}, ("0", "ignore=['a']")),
+    (Record, {"fields": KINDS, "weights": "field", "rule": "medoid"}, ("weights", "medoid")),
+]
+TWO = [(worker, task, label) for task, label in ((1, "a>b"), (2, "c>d")) for worker in "xy"]
+FORECASTS = [(worker, task, {"a": 0.4, "b": 0.6}) for worker in "xyz" for task in (1, 2)]
+APART = Record(KINDS, weights="field")
+VECTORS = [("ada", 1, [1.0, 0.0]), ("bob", 1, [0.0, 1.0])]
+GRADES = [("ada", "t0", 1), ("bob", "t0", 4), ("ada", "t1", 2), ("bob", "t1", 4)]
+SEEN = {"history": pd.DataFrame({"worker": ["w001"], "answers": [10], "error_rate": [0.1]})}
+COLUMNS = {"worker": ["ada", "bob"], "task": [1, 1], "colour": ["red", "red"]}
+BOXES = [[0, 0, 1, 1, "a"]], [[0, 0, 1, 1, "b"]]
+TWICE = [("ada", 1, "a>b"), ("ada", 1, "b>a"), ("bob", 1, "a>b")]
+MIXED = [(f"w{n % 3}", n // 3, "2024-01-01T10:00Z" if n == 17 else "2024-01-01") for n in range(30)]
+TAGS = [(w, t, {"tags": ["a", "b"][: 1 + (w + t) % 2], "ok": True}) for w in range(4) for t in range(9)]
+OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
+    ("gold of other items", discovered(TWO, domain="ranking", gold={2: "c>a"}), ("different items",)),
+    ("other options", discovered(FORECASTS, domain="probability", gold={1: {"a": 0, "c": 1}}), ("different options",)),
+    ("another form", discovered(FORECASTS, domain="probability", gold={1: 1}), ("number", "mapping")),
+    ("another length", discovered(VECTORS, domain="vector", gold={1: [1.0, 2.0, 3.0]}), ("3 numbers", "2")),
+    (
+        "beyond the scale",
+        discovered(GRADES, domain="ordinal", gold={"t1": 5}),
+        ("5", "1 to 4", "levels=[1, 2, 3, 4, 5]"),
+    ),
+    ("another size", labelled("bitmap", np.ones((4, 5)), gold={1: np.ones((2, 2))}), ("4 x 5", "2 x 2")),
+    ("another field", discovered(goods(), domain=kind("record"), gold={"t0000": {"shape": 1}}), ("gold", "'shape'")),
+    ("no gold", discovered(goods(), domain=APART, method="OA", gold={"t0004": {"colour": "red"}}), ("'size'", "OA")),
+    ("history of whole records", discovered(goods(), domain=APART, **SEEN), ("history",)),
+    ("some of the fields", discovered(COLUMNS, domain=Record("colour, size")), ("'size'",)),
+    ("minimax", labelled("ranking(rule=minimax)", "1>2>3>4>5>6>7>8>9"), ("8 items", "kemeny")),
+    *(
+        (rule, labelled(Ranking(rule=rule), "a>b", "a>c"), ("places", "all items"))
+        for rule in ("stv", "veto", "bucklin")
+    ),
+    ("ties", labelled("ranking(distance=footrule)", "a>b=c", "a>c>b"), ("footrule", "ties")),
+    ("P-TD-AK", labelled("ranking(distance=footrule)", "a>b", method="P-TD-AK"), ("P-TD-AK", "ranking")),
+    ("IBP", labelled("boxes", *BOXES, method="IBP"), ("IBP", "two classes", "DS")),
+    ("repeated rankings", discovered(TWICE, domain="ranking", repeats="error"), ("task 1", "more than once")),
+    ("repeated classes", discovered(TWICE, domain="categorical", repeats="add"), ("added up",)),
+    ("seconds", discovered([(w, 1, [[0.5, 1.25 + w, "bark"]]) for w in range(2)]), ("whole numbers",)),
+    ("dates in parts", discovered(MIXED, domain="date", engine="disk"), ("row", "alike")),
+    ("lists in a record", discovered(TAGS), ("'tags'", "lists", "tags:set")),
+]
+MESSAGES = [
+    *(Message(f"{domain} {str(labels)[-40:]}", labelled(domain, *labels), words) for domain, labels, words in LABELS),
+    *(Message(f"{each.__name__} {options}", made(each, **options), words) for each, options, words in OPTIONS),
+    *(Message(*row) for row in OTHERS),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.name[:60])
+def test_a_message_names_the_cause_and_the_remedy(message: Message, tmp_path: Path) -> None:
+    message.check(tmp_path)
+
+
+@pytest.mark.parametrize("domain", ["set", "interval", "vector", "probability", "bitmap", "ranking"])
+def test_a_message_about_a_huge_label_is_short(domain: str) -> None:
+    with pytest.raises(LabelError) as caught:
+        allalike.discover([("ada", 1, NEST), ("bob", 1, NEST)], domain=domain)
+    assert len(str(caught.value)) < 400
