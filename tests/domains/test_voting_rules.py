@@ -320,25 +320,25 @@ def test_minimax_takes_eight_items_and_refuses_nine() -> None:
         decide("minimax", [Votes([tuple(range(8)), tuple(range(8)), (1, 0, 2, 3, 4, 5, 6, 7)], [1, 1, 1])])
     )
     assert order == tuple(range(8))
-    with pytest.raises(
-        UnsupportedError, match="at most 8 items, and there are some of 9. Take another rule, such as kem"
-    ):
+    with pytest.raises(UnsupportedError, match="8 items"):
         decide("minimax", [Votes([tuple(range(9))], [1])])
 
 
 GOLDEN = Votes([(0, 1, 2, 3), (0, 2, 1, 3), (1, 0, 2, 3), (3, 2, 1, 0), (0, 1, 3, 2)], [30, 25, 20, 15, 10])
 
 
-@pytest.mark.parametrize("rule", ["borda", "copeland", "kemeny", "slater", "modal", "best worker"])
-def test_rules_agree_on_the_worked_example(rule: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        *((rule, (0, 1, 2, 3)) for rule in ("borda", "copeland", "kemeny", "slater", "modal", "best worker")),
+        ("plurality", (0, 1, 3, 2)),
+        ("veto", (1, 2, 0, 3)),
+    ],
+)
+def test_rules_rank_the_worked_example_as_by_hand(rule: str, expected: Order) -> None:
     found = decide(rule, [GOLDEN])
-    assert orders(found) == [(0, 1, 2, 3)]
+    assert orders(found) == [expected]
     assert not found.tied[0]
-
-
-def test_plurality_and_veto_of_the_worked_example() -> None:
-    assert orders(decide("plurality", [GOLDEN])) == [(0, 1, 3, 2)]
-    assert orders(decide("veto", [GOLDEN])) == [(1, 2, 0, 3)]
 
 
 def test_confidence_is_the_agreement_of_the_worked_example() -> None:
