@@ -21,7 +21,6 @@ from allalike._core.blocks.block import Block
 from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
 from allalike.engines.sample import sample_tasks
-from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
 from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare, read_from
 from allalike.methods.auto.classes.ladder import BorneOut
@@ -140,10 +139,6 @@ def test_a_confusion_matrix_shows_who_mistakes_what() -> None:
     np.testing.assert_allclose(odd.sum(axis=1), 1)
     assert odd["b"]["c"] > 0.8
     assert odd["a"]["a"] > 0.8
-    with pytest.raises(UnknownNameError, match="No worker is called 'nobody'"):
-        result.confusion("nobody")
-    with pytest.raises(UnsupportedError, match="UA found no confusion matrices"):
-        allalike.discover(rows, method="UA").confusion("odd")
 
 
 @cache
@@ -304,27 +299,6 @@ def test_where_confusions_do_not_fit_in_memory_one_coin_decides(monkeypatch: pyt
     result = allalike.discover(rows, domain="categorical")
     assert result.summary["reading"]["lack"] == "memory"
     assert error(result, truth) < error(allalike.discover(rows, domain="categorical", method="UA"), truth)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param([(worker, task, "x") for worker in "abc" for task in range(5)], id="one class"),
-        pytest.param([("a", task, "xy"[task % 2]) for task in range(5)], id="one worker"),
-        pytest.param(
-            [(worker, task, "xy"[(task + (worker == "a")) % 2]) for worker in "ab" for task in range(6)],
-            id="two workers",
-        ),
-        pytest.param([(task % 3, task, "xy"[task % 2]) for task in range(9)], id="one answer a task"),
-        pytest.param([(worker, 0, "xxy"[worker]) for worker in range(3)], id="one task"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_small_crowds_are_no_trouble(rows: list[Any]) -> None:
-    result = allalike.discover(rows)
-    assert result.workers["weight"].sum() == pytest.approx(1)
-    assert not result.truth["changed"].any()
-    assert result.workers[["low", "high"]].notna().all(axis=None) or (result.workers["shared"] == 0).all()
 
 
 def test_those_of_one_voice_count_once_and_are_not_each_others_peers() -> None:

@@ -21,7 +21,3 @@ def test_tails_are_those_of_a_library(share: float) -> None:
 def test_what_is_certain_and_what_cannot_be() -> None:
     most, of, chance = np.array([0, 5, 0, 5]), np.array([5, 5, 5, 5]), np.array([0.0, 1.0, 1.0, 0.3])
     assert np.allclose(find_lower_tail(most, of, chance), [1, 1, 0, 1], atol=1e-12)
-
-
-def test_of_no_pairs_there_is_nothing() -> None:
-    assert len(find_lower_tail(np.empty(0), np.empty(0), np.empty(0))) == 0

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import Auto, Disk, Memory
-from allalike._core.blocks.voices import find_voices
+from allalike import Auto, Memory
 from allalike.methods.auto.copies import copies
-from allalike.methods.auto.copies.copies import departure_sums, find_copies, find_departures
-from allalike.methods.auto.voices import with_voices
-from allalike.methods.insight import Group, VoiceGroups
+from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copies.departures import find_departures
+from allalike.methods.insight import Group
 from crowds.copiers import answer, attack, loaded, rows_of
 
 Rows = list[tuple[str, str, str]]
@@ -161,11 +160,6 @@ def test_departures_are_those_added_up_task_by_task(options: dict[str, int]) -> 
         assert seen.squares > 0
 
 
-def test_departures_of_nobody_are_nothing() -> None:
-    [block] = loaded(attack(1, tasks=5)[1]).blocks
-    assert not departure_sums(block, np.full(11, -1.0), np.zeros(11))["sums"].any()
-
-
 @pytest.mark.parametrize("ranges", [[range(11)], [range(4), range(4, 11)]])
 def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) -> None:
     said, _, _ = sparse_crowd()
@@ -177,14 +171,6 @@ def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) 
             both = [(said[one] >= 0) & (said[other] >= 0) for other in range(11)]
             apart = [np.mean(said[one, met] != said[two, met]) for two, met in enumerate(both) if two != one]
             assert usual == pytest.approx(sorted(apart)[5])
-
-
-def test_where_nobody_meets_nobody_is_alike() -> None:
-    run = Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "y"), ("eve", 3, "x")]))
-    groups = find_copies(run, np.zeros(3, bool))
-    assert groups is not None
-    assert groups.found == ()
-    assert groups.n_parts == 3
 
 
 def test_a_few_common_tasks_tell_nothing() -> None:
@@ -204,31 +190,6 @@ def test_a_group_is_described_by_the_tasks_it_has_in_common() -> None:
     assert group.chance < 0.01
 
 
-@pytest.mark.parametrize("engine", [Memory(block_answers=7), Disk()])
-def test_groups_are_the_same_on_every_engine_and_in_any_order(engine: Memory | Disk) -> None:
-    _, said = attack(4)
-    rows = rows_of(said)
-    expected = allalike.discover(rows).groups
-    shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
-    found = allalike.discover(shuffled, engine=engine).groups
-    assert found["members"].tolist() == expected["members"].tolist() == ["w007; w008; w009; w010"]
-    np.testing.assert_allclose(found["fidelity"], expected["fidelity"], rtol=1e-9)
-
-
-def test_a_group_has_one_voice_on_a_task_however_many_of_it_answered() -> None:
-    run = loaded(attack(5, tasks=3)[1])
-    number = np.array([0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7])
-    block = with_voices(run.blocks[0], groups=VoiceGroups(number, np.zeros(11, bool)))
-    assert find_voices(block).voice.reshape(3, 11).sum(axis=1).tolist() == [8.0, 8.0, 8.0]
-
-
-def test_where_only_silent_workers_answered_they_are_heard() -> None:
-    rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("ada", 3, "y"), ("bob", 3, "y")]
-    run = Memory().load(allalike.read(rows))
-    block = with_voices(run.blocks[0], groups=VoiceGroups(np.arange(2), np.array([True, False])))
-    assert find_voices(block).voice.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
-
-
 def test_plain_is_the_method_without_any_of_it() -> None:
     _, said = attack(6)
     plain = allalike.discover(rows_of(said), plain=True)
@@ -240,14 +201,6 @@ def test_plain_is_the_method_without_any_of_it() -> None:
     assert "group" not in plain.workers
     named = allalike.discover(rows_of(said), method="iP-TD").workers
     assert list(named) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
-
-
-def test_a_crowd_without_copies_is_read_as_plainly() -> None:
-    rng = np.random.default_rng(8)
-    said = answer(rng, rng.integers(0, 4, 60), 0.7, 8)
-    one, two = (allalike.discover(rows_of(said), plain=plain).workers for plain in (False, True))
-    np.testing.assert_array_equal(one["weight"], two["weight"])
-    np.testing.assert_array_equal(one["error_rate"], two["error_rate"])
 
 
 def test_parts_without_a_common_task_are_reported() -> None:

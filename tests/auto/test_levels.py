@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from running.program import run
 
 Rows = list[tuple[str, str, int]]
 
@@ -71,12 +69,3 @@ def test_few_answers_equal_answers_and_many_levels_are_no_problem() -> None:
         assert confidence.between(0, 1).all()
     rows, _ = rate(4, levels=40)
     assert "confidence" not in allalike.discover(rows, domain="ordinal").truth
-
-
-def test_the_screen_names_the_share_of_labels_that_should_be_right(tmp_path: Path) -> None:
-    rows, _ = rate(5)
-    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "ratings.csv", index=False)
-    said, _ = run("discover", tmp_path / "ratings.csv", "--domain", "ordinal", "-o", tmp_path / "out")
-    assert "should be right" in said
-    assert "error_rate" in said
-    assert {"label", "confidence"} <= set(pd.read_csv(tmp_path / "out" / "truth.csv"))

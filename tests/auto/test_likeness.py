@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike import Disk, Memory
+from allalike import Memory
 from allalike.methods.auto.copies import worker_pairs
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
@@ -120,27 +120,6 @@ def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     found = weigh(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
     assert found.insight.groups is not None
     assert [group.members for group in found.insight.groups.found if group.copies] == [(leader, 9, 10)]
-
-
-@pytest.mark.parametrize("domain", ["real", "text"])
-def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) -> None:
-    rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w003", ("x", "yy"), "w002")
-    shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
-    first = weigh(run_of(rows, domain))
-    assert first.insight.groups is not None
-    assert first.insight.groups.has_copies
-    for other in (
-        run_of(shuffled, domain),
-        run_of(rows, domain, Memory(block_answers=9)),
-        run_of(rows, domain, Disk(partitions=3)),
-    ):
-        found = weigh(other)
-        assert found.insight.groups is not None
-        assert found.insight.signal is not None
-        assert first.insight.signal is not None
-        assert np.array_equal(found.insight.groups.number, first.insight.groups.number)
-        np.testing.assert_allclose(found.insight.signal.value, first.insight.signal.value, rtol=1e-9)
-        np.testing.assert_allclose(found.weight, first.weight, rtol=1e-8)
 
 
 @pytest.mark.parametrize("domain", ["real", "ranking", "text"])

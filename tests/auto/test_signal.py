@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import Disk, Memory
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.signal import DrawnPairs, find_class_signal, silence
 from crowds.copiers import answer, loaded, rows_of
@@ -76,12 +75,6 @@ def test_many_without_signal_lose_their_voice_and_few_are_only_named() -> None:
     assert [few.summary["trust"]["no_signal"][name] for name in ("workers", "silenced")] == [1, False]
 
 
-def test_nobody_is_deleted() -> None:
-    result = allalike.discover(rows_of(with_constants(3, 4)[1]))
-    assert len(result.workers) == 10
-    assert result.workers["answers"].tolist() == [500] * 10
-
-
 def test_who_answers_at_random_is_named() -> None:
     rng = np.random.default_rng(4)
     truth = rng.integers(0, 4, 1000)
@@ -98,14 +91,6 @@ def test_a_crowd_without_any_signal_keeps_its_voices() -> None:
     run = loaded(np.tile(np.arange(5)[:, None] % 2, 30))
     found = find_class_signal(run)
     assert not silence(found, run.answer_counts, run.problems).any()
-
-
-@pytest.mark.parametrize("engine", [Memory(block_answers=13), Disk()])
-def test_signal_is_the_same_on_every_engine(engine: Memory | Disk) -> None:
-    rows = rows_of(with_constants(2, 4, tasks=60)[1])
-    one, two = allalike.discover(rows).workers, allalike.discover(rows, engine=engine).workers
-    np.testing.assert_allclose(one["signal"], two["signal"], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(one["signal_error"], two["signal_error"], rtol=1e-9, atol=1e-12)
 
 
 def test_pairs_are_drawn_of_the_same_tasks_and_of_others_and_never_of_her_own() -> None:

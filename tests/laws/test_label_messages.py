@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,17 @@ import pytest
 
 import allalike
 from allalike import (
+    CATD,
+    CRH,
+    DS1,
+    EVD,
+    EXP,
+    GTM,
+    KDE,
+    LA,
+    MACE,
+    MAS,
+    TOP2,
     Bitmap,
     Boxes,
     Circular,
@@ -28,7 +40,7 @@ from allalike import (
 from allalike.errors import LabelError
 from crowds.field_records import KINDS, goods
 from crowds.messages import Message
-from crowds.samples import kind
+from crowds.samples import crowd, kind
 
 Call = Callable[[Path], object]
 NEST = "[" * 100_000
@@ -250,6 +262,39 @@ FORECASTS = [(worker, task, {"a": 0.4, "b": 0.6}) for worker in "xyz" for task i
 APART = Record(KINDS, weights="field")
 VECTORS = [("ada", 1, [1.0, 0.0]), ("bob", 1, [0.0, 1.0])]
 GRADES = [("ada", "t0", 1), ("bob", "t0", 4), ("ada", "t1", 2), ("bob", "t1", 4)]
+OPTIONS += [
+    (CRH, {"normaliser": "mean"}, ("normaliser", "sum, max")),
+    (CRH, {"zero": "drop"}, ("zero", "smooth, clip")),
+    (CATD, {"alpha": 1.5}, ("alpha", "less than 1")),
+    (CATD, {"alpha": 1e-200}, ("alpha", "1e-06")),
+    (CATD, {"n_iter": 0}, ("n_iter", "at least 1")),
+    (GTM, {"s0": 0}, ("s0", "1e-12")),
+    (DS1, {"clip": 0.5}, ("clip", "0.5")),
+    (EVD, {"diagonal": "zero"}, ("diagonal", "lsq, loglsq, iterate, raw")),
+    (KDE, {"tol": -1}, ("tol", "-1")),
+    (TOP2, {"size": 1}, ("size", "at least 2")),
+    (TOP2, {"size": 3, "method": "pair"}, ("pair", "size")),
+    (EXP, {"chance": "half"}, ("chance", "classes, mean")),
+    (EXP, {"tail": "both"}, ("tail", "exact, printed")),
+    (MAS, {"dim": 0}, ("dim", "0")),
+    (MAS, {"weighting": "chance"}, ("weighting", "max, inverse, latent")),
+    (LA, {"passes": 3}, ("passes", "3")),
+    (MACE, {"form": "gibbs"}, ("form", "gibbs")),
+]
+
+
+def short_of_memory(method: str, where: str = "engines.base") -> Call:
+    """Have a method find that there is hardly any memory left."""
+    answers = crowd("categorical", seed=8, n=9)
+
+    def run(folder: Path) -> object:
+        with patch(f"allalike.{where}.free_memory", lambda: 1 << 10):
+            return allalike.discover(answers, domain="categorical", method=method)
+
+    return run
+
+
+NUMBERS, CLASSES = [("ada", 1, 2.5), ("bob", 1, 3.5)], [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "z")]
 SEEN = {"history": pd.DataFrame({"worker": ["w001"], "answers": [10], "error_rate": [0.1]})}
 COLUMNS = {"worker": ["ada", "bob"], "task": [1, 1], "colour": ["red", "red"]}
 BOXES = [[0, 0, 1, 1, "a"]], [[0, 0, 1, 1, "b"]]
@@ -283,6 +328,23 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     ("repeated classes", discovered(TWICE, domain="categorical", repeats="add"), ("added up",)),
     ("seconds", discovered([(w, 1, [[0.5, 1.25 + w, "bark"]]) for w in range(2)]), ("whole numbers",)),
     ("dates in parts", discovered(MIXED, domain="date", engine="disk"), ("row", "alike")),
+    ("DS", discovered(NUMBERS, domain="real", method="DS"), ("DS", "real", "classes", "GTM")),
+    ("three classes", discovered(CLASSES, domain="categorical", method="IBP"), ("IBP", "3 classes", "two")),
+    ("KDE", discovered(CLASSES, domain="categorical", method="KDE"), ("KDE", "categorical")),
+    ("CRH", discovered(CLASSES, domain="categorical", method="CRH(loss=absolute)"), ("loss", "numbers")),
+    (
+        "probabilities",
+        lambda folder: allalike.discover(CLASSES, domain="categorical", method="UA").probabilities,
+        ("UA", "probable"),
+    ),
+    (
+        "confusions",
+        lambda folder: allalike.discover(CLASSES, domain="categorical", method="UA").confusion("ada"),
+        ("UA", "confusion"),
+    ),
+    ("memory of DS", short_of_memory("DS"), ("3 x 3", "9 workers", "DS-1")),
+    ("memory of EBCC", short_of_memory("EBCC"), ("EBCC", "3 x 3", "9 workers")),
+    ("memory of MACE", short_of_memory("MACE", "methods.mace"), ("MACE", "9 workers", "10 starts")),
     ("lists in a record", discovered(TAGS), ("'tags'", "lists", "tags:set")),
 ]
 MESSAGES = [

@@ -19,12 +19,11 @@ from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike.answers import Answers
 from allalike.api.results.summaries import find_posteriors
 from allalike.engines import Run
-from allalike.errors import OptionError, TooLargeError
 from allalike.methods.base import Weighing
 from allalike.methods.glad import Abilities
 from allalike.methods.mace import Strategies
 from crowd_data import load
-from crowds.samples import crowd, rows
+from crowds.samples import rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning"),
@@ -114,15 +113,6 @@ def test_the_difficulty_of_a_task_is_the_best_there_is(k: int) -> None:
         return np.asarray(logsumexp(scores(matrix, ability, u, k), axis=1) - np.square(u - 1) / 2)
 
     assert all((worth(ease) >= worth(np.full(200, u)) - 1e-9).all() for u in np.linspace(-4, 5, 31))
-
-
-def test_tasks_that_divide_good_workers_are_hard() -> None:
-    said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxxxxy", "kim": "xxxxxxyy", "joe": "xxxxxyyy"}
-    answers = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    run = Memory().load(allalike.read(answers, domain="categorical"))
-    ease = run.collect(partial(_ease, k=2), GLAD().weigh(run).decision.parameters[0])["ease"]
-    assert (np.diff(ease)[4:] < 0).all()
-    assert np.ptp(ease[:5]) < 1e-12
 
 
 def compare_glad(frame: pd.DataFrame, **options: Any) -> tuple[float, float, float]:
@@ -253,17 +243,6 @@ def test_mace_decides_nearly_all_tasks_as_that_of_crowd_kit_from_starts_of_its_o
     assert (ours == theirs[ours.index]).mean() >= 0.97
 
 
-def test_who_says_one_label_whatever_is_asked_has_no_voice() -> None:
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 3, 200)
-    said = [np.where(rng.random(200) < 0.7, truth, rng.integers(0, 3, 200)) for _ in range(4)]
-    spam = [np.where(rng.random(200) < 0.8, 0, rng.integers(0, 3, 200)) for _ in range(5)]
-    answers = rows(np.stack([*said, *spam]))
-    result = allalike.discover(answers, domain="categorical", method="MACE")
-    assert (result.truth["label"] == truth).mean() > 0.85
-    assert (allalike.discover(answers, domain="categorical", method="UA").truth["label"] == truth).mean() < 0.6
-
-
 def test_another_seed_draws_other_starts() -> None:
     matrix = drawn_matrix(0)
     hashes = run_of(matrix).workers.hashes()
@@ -271,14 +250,3 @@ def test_another_seed_draws_other_starts() -> None:
     assert (starts[0] == starts[1]).all()
     assert (starts[0] != starts[2])[:, 1:].all()
     assert (starts[0] == starts[2])[:, 0].all()
-
-
-def test_shares_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.methods.mace.free_memory", lambda: 1 << 10)
-    with pytest.raises(TooLargeError, match="MACE needs the shares of 3 labels for each of 9 workers and 10 starts"):
-        allalike.discover(crowd("categorical", seed=8, n=9), domain="categorical", method="MACE")
-
-
-def test_the_form_of_mace_is_one_of_two() -> None:
-    with pytest.raises(OptionError, match="form is 'gibbs'"):
-        MACE(form="gibbs")

@@ -12,16 +12,15 @@ import pytest
 from scipy.special import digamma, gammaln
 
 import allalike
-from allalike import BWA, EBCC, IBCC, LA, Disk, Engine, Memory
-from allalike._core.blocks.block import Ties
+from allalike import BWA, EBCC, IBCC, LA, Engine, Memory
+from allalike._core.blocks.ties import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
-from allalike.api.results.summaries import find_posteriors, find_truths
-from allalike.errors import OptionError, TooLargeError
+from allalike.api.results.deciding import find_posteriors, find_truths
 from allalike.methods import label_aggregation
 from allalike.methods.steps.rounds import draw_subtypes
 from crowd_data import load
-from crowds.samples import Row, crowd, problems, rows
+from crowds.samples import crowd, problems, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
@@ -199,17 +198,6 @@ def test_stretches_after_the_walk_are_the_same_on_every_engine(
     np.testing.assert_allclose(first.workers["fault"], whole.workers["fault"], atol=0.05)
 
 
-@pytest.mark.parametrize("spec", ["IBCC", "EBCC(starts=3)", "BWA", "LA", "LA(passes=1)"])
-@pytest.mark.long
-def test_neither_rows_nor_blocks_nor_engines_matter(spec: str) -> None:
-    answers: list[Row] = crowd("categorical", seed=8, n=9, m=80, missing=0.4)
-    first = allalike.discover(answers, domain="categorical", method=spec)
-    for order, engine in ((-1, Memory(block_answers=7)), (1, Disk(partitions=3))):
-        other = allalike.discover(answers[::order], domain="categorical", method=spec, engine=engine)
-        assert first.truth["label"].tolist() == other.truth["label"].tolist()
-        np.testing.assert_allclose(first.workers["fault"], other.workers["fault"], rtol=1e-7)
-
-
 def test_a_seed_draws_other_starts() -> None:
     answers = crowd("categorical", seed=8, n=9, m=80, missing=0.4)
     faults = [
@@ -218,18 +206,6 @@ def test_a_seed_draws_other_starts() -> None:
     ]
     assert faults[0].equals(faults[1])
     assert not faults[0].equals(faults[2])
-
-
-@pytest.mark.parametrize("passes", [0, 3, 1.5])
-def test_there_are_one_or_two_passes(passes: float) -> None:
-    with pytest.raises(OptionError, match=f"passes is {passes}"):
-        LA(passes=passes)  # type: ignore[arg-type]
-
-
-def test_starts_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1 << 16)
-    with pytest.raises(TooLargeError, match="EBCC needs 100 confusion matrices of 3 x 3 for each of 9 workers"):
-        allalike.discover(crowd("categorical", seed=8, n=9), domain="categorical", method="EBCC")
 
 
 @cache

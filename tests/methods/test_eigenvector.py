@@ -10,10 +10,9 @@ import pytest
 
 import allalike
 from allalike import Categorical, Memory, Result
-from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.pairwise.eigenvector import DIAGONALS, EVD
 from allalike.noise import OneCoin
-from crowds.samples import BINARY, rows, weigh_problems
+from crowds.samples import rows, weigh_problems
 
 pytestmark = pytest.mark.slow
 
@@ -114,10 +113,6 @@ def test_least_squares_are_used_where_there_is_enough_to_go_by() -> None:
         assert plain_diagonal(q, common, mean, "lsq").any() == used
 
 
-def test_the_binary_example_has_the_majority_answers() -> None:
-    assert "".join(map(str, solve(BINARY, EVD()).truth["label"])) == "10110100"
-
-
 @pytest.mark.parametrize("share", [0.5, 0.8])
 @every_diagonal
 def test_faults_are_the_probabilities_of_error_be_the_classes_balanced_or_not(share: float, diagonal: str) -> None:
@@ -128,17 +123,6 @@ def test_faults_are_the_probabilities_of_error_be_the_classes_balanced_or_not(sh
     # Variances do not follow the model, nor do the logarithms of covariances that are 0 but for noise (one worker
     # guesses): the eigenvector is a little off with them.
     np.testing.assert_allclose(found, faults, atol={"raw": 0.1, "loglsq": 0.06}.get(diagonal, 0.02))
-
-
-@every_diagonal
-def test_many_problems_are_solved_as_if_each_were_alone(diagonal: str) -> None:
-    matrices = np.stack([draw(seed, n=6, m=25) for seed in range(30)])
-    together = weigh_problems(matrices, EVD(diagonal=diagonal), 2)
-    for number, matrix in enumerate(matrices):
-        alone = weigh_problems(matrix[None], EVD(diagonal=diagonal), 2)
-        mine = slice(6 * number, 6 * number + 6)
-        np.testing.assert_allclose(together.weight[mine], alone.weight, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(together.fault[mine], alone.fault, rtol=1e-9, atol=1e-12)
 
 
 def test_workers_worse_than_chance_vote_for_the_other_class_if_asked_to() -> None:
@@ -156,59 +140,6 @@ def test_workers_worse_than_chance_vote_for_the_other_class_if_asked_to() -> Non
     sign = np.array([1, 1, 1, 1, -1])
     score = (turned.workers["weight"].to_numpy() * sign) @ (2 * matrix - 1)
     assert turned.truth["label"].tolist() == (score > 0).astype(int).tolist()
-
-
-@every_diagonal
-@pytest.mark.parametrize("positive", [True, False])
-def test_little_to_go_by_means_equal_weights(diagonal: str, positive: bool) -> None:
-    method = EVD(diagonal=diagonal, positive=positive)
-    assert solve([[0, 1, 1]], method).workers["weight"].tolist() == [1]
-    assert np.isnan(solve([[0, 1, 1]], method).workers["fault"][0])
-    assert solve([[0, 1, 1], [0, 0, 1]], method).workers["weight"].tolist() == [0.5, 0.5]
-    assert solve([[0, 1, 0], [1, 0, 1]], method).workers["weight"].tolist() == [0.5, 0.5]
-    same = solve([[0, 1, 1, 0]] * 4, method)
-    assert same.workers["weight"].tolist() == pytest.approx([0.25] * 4)
-    assert same.workers["fault"].tolist() == [0] * 4
-    nobody = solve(np.eye(3, dtype=int), method, np.eye(3, dtype=bool)).workers["weight"]
-    assert nobody.tolist() == pytest.approx([1 / 3] * 3)
-
-
-def test_one_class_gives_equal_weights() -> None:
-    answers = [(worker, task, "yes") for worker in "abc" for task in range(4)]
-    for domain in ("categorical", Categorical(classes=2)):
-        result = allalike.discover(answers, domain=domain, method=EVD(positive=False))
-        assert result.workers["weight"].tolist() == pytest.approx([1 / 3] * 3)
-        assert result.workers["fault"].tolist() == [0] * 3
-        assert set(result.truth["label"]) == {"yes"}
-
-
-def test_neither_blocks_nor_names_nor_the_two_classes_matter() -> None:
-    matrix = draw(9, n=7, m=30)
-    present = np.random.default_rng(9).random(matrix.shape) < 0.7
-    for diagonal in DIAGONALS:
-        first = solve(matrix, EVD(diagonal=diagonal), present).workers["weight"].to_numpy()
-        small = solve(matrix, EVD(diagonal=diagonal), present, engine=Memory(block_answers=1)).workers["weight"]
-        np.testing.assert_allclose(small, first, atol=1e-8)
-        turned = solve(1 - matrix[::-1], EVD(diagonal=diagonal), present[::-1]).workers["weight"][::-1]
-        np.testing.assert_allclose(turned, first, atol=1e-8)
-
-
-def test_a_worker_without_peers_is_like_the_mean_of_the_others() -> None:
-    matrix = np.column_stack([draw(10, n=5, m=20), np.zeros(5, int)])
-    present = np.ones((5, 21), np.bool_)
-    present[4], present[:4, 20] = np.arange(21) == 20, False
-    workers = solve(matrix, EVD(), present).workers
-    assert workers["fault"][4] == pytest.approx(workers["fault"][:4].mean())
-    assert workers["weight"][4] == pytest.approx(1 / 5)
-
-
-def test_other_labels_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="it needs two classes"):
-        allalike.discover([("a", 1, 0), ("b", 1, 1), ("c", 1, 2)], domain="categorical", method=EVD())
-    with pytest.raises(UnsupportedError, match="it needs two classes"):
-        allalike.discover([("a", 1, 1.5), ("b", 1, 2.5)], domain="real", method=EVD())
-    with pytest.raises(OptionError, match="diagonal is 'zero'. Choose one of: lsq, loglsq, iterate, raw"):
-        EVD(diagonal="zero")
 
 
 def test_it_beats_the_vote_as_published() -> None:

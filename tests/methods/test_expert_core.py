@@ -17,7 +17,6 @@ from scipy.stats import binom
 import allalike
 from allalike import Categorical, Memory, Method, Result
 from allalike.answers import Answers
-from allalike.errors import OptionError
 from allalike.methods.pairwise.expert_core import (
     EXP,
     TOP2,
@@ -196,14 +195,6 @@ def test_the_closest_pair_is_the_closest_of_all() -> None:
     assert weigh_problems(tied, TOP2(method="pair")).weight.tolist() == [0.5, 0.5, 0, 0, 0]
 
 
-@pytest.mark.parametrize("method", [EXP(), TOP2(), TOP2(method="pair")])
-def test_where_everyone_is_the_same_everyone_counts(method: Method) -> None:
-    same = np.tile(np.array([0, 1, 1, 0]), (5, 1))
-    assert weigh_problems(same[None], method, 2).weight.tolist() == pytest.approx([0.2] * 5)
-    equidistant = np.eye(4)[None]
-    assert weigh_problems(equidistant, method).weight.tolist() == pytest.approx([0.25] * 4)
-
-
 @pytest.mark.parametrize("method", [EXP(), EXP(chance="mean"), TOP2(size=3), TOP2(method="pair")])
 def test_many_problems_are_solved_as_if_each_were_alone(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
@@ -275,14 +266,3 @@ def test_errors_on_numbers_are_as_published() -> None:
     assert change(EXP()) == pytest.approx(-15, abs=3.5)
     assert change(TOP2(size=3)) == pytest.approx(-14, abs=3.5)
     assert change(TOP2()) > change(TOP2(size=3)) + 3
-
-
-def test_options_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(OptionError, match="size is 1. It must be a whole number, at least 2"):
-        TOP2(size=1)
-    with pytest.raises(OptionError, match="method is 'pair', but size is 3"):
-        TOP2(size=3, method="pair")
-    with pytest.raises(OptionError, match="chance is 'half'. Choose one of: classes, mean"):
-        EXP(chance="half")
-    with pytest.raises(OptionError, match="tail is 'both'. Choose one of: exact, printed"):
-        EXP(tail="both")

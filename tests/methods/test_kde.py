@@ -11,13 +11,12 @@ import pytest
 from scipy.stats import gaussian_kde, median_abs_deviation
 
 import allalike
-from allalike import ConvergenceWarning, Memory, Result
-from allalike._core.blocks.block import Ties
-from allalike._core.blocks.pairs import Centred
-from allalike.errors import OptionError, UnsupportedError
+from allalike import Memory, Result
+from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.ties import Ties
 from allalike.methods.kde import KDE
 from allalike.rules.modes import mode
-from crowds.samples import crowd, problems, rows
+from crowds.samples import problems, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,18 +146,6 @@ def test_two_different_answers_are_tied_on_every_engine(engine: Engine) -> None:
     assert (first["label"] < 1).all()
 
 
-@pytest.mark.parametrize("scale", [1e-140, 1e-3, -1.0, 1e140])
-def test_scale_and_offset_of_numbers_do_not_matter(scale: float) -> None:
-    matrix, present = numbers(7, missing=0.3)
-    first, scaled = discover(matrix, present), discover(matrix * scale, present)
-    shifted = discover(matrix + np.arange(12) * 1e4, present)
-    for other in (scaled, shifted):
-        np.testing.assert_allclose(first.workers["weight"], other.workers["weight"], rtol=1e-9)
-        np.testing.assert_allclose(first.workers["fault"], other.workers["fault"], rtol=1e-9)
-    np.testing.assert_allclose(scaled.truth["label"], first.truth["label"] * scale, rtol=1e-9)
-    np.testing.assert_allclose(shifted.truth["label"], first.truth["label"] + np.arange(12) * 1e4, rtol=0, atol=1e-9)
-
-
 def test_numbers_that_differ_by_rounding_are_the_same() -> None:
     answers = [(worker, task, 0.1 + 0.2 if worker == 0 else 0.3) for worker in range(3) for task in range(4)]
     result = allalike.discover(answers, domain="real", method=KDE())
@@ -184,25 +171,6 @@ def test_answers_to_what_nobody_else_answered_make_no_worker_better() -> None:
     np.testing.assert_allclose(second["fault"], first["fault"], rtol=1e-9)
 
 
-def test_each_of_many_problems_ends_as_if_it_were_alone() -> None:
-    matrices = np.stack([numbers(seed, n=5, m=6)[0] for seed in range(12)])
-    matrices[3] = 1.0
-    run = Memory().load(problems(matrices))
-    together = KDE().weigh(run)
-    assert together.decision.decide is not None
-    found = run.collect(together.decision.decide, together.weight, together.fault)["label"].reshape(12, 6)
-    rounds = set()
-    for number, matrix in enumerate(matrices):
-        alone = discover(matrix)
-        rounds.add(alone.summary["iterations"])
-        mine = slice(5 * number, 5 * number + 5)
-        np.testing.assert_allclose(together.weight[mine], alone.workers["weight"], rtol=1e-9)
-        np.testing.assert_allclose(together.fault[mine], alone.workers["fault"], rtol=1e-9)
-        np.testing.assert_allclose(found[number], alone.truth["label"], rtol=1e-9)
-    assert len(rounds) > 2
-    assert together.rounds.iterations == max(rounds)
-
-
 def relative_improvement(repetitions: int, n: int, m: int) -> tuple[float, float]:
     """Return the mean of (Err - Err(UA)) / (Err + Err(UA)) in percent, and its standard error, on the paper's SYN.N."""
     rng = np.random.default_rng(11)
@@ -226,16 +194,6 @@ def test_with_gaussian_errors_the_mode_is_worse_than_the_mean_as_the_paper_found
     assert error < 2.5
 
 
-def test_wild_answers_do_no_harm() -> None:
-    rng = np.random.default_rng(12)
-    truth = rng.normal(0, 2, 50)
-    matrix = truth + rng.normal(0, 0.5, (9, 50))
-    wild = rng.random(matrix.shape) < 0.2
-    matrix[wild] += rng.normal(0, 100, wild.sum())
-    label = discover(matrix).truth["label"]
-    assert np.square(label - truth).mean() < 0.3 < 10 < np.square(matrix.mean(axis=0) - truth).mean()
-
-
 @pytest.mark.parametrize("emotion", ["anger", "valence"])
 def test_on_ratings_the_mode_follows_those_who_say_nothing_and_is_far_from_the_experts(
     emotion: str, data: Path
@@ -256,18 +214,3 @@ def test_on_ratings_the_mode_follows_those_who_say_nothing_and_is_far_from_the_e
     np.testing.assert_allclose(result.truth["label"], [task.truth(score) for task in tasks], atol=1e-4)
     found = result.summary["gold"]
     assert 1.5 * found["unweighted_error"] < found["error"] < 3 * found["unweighted_error"]
-
-
-def test_a_limit_of_rounds_is_told() -> None:
-    with pytest.warns(ConvergenceWarning, match="KDE stopped at its limit of 1 rounds"):
-        result = discover(numbers(1)[0], method=KDE(max_iter=1))
-    assert not result.summary["converged"]
-
-
-def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(OptionError, match="max_iter is 0"):
-        KDE(max_iter=0)
-    with pytest.raises(OptionError, match="tol is -1"):
-        KDE(tol=-1)
-    with pytest.raises(UnsupportedError, match="KDE cannot serve categorical labels"):
-        allalike.discover(crowd("categorical", seed=1), domain="categorical", method=KDE())

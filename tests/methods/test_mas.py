@@ -12,14 +12,13 @@ from scipy.optimize import check_grad, minimize, rosen, rosen_der
 from scipy.stats import expon, norm
 
 import allalike
-from allalike import Categorical, Memory, Method
-from allalike.errors import ConvergenceWarning, OptionError
-from allalike.methods.pairwise.expert_core import minimise
+from allalike import Categorical
+from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.mas import MAS, ScalingPosterior
 from allalike.methods.pairwise.scaling import Whole
-from allalike.methods.steps.pairs import StackedMatrix
-from allalike.noise import Gaussian, OneCoin
-from crowds.samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
+from allalike.methods.steps.pair_matrices import StackedMatrix
+from allalike.noise import OneCoin
+from crowds.samples import crowd, rows, weigh_problems
 
 pytestmark = pytest.mark.slow
 
@@ -67,15 +66,6 @@ def test_the_gradient_is_that_of_finite_differences() -> None:
         place = np.random.default_rng(seed).uniform(0.3, 0.9, 6 * 4 + 6 + 2) * np.where(np.arange(32) % 2, -1, 1)
         off = check_grad(partial(single, given), partial(slope, given), place)
         assert off < 1e-6 * np.linalg.norm(slope(given, place))
-
-
-def test_an_unknown_distance_does_not_count() -> None:
-    distance, known = distances(3, 6)
-    place = np.random.default_rng(3).uniform(0.3, 0.9, 6 * 8 + 6 + 2)
-    other = np.where(known > 0, distance, 77.0)
-    assert single(ScalingPosterior(Whole(distance, known)), place) == single(
-        ScalingPosterior(Whole(other, known)), place
-    )
 
 
 def test_many_rosenbrock_valleys_are_descended_at_once() -> None:
@@ -163,18 +153,6 @@ def bounded(x: Floats, given: ScalingPosterior) -> tuple[float, Floats]:
     return value, np.concatenate([gradient[: -n - 2], gradient[-n - 2 :] / (2 * safe)])
 
 
-def test_good_workers_have_a_small_fault() -> None:
-    rng = np.random.default_rng(6)
-    faults = np.array([0.05, 0.1, 0.15, 0.3, 0.4, 0.5, 0.5, 0.6])
-    classes = OneCoin(classes=4).sample(rng.integers(0, 4, 300), faults, 6)
-    numbers = Gaussian().sample(rng.normal(0, 2, 300), 4 * faults, 6)
-    for method in (MAS(), MAS(weighting="latent")):
-        for found in (weigh_problems(classes[None], method, 4), weigh_problems(numbers[None], method)):
-            assert np.corrcoef(found.fault, faults)[0, 1] > 0.9
-            assert set(np.argsort(found.fault)[:3]) == {0, 1, 2}
-            assert found.rounds.converged
-
-
 def test_weights_follow_from_faults_as_the_domain_says() -> None:
     for domain, weighting in (("real", None), ("real", "max"), ("categorical", None), ("categorical", "inverse")):
         found = allalike.discover(crowd(domain, seed=7), domain=domain, method=MAS(weighting=weighting)).workers
@@ -182,21 +160,6 @@ def test_weights_follow_from_faults_as_the_domain_says() -> None:
         inverse = (weighting or {"real": "inverse", "categorical": "max"}[domain]) == "inverse"
         weight = 1 / fault if inverse else fault.max() - fault
         np.testing.assert_allclose(found["weight"], weight / weight.sum(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("method", [MAS(), MAS(weighting="latent")])
-def test_neither_the_unit_nor_the_names_nor_the_blocks_matter(method: Method) -> None:
-    first = allalike.discover(rows(RUNNING_EXAMPLE), domain="real", method=method).workers
-    for factor in (1e-5, 3.0, 1e7):
-        scaled = allalike.discover(rows(RUNNING_EXAMPLE * factor), domain="real", method=method).workers
-        np.testing.assert_allclose(scaled["weight"], first["weight"], rtol=1e-9)
-        np.testing.assert_allclose(scaled["fault"], first["fault"] * factor**2, rtol=1e-9)
-    order = np.random.default_rng(8).permutation(5)
-    moved = allalike.discover(rows(RUNNING_EXAMPLE[order]), domain="real", method=method).workers
-    np.testing.assert_allclose(moved["fault"], first["fault"].to_numpy()[order], rtol=1e-9)
-    answers, small = crowd("real", seed=8, missing=0.4), Memory(block_answers=1)
-    apart = [allalike.discover(answers, domain="real", method=method, engine=e).workers for e in (None, small)]
-    np.testing.assert_allclose(apart[0]["fault"], apart[1]["fault"], rtol=1e-9)
 
 
 def test_copies_of_a_worker_have_the_same_weight() -> None:
@@ -208,16 +171,6 @@ def test_copies_of_a_worker_have_the_same_weight() -> None:
         for column in ("weight", "fault"):
             np.testing.assert_allclose(workers[column][copies], workers[column][copies[0]], rtol=1e-6)
     assert workers["weight"].round(4).nunique() > 4
-
-
-def test_many_problems_are_solved_as_if_each_were_alone() -> None:
-    matrices = np.random.default_rng(10).normal(size=(12, 6, 9))
-    together = weigh_problems(matrices, MAS())
-    for number, matrix in enumerate(matrices):
-        alone = weigh_problems(matrix[None], MAS())
-        mine = slice(6 * number, 6 * number + 6)
-        np.testing.assert_allclose(together.weight[mine], alone.weight, rtol=1e-9)
-        np.testing.assert_allclose(together.fault[mine], alone.fault, rtol=1e-9)
 
 
 def test_large_problems_are_placed_tile_by_tile_with_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,29 +192,6 @@ def test_problems_with_nothing_to_fit_do_not_disturb_the_others() -> None:
     assert found.weight[5:10].tolist() == pytest.approx([0.2] * 5)
     assert found.fault[5:10].tolist() == [0] * 5
     np.testing.assert_allclose(found.weight[:5], weigh_problems(matrices[:1], MAS()).weight, rtol=1e-9)
-
-
-def test_a_hundred_workers_can_be_placed() -> None:
-    rng = np.random.default_rng(12)
-    faults = rng.uniform(0.05, 0.7, 100)
-    matrix = OneCoin(classes=4).sample(rng.integers(0, 4, 60), faults, 12)
-    found = weigh_problems(matrix[None], MAS(starts=1), 4)
-    assert np.corrcoef(found.fault, faults)[0, 1] > 0.9
-
-
-def test_stopping_early_is_said() -> None:
-    with pytest.warns(ConvergenceWarning, match="MAS stopped at its limit of 5 rounds"):
-        result = allalike.discover(rows(RUNNING_EXAMPLE), domain="real", method=MAS(max_iter=5))
-    assert result.summary["converged"] is False
-
-
-def test_options_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(OptionError, match="dim is 0"):
-        MAS(dim=0)
-    with pytest.raises(OptionError, match="least is 0"):
-        MAS(least=0)
-    with pytest.raises(OptionError, match="weighting is 'chance'. Choose one of: max, inverse, latent"):
-        MAS(weighting="chance")
 
 
 @pytest.mark.long

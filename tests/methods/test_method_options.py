@@ -28,10 +28,6 @@ def test_a_flag_is_true_or_false(name: str, flag: str, value: object) -> None:
         METHODS[name](**{flag: value})
 
 
-def test_there_are_flags() -> None:
-    assert {("CRH", "standardise"), ("DS-1", "positive"), ("EVD", "positive"), ("MAS", "scaled")} <= set(FLAGS)
-
-
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("scale", [1e-143, 1e140])
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
