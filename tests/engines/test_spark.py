@@ -22,7 +22,7 @@ from allalike.engines.spark import Spark
 from allalike.engines.spark import engine as spark_engine
 from allalike.engines.spark.engine import SparkRun
 from allalike.engines.spark.session import find_context, find_java
-from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
+from allalike.errors import EngineError, LabelError, OutputError, UnsupportedError
 from crowds.samples import KINDS, crowd, flattened, kind
 from running.local_spark import SPARK, need_spark
 from running.turns import in_turn
@@ -120,14 +120,6 @@ def test_discover_finds_the_same(spark: Spark, method: str) -> None:
     assert flat(found.summary["gold"]) == pytest.approx(flat(memory.summary["gold"]))
 
 
-def test_known_truths_go_with_their_tasks(spark: Spark) -> None:
-    truths = {f"t{number:04d}": number % 3 for number in (0, 1, 13, 14, 39)}
-    answers = allalike.readers.read_gold(truths, some())
-    memory, run = Memory().load(answers), spark.load(answers)
-    assert run.n_gold == 5
-    assert close(memory.sum(memory.kernels.gold_sums), run.sum(run.kernels.gold_sums))
-
-
 def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
     answers = some(m=10).per_task()
     memory, run = Memory().load(answers), spark.load(answers)
@@ -206,14 +198,6 @@ def test_tasks_of_many_shards_are_put_in_order(spark: Spark) -> None:
     assert equal(Piece.join(pieces), aggregate(Memory().load(some())).joined())
 
 
-def test_passes_are_reported_where_the_answers_are_not(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, gone_over = spark.load(some()), list[float]()
-    monkeypatch.setattr("allalike.engines.base.advance", gone_over.append)
-    for pass_once in (peer_sums, aggregate):
-        pass_once(run)
-    assert gone_over == [run.answer_counts.sum()] * 2
-
-
 def as_table(piece: Piece) -> pa.Table:
     return pa.table({"task": piece.tasks.arrow(), "label": pa.array(piece.found["label"].tolist())})
 
@@ -227,13 +211,6 @@ def test_executors_write_parts_in_order(spark: Spark, tmp_path: Path, in_order: 
     assert names == [f"part-{number:05}.parquet" for number in range(3 if in_order else 4)]
     expected = as_table(aggregate(Memory().load(some())).joined())
     assert pa.concat_tables([pq.read_table(path / name) for name in names]).combine_chunks() == expected
-
-
-def test_csv_is_one_file(spark: Spark, tmp_path: Path) -> None:
-    aggregate(spark.load(some())).write(tmp_path / "truth.csv", as_table)
-    lines = (tmp_path / "truth.csv").read_text().splitlines()
-    assert len(lines) == 41
-    assert lines[1].startswith('"t0000",' if lines[1].startswith('"') else "t0000,")
 
 
 def unwritable(piece: Piece) -> pa.Table:
@@ -271,12 +248,6 @@ def test_errors_of_ours_arrive_as_they_are(spark: Spark, monkeypatch: pytest.Mon
         replace(spark, partitions=12).load(some()).sum(refuse)
 
 
-def test_other_errors_say_what_went_wrong(spark: Spark) -> None:
-    run = spark.load(some())
-    with pytest.raises(EngineError, match=r"^Spark gave up\. ZeroDivisionError: nothing to divide by$"):
-        run.sum(fail)
-
-
 @pytest.mark.long
 def test_executors_that_lack_a_module_are_explained(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -312,11 +283,6 @@ def test_the_active_session_is_used_again(spark: Spark) -> None:
 def test_what_is_no_session_is_refused(session: object) -> None:
     with pytest.raises(UnsupportedError, match="Give it a SparkSession"):
         Spark(session).load(some())
-
-
-def test_no_partitions_are_refused() -> None:
-    with pytest.raises(OptionError, match="partitions is 0"):
-        Spark(partitions=0)
 
 
 def test_a_master_that_is_not_there_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import allalike
 from allalike import Categorical, Memory, Spark
 from allalike.engines.spark import sources as spark_sources
 from allalike.engines.spark.rows import Plan
-from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
+from allalike.errors import AllalikeError, InputError, LabelError
 from files.for_spark import check, fail, same, table, with_label, written
 from running.local_spark import need_spark
 
@@ -50,19 +50,6 @@ def test_a_data_frame_a_table_and_what_spark_wrote_are_read(
     check(spark, str(tmp_path / "folder.parquet"), path)
     other = allalike.discover(frame, engine="spark", method="P-TD")
     same(other, allalike.discover(path, method="P-TD"))
-
-
-@pytest.mark.long
-def test_a_list_of_a_table_and_the_address_of_a_folder_are_read(
-    spark: Spark, session: SparkSession, tmp_path: Path
-) -> None:
-    path = str(written(table(), tmp_path, ".parquet"))
-    frame = session.read.parquet(path)
-    check(spark, frame, path)
-    frame.createOrReplaceTempView("some_answers")
-    check(spark, ["some_answers"], path)
-    frame.repartition(3).write.parquet(str(tmp_path / "folder.parquet"))
-    check(spark, (tmp_path / "folder.parquet").as_uri(), path)
 
 
 @pytest.mark.long
@@ -189,15 +176,6 @@ def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, e
     assert "stands there" in fail(spark, path, **how)
 
 
-def test_no_answers_and_repeats_are_errors(spark: Spark, tmp_path: Path) -> None:
-    assert (
-        fail(spark, written(table(0), tmp_path, ".parquet"))
-        == "There are no answers: no rows, or nothing but a header."
-    )
-    path = written(pa.concat_tables([table(), table().slice(3, 1)]), tmp_path, ".parquet")
-    assert "more than once, and there are 1 such rows" in fail(spark, path, repeats="error")
-
-
 @pytest.mark.long
 def test_columns_are_recognised_and_named(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
     other = table().rename_columns(["annotator", "item.id", "an `odd` name"])
@@ -213,27 +191,11 @@ def test_columns_are_recognised_and_named(spark: Spark, session: SparkSession, t
         allalike.discover(frame.limit(5).drop("an `odd` name"), engine=spark)
 
 
-def test_gold_that_does_not_match_is_an_error(spark: Spark, tmp_path: Path) -> None:
-    path = written(table(), tmp_path, ".parquet")
-    told = []
-    for engine in (Memory(), spark):
-        with pytest.raises(AllalikeError) as raised:
-            allalike.discover(path, gold={"t999": "red"}, engine=engine)
-        told.append(str(raised.value))
-    assert told[0] == told[1]
-
-
 def test_a_missing_file_or_table_is_named(spark: Spark, tmp_path: Path) -> None:
     assert fail(spark, str(tmp_path / "none.csv")) == f"There is no file {tmp_path / 'none.csv'}."
     assert fail(spark, "none.csv") == "There is no file none.csv."
     with pytest.raises(InputError, match="There is no file nothing, and Spark has no table of this name"):
         allalike.discover("nothing", engine=spark)
-
-
-def test_a_wide_data_frame_and_one_of_connect_are_refused(spark: Spark, session: SparkSession) -> None:
-    frame = session.createDataFrame([("t1", "x")], ["task", "w1"])
-    with pytest.raises(UnsupportedError, match="one row per answer"):
-        allalike.discover(allalike.scan(frame, wide="tasks"), engine=spark)
 
 
 def test_other_answers_are_read_here(spark: Spark, tmp_path: Path) -> None:
@@ -245,13 +207,6 @@ def test_other_answers_are_read_here(spark: Spark, tmp_path: Path) -> None:
     wide = tmp_path / "wide.csv"
     wide.write_text("task,ada,bob,eve\n1,x,x,y\n2,y,y,y\n")
     check(spark, str(wide), wide="tasks")
-
-
-def test_small_files_are_read_here(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 1 << 22)
-    source = allalike.scan(written(table(), tmp_path, ".csv"))
-    assert spark_sources.find_source(source, None, "nowhere") is None
-    check(spark, source.source)
 
 
 @pytest.mark.long

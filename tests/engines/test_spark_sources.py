@@ -127,19 +127,6 @@ def test_other_things_of_pyspark_are_refused(session: SparkSession) -> None:
     assert said.startswith("There is no file some_table, and what only Spark can read cannot be wide. Make one row")
 
 
-@pytest.mark.long
-def test_columns_that_spark_does_not_tell_apart_are_no_trouble(session: SparkSession, tmp_path: Path) -> None:
-    path = parquet(tmp_path / "a.parquet", WORKER=["w"] * 50)
-    columns = {"worker": "worker"}
-    assert not on_executors(path, columns=columns)
-    same(path, columns=columns)
-    assert "Spark cannot read the column 'worker' of" in told(Path(path).as_uri(), UnsupportedError, columns=columns)
-    frame = session.createDataFrame([(*row, "w") for row in ROWS], ["worker", "task", "label", "WORKER"])
-    same(frame, path, columns=columns)
-    twice = session.createDataFrame(ROWS, ["worker", "task", "label"]).toDF("worker", "task", "task")
-    assert told(twice) == "The data frame has two columns called 'task'. Rename one of them."
-
-
 MOMENTS = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=7 * (number // 5)) for number in range(50)]
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,10 +14,9 @@ import pytest
 
 import allalike
 from allalike.answers.stream import Stream
-from allalike.errors import AllalikeError, InputError
+from allalike.errors import InputError
 from allalike.readers import scan
 from allalike.readers.formats import delimited, parquet, tables
-from allalike.readers.sources import open_table
 
 NAMES = ("worker", "task", "label")
 TABLE = pa.table(
@@ -109,27 +105,6 @@ def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
     assert stream.size == 0
 
 
-@pytest.mark.usefixtures("small")
-def test_wide_tables_come_in_slices(tmp_path: Path) -> None:
-    (tmp_path / "wide.csv").write_text("task,1,10\na,x,x\nb,,y\n")
-    stream = scan(tmp_path / "wide.csv", wide="tasks").stream()
-    assert values(stream) == {"worker": ["1", "10", "10"], "task": ["a", "a", "b"], "label": ["x", "x", "y"]}
-    assert scan(np.eye(3), wide="workers").stream().size == 0
-
-
-def test_what_was_asked_for_and_guessed_is_noted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("annotator,item,vote\na,1,x\nb,1,x\n")
-    stream = replace(
-        scan(path, repeats="last", missing="drop", domain="categorical"), choices={"rule": "plurality"}
-    ).stream()
-    assert (stream.choices, stream.repeats, stream.cleaning.missing) == ({"rule": "plurality"}, "last", "drop")
-    assert stream.domain == allalike.Categorical()
-    assert stream.notes == allalike.read(path, domain="categorical").notes
-    with pytest.raises(AllalikeError, match="repeats"):
-        scan(path, repeats="never").stream()
-
-
 def test_a_compact_column_of_parquet_comes_as_a_dictionary(tmp_path: Path) -> None:
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
@@ -137,16 +112,6 @@ def test_a_compact_column_of_parquet_comes_as_a_dictionary(tmp_path: Path) -> No
     (batch,) = scan(tmp_path / "a.parquet").stream().batches()
     assert pa.types.is_dictionary(batch["worker"].data.type)
     assert not pa.types.is_dictionary(batch["task"].data.type)
-
-
-def test_sizes_tell_about_how_much_memory_the_columns_take(tmp_path: Path) -> None:
-    plain, packed, parquet = (write(tmp_path, kind) for kind in ("csv", "csv.gz", "parquet"))
-    assert scan(plain).stream().size == plain.stat().st_size
-    assert scan(packed).stream().size == 4 * packed.stat().st_size
-    taken = sum(TABLE[name].nbytes for name in NAMES)
-    assert taken / 4 < scan(parquet).stream().size < taken * 4
-    table = open_table(parquet)
-    assert table.size({"label": "label"}) < table.size({"label": "label", "task": "task"})
 
 
 def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
@@ -192,14 +157,6 @@ def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
         values(stream)
 
 
-def test_a_file_that_vanishes_is_a_clear_error(tmp_path: Path) -> None:
-    path = write(tmp_path, "csv")
-    stream = scan(path).stream()
-    path.unlink()
-    with pytest.raises(InputError, match="answers0.csv cannot be read"):
-        values(stream)
-
-
 @pytest.mark.long
 def test_long_labels_make_short_batches(tmp_path: Path) -> None:
     table = pa.table({"worker": ["a", "b"] * 50, "task": [1] * 100, "label": ["x" * 5_000_000] * 100})
@@ -209,9 +166,3 @@ def test_long_labels_make_short_batches(tmp_path: Path) -> None:
     sizes = [len(batch["label"]) for batch in scan(tmp_path / "a.parquet").stream().batches()]
     assert sum(sizes) == 100
     assert max(sizes) <= 22
-
-
-def test_missing_ids_and_labels_of_pandas_stay_missing() -> None:
-    frame = pd.DataFrame({"worker": ["a", None], "task": [1, 1], "label": [1.5, np.nan]})
-    (batch,) = scan(frame).stream().batches()
-    assert [batch[name].missing().tolist() for name in NAMES] == [[False, True], [False, False], [False, True]]

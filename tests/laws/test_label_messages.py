@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,21 @@ from allalike import (
     Boxes,
     Circular,
     Custom,
+    Disk,
     Ordinal,
     Points,
     Probability,
     Ranking,
     Record,
     Set,
+    Spark,
     Text,
     Tree,
+    theory,
 )
 from allalike.errors import LabelError
+from allalike.noise import Copiers, Gaussian, General, Mallows, Normal, OneCoin, TwoCoin
+from allalike.simulation import pool, simulate
 from crowds.field_records import KINDS, goods
 from crowds.messages import Message
 from crowds.samples import crowd, kind
@@ -347,10 +353,68 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     ("memory of MACE", short_of_memory("MACE", "methods.mace"), ("MACE", "9 workers", "10 starts")),
     ("lists in a record", discovered(TAGS), ("'tags'", "lists", "tags:set")),
 ]
+FOUR = [1, 1, 1, 1]
+HAMMERS: Any = {"hammer_fault": 2, "spammer_fault": 1}
+# A call that takes no folder, and the words.
+CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
+    (lambda: theory.expected_disparity(-1.0, 1.0), ("fault", "-1.0", "0 or more")),
+    (lambda: theory.expected_disparity(float("nan"), 1.0), ("fault", "nan", "finite")),
+    (lambda: theory.expected_disparity(1.0, [1.0, 2.0]), ("mean_fault", "one number")),  # type: ignore[arg-type]
+    (lambda: theory.expected_disparity(1.0, 1.0, bias=[2, 0]), ("bias", "mean square 2", "fault is 1")),
+    (lambda: theory.expected_disparity(np.ones(2), 1.0, bias=[1, 1]), ("bias", "shape", "one number")),
+    (lambda: theory.expected_disparity(9.0, 9.0, bias=[1, 1], mean_bias=[1, 1, 1]), ("2", "3 tasks")),
+    (lambda: theory.expected_disparity_one_coin(1.1, 0.5), ("fault", "0 to 1")),
+    (lambda: theory.mallows_swaps(0.5, 1), ("items", "1")),
+    (lambda: theory.metric_disparity_bounds(1.0, [[1.0]]), ("faults", "2 dimensions")),
+    (lambda: theory.hammer_spammer_gap(0.5, **HAMMERS), ("spammer_fault", "1.0")),
+    (lambda: theory.sample_size(1, 0.1, [1, 1, 1]), ("moments", "four")),
+    (lambda: theory.sample_size(1, 0.1, [2, 1, 1, 1]), ("moments",)),
+    (lambda: theory.deviation_chance(1, 1, 5, FOUR), ("workers", "1")),
+    (lambda: theory.inverse_bounds(0.51), ("delta", "0 to 0.5")),
+    (lambda: theory.cosine_to_squared(1.5), ("cosine", "-1 to 1")),
+    (lambda: Gaussian().sample(np.zeros(3), np.array([[1.0, 2.0], [2.0, 1.0]])), ("eigenvalue", "-1")),
+    (lambda: Gaussian().sample(np.zeros(3), np.array([[1.0, 0.5], [0.0, 1.0]])), ("symmetric",)),
+    (lambda: Gaussian().sample(np.array([1.0]), np.array([-1.0])), ("variance", "at least 0", "-1")),
+    (lambda: OneCoin().sample(np.array([1]), np.array([1.5])), ("between 0 and 1", "1.5")),
+    (lambda: TwoCoin().sample(np.array([1]), np.array([0.5])), ("pairs",)),
+    (lambda: Mallows().sample(np.array([[0, 1]]), np.array([2.0])), ("phi", "between 0 and 1")),
+    (lambda: General().sample(np.zeros(1), np.zeros(1)), ("general",)),
+    (lambda: Normal(mean=0, sd=1, low=50, high=60).draw(3), ("bounds",)),
+    (lambda: Copiers(number=5).appoint(5), ("5 workers", "leaves 0")),
+    (lambda: Copiers(fidelity=1.5), ("fidelity", "1.5")),
+    (lambda: simulate("real SYN.N", workers=100_000, tasks=1_000_000), ("100,000,000,000", "too many")),
+    (lambda: simulate("masks(height=2000, width=2000)", workers=10, tasks=100), ("4,000,000 values",)),
+    (lambda: Disk(memory="much"), ("memory", "size")),
+    (lambda: Disk(memory="1KB"), ("500 MB",)),
+    (lambda: Spark(partitions=0), ("partitions", "0")),
+    (lambda: allalike.discover(NUMBERS, domain="real", engine=Disk(folder="nowhere")), ("work folder", "nowhere")),
+    (lambda: pickle.dumps(allalike.discover(NUMBERS, domain="real", engine=Disk())), ("result.save",)),
+    (lambda: simulate("k=4 SYN", workers=0), ("workers", "0")),
+    (lambda: simulate("k=4 SYN", workers=3, answers_per_task=4), ("4 answers", "3 workers")),
+    *(
+        (lambda asked=asked: pool(asked, workers=3), words)  # type: ignore[misc]
+        for asked, words in [
+            ("SYN.N", ("real SYN.N", "ranking SYN.N")),
+            ("malows", ("'mallows'",)),
+            ("one-coin(k=3)", ("'k'", "population, classes")),
+            ("one-coin(classes=1)", ("classes", "at least 2")),
+            ("one-coin(population='uniform(high=2)')", ("between 0 and 1",)),
+            ("one-coin(population='uniorm')", ("'uniform'",)),
+            ("one-coin(population='normal(sd=0)')", ("sd", "finite")),
+            ("one-coin(population='normal(low=1, high=0)')", ("first below the second",)),
+            ("one-coin(population='fixed(values=())')", ("values", "empty")),
+            ("gaussian(reading='spread')", ("reading", "sd, variance")),
+            ("intervals(length=3)", ("3 intervals", "length 3")),
+            ("mallows(items=2000)", ("items", "1000")),
+            ("masks(height=0)", ("height", "at least 1")),
+        ]
+    ),
+]
 MESSAGES = [
     *(Message(f"{domain} {str(labels)[-40:]}", labelled(domain, *labels), words) for domain, labels, words in LABELS),
     *(Message(f"{each.__name__} {options}", made(each, **options), words) for each, options, words in OPTIONS),
     *(Message(*row) for row in OTHERS),
+    *(Message(" ".join(words), lambda folder, call=call: call(), words) for call, words in CALLS),  # type: ignore[misc]
 ]
 
 

@@ -11,8 +11,7 @@ import pytest
 from scipy import stats
 
 from allalike._core.blocks.problems import Problems
-from allalike.errors import OptionError, UnsupportedError
-from allalike.noise import Gaussian, General, IntervalNoise, Mallows, MaskNoise, OneCoin, TwoCoin
+from allalike.noise import Gaussian, IntervalNoise, Mallows, MaskNoise, OneCoin, TwoCoin
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,11 +28,6 @@ def test_gaussian_answers_have_the_given_means_and_variances() -> None:
     np.testing.assert_allclose(errors.mean(axis=1), bias, atol=4 * np.sqrt(variance.max() / 100_000))
     np.testing.assert_allclose(errors.var(axis=1), variance, rtol=4 * np.sqrt(2 / 100_000), atol=1e-12)
     assert stats.kstest(errors[1] / 0.5, "norm").pvalue > 1e-3
-
-
-def test_a_bias_may_differ_from_task_to_task() -> None:
-    bias = np.array([[0.0, 1.0, -3.0], [2.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(Gaussian().sample(np.ones(3), np.zeros(2), bias=bias), 1 + bias)
 
 
 def test_errors_of_workers_and_of_tasks_have_the_given_covariance() -> None:
@@ -54,20 +48,6 @@ def test_a_singular_covariance_makes_exact_copies_and_a_diagonal_one_makes_plain
     assert answers[0].std() > 1
     joint = Gaussian().sample(np.zeros(100_000), np.diag([1.0, 9.0]), seed=5)
     np.testing.assert_allclose(joint.var(axis=1), [1, 9], rtol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("covariance", "words"),
-    [
-        ([[1.0, 2.0], [2.0, 1.0]], "negative eigenvalue; this one has -1"),
-        ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
-        ([[1.0, 0.5]], "shape (1, 2)"),
-    ],
-)
-def test_what_is_no_covariance_is_refused(covariance: list[list[float]], words: str) -> None:
-    with pytest.raises(OptionError) as error:
-        Gaussian().sample(np.zeros(3), np.array(covariance))
-    assert words in str(error.value)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -148,14 +128,6 @@ def test_mallows_weights_make_kemeny_the_most_likely_ranking() -> None:
     np.testing.assert_allclose(likelihood + away @ weight, -np.log(constants).sum())
 
 
-def test_rankings_of_many_items_are_permutations_and_guesses_have_half_of_the_pairs_wrong() -> None:
-    truth = np.random.default_rng(12).permutation(300)[None]
-    drawn = Mallows().sample(truth, np.array([0.5, 1.0]), seed=13)[:, 0]
-    np.testing.assert_array_equal(np.sort(drawn, axis=1), np.tile(np.arange(300), (2, 1)))
-    assert Mallows().expected_distance(np.array(1.0), 300) == pytest.approx(Mallows().chance)
-    assert stats.kendalltau(np.argsort(drawn[1]), np.argsort(truth[0])).statistic == pytest.approx(0, abs=0.15)
-
-
 def test_bounds_of_intervals_are_off_by_the_shift_and_stay_in_order() -> None:
     truth = np.tile([[200, 400], [600, 800]], (20_000, 1, 1))
     exact, near, wild = IntervalNoise().sample(truth, np.array([0.0, 10.0, 400.0]), seed=14)
@@ -191,46 +163,6 @@ def test_neighbours_on_an_outline_are_off_together_and_distant_ones_are_not() ->
     alike = np.corrcoef(widths.T)
     assert alike[24, 25] > 0.9
     assert abs(alike[8, 40]) < 0.1
-
-
-def test_specks_turn_pixels_over_and_masks_without_or_full_of_an_object_can_be_drawn() -> None:
-    truth = np.stack([np.zeros((40, 50), np.bool_), np.ones((40, 50), np.bool_)])
-    clean = MaskNoise().sample(truth, np.array([2.0]), seed=18)[0]
-    assert not clean[0].any()
-    assert clean[1, 15:25, 15:35].all()
-    specked = MaskNoise(specks=0.1).sample(truth, np.array([0.0]), seed=19)[0]
-    close((specked != truth).mean(), 0.1, truth.size)
-
-
-@pytest.mark.parametrize(
-    ("noise", "truth", "faults", "words"),
-    [
-        (Gaussian(), [1.0], [-1.0], "A variance must be a number, at least 0, and one is -1"),
-        (OneCoin(), [1], [1.5], "A probability of error must be between 0 and 1, and one is 1.5"),
-        (TwoCoin(), [1], [[0.5, np.nan]], "between 0 and 1, and one is nan"),
-        (TwoCoin(), [1], [0.5], "are pairs"),
-        (Mallows(), [[0, 1]], [2.0], "phi must be between 0 and 1"),
-        (IntervalNoise(), [[[0, 1]]], [-1.0], "A shift must be a number, at least 0"),
-        (MaskNoise(), [[[True]]], [-1.0], "A shift must be a number, at least 0"),
-    ],
-)
-def test_faults_out_of_range_are_refused(noise: Gaussian, truth: object, faults: object, words: str) -> None:
-    with pytest.raises(OptionError) as error:
-        noise.sample(np.array(truth), np.array(faults))
-    assert words in str(error.value)
-
-
-def test_noise_that_is_only_a_distance_draws_nothing() -> None:
-    with pytest.raises(UnsupportedError, match="No answers can be drawn under general noise"):
-        General().sample(np.zeros(1), np.zeros(1))
-
-
-def test_nothing_touches_the_generator_that_numpy_shares() -> None:
-    before = np.random.get_state(legacy=False)  # noqa: NPY002
-    Mallows().sample(np.arange(4)[None], np.array([0.5]))
-    Gaussian().sample(np.zeros(3), np.eye(2))
-    after = np.random.get_state(legacy=False)  # noqa: NPY002
-    assert str(before) == str(after)
 
 
 def test_a_generator_goes_on_where_it_stands_and_a_seed_begins_anew() -> None:

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from allalike.errors import AllalikeError, OptionError, UnknownNameError
-from allalike.noise import POPULATIONS, Copiers, Fixed, HammerSpammer, Normal, Uniform
-from allalike.noise.populations import as_population
+from allalike.noise import Copiers, Fixed, HammerSpammer, Normal, Uniform
 
 
 @pytest.mark.parametrize(
@@ -59,43 +57,6 @@ def test_a_uniform_population_is_uniform_and_a_fixed_one_is_taken_in_turn() -> N
     assert Fixed(values=(1.0, 2.0)).draw(5, seed=9).tolist() == [1.0, 2.0, 1.0, 2.0, 1.0]
 
 
-def test_populations_have_names_and_the_same_seed_draws_the_same_workers() -> None:
-    for name, kind in POPULATIONS.items():
-        assert as_population(name) == kind()
-        np.testing.assert_array_equal(kind().draw(20, seed=5), as_population(kind()).draw(20, seed=5))
-    assert as_population("normal(mean=0.2, outside='clip')") == Normal(mean=0.2, outside="clip")
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("normal(sd=0)", "sd is 0. It must be a finite number"),
-        ("normal(mean='x')", "mean is 'x'. It must be a finite number."),
-        ("normal(mean=True)", "mean is True. It must be a finite number."),
-        ("normal(low=1, high=0)", "the first below the second"),
-        ("normal(outside='drop')", "Choose one of: truncate, clip, fold."),
-        ("normal(median=1)", "has no option 'median'"),
-        ("hammer-spammer(share=2)", "share must be between 0 and 1, and one is 2."),
-        ("hammer-spammer(good='a')", "good is 'a'"),
-        ("uniform(low='a')", "low is 'a'"),
-        ("fixed(values=())", "values is empty"),
-        ("fixed(values=[1, None])", "values is None"),
-        ("uniorm", "Did you mean 'uniform'?"),
-        (3, "The population is 3. Choose one of: normal"),
-    ],
-)
-def test_what_is_no_population_is_refused(spec: str, words: str) -> None:
-    with pytest.raises(AllalikeError) as error:
-        as_population(spec)
-    assert isinstance(error.value, OptionError | UnknownNameError)
-    assert words in str(error.value)
-
-
-def test_bounds_that_no_worker_can_meet_are_refused() -> None:
-    with pytest.raises(OptionError, match="nothing between its bounds"):
-        Normal(mean=0, sd=1, low=50, high=60).draw(3)
-
-
 def test_copiers_copy_from_workers_who_do_not_copy() -> None:
     for seed in range(50):
         source = Copiers(number=12).appoint(20, seed)
@@ -126,19 +87,3 @@ def test_what_the_source_did_not_answer_cannot_be_copied() -> None:
     answers, chance = Copiers(number=1).copy(worker, task, np.arange(6), np.array([1, -1]))
     assert answers.tolist() == [1, 1, 2, 4, 4, 5]
     assert chance.tolist() == [1, 0, 0, 1, 0, 0]
-
-
-def test_copiers_of_labels_with_axes_of_their_own_copy_them_whole() -> None:
-    label = np.arange(12).reshape(4, 3)
-    answers, _ = Copiers(number=1).copy(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), label, np.array([1, -1]))
-    assert answers.tolist() == [[3, 4, 5], [3, 4, 5], [9, 10, 11], [9, 10, 11]]
-
-
-def test_copiers_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"number": -1}, {"fidelity": 1.5}, {"fidelity": "x"}, {"sources": 0}):
-        with pytest.raises(OptionError):
-            Copiers(**wrong)
-    with pytest.raises(OptionError, match="Of 5 workers 5 copy, which leaves 0 to copy from"):
-        Copiers(number=5).appoint(5)
-    with pytest.raises(OptionError, match="which leaves 2 to copy from"):
-        Copiers(number=3, sources=3).appoint(5)

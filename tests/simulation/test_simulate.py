@@ -16,12 +16,11 @@ from click.testing import CliRunner, Result
 from scipy import stats
 
 import allalike
-from allalike.cli.compare import compare as compare_command
 from allalike.cli.discover import discover as discover_command
 from allalike.cli.simulate import simulate as simulate_command
-from allalike.errors import AllalikeError, OptionError, OutputError, TooLargeError, UnknownNameError
-from allalike.noise import POPULATIONS, Copiers
-from allalike.simulation import CROWDS, MODELS, Pool, as_model, pool, simulate
+from allalike.errors import AllalikeError, OutputError
+from allalike.noise import Copiers
+from allalike.simulation import MODELS, Pool, as_model, pool, simulate
 from crowds.samples import weigh_problems
 from running.turns import in_turn
 from running.updates import flat
@@ -33,13 +32,6 @@ SMALL = {"masks": "masks(height=24, width=32)"}  # what would take long
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(simulate_command, arguments, catch_exceptions=True)
-
-
-def test_every_crowd_of_the_paper_has_its_name() -> None:
-    names = ["real SYN.N", "real SYN.HS", "binary SYN.N", "binary SYN.HS", "k=4 SYN", "ranking SYN.N", "ranking SYN.HS"]
-    assert list(CROWDS) == names
-    assert all(name == model.name for name, model in MODELS.items())
-    assert set(CROWDS) < set(MODELS)
 
 
 @pytest.mark.parametrize(
@@ -57,31 +49,6 @@ def test_every_crowd_of_the_paper_has_its_name() -> None:
 )
 def test_a_name_may_be_short_as_long_as_it_is_clear(asked: str, name: str) -> None:
     assert as_model(asked).name == name
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ("SYN.N", "'SYN.N' may be real SYN.N, binary SYN.N or ranking SYN.N. Say which."),
-        ("coin", "'coin' may be one-coin or two-coin. Say which."),
-        ("malows", "No model is called 'malows'. Did you mean 'mallows'?"),
-        ("", "is not the name of a model"),
-        ("one-coin(k=3)", "Model one-coin has no option 'k'. It has population, classes."),
-        ("one-coin(classes=1)", "classes is 1. It must be a whole number, at least 2."),
-        ("one-coin(population='uniform(high=2)')", "The error of a worker must be between 0 and 1"),
-        ("two-coin(classes=3)", "classes is '3'. Choose one of: 2."),
-        ("gaussian(reading='spread')", "reading is 'spread'. Choose one of: sd, variance."),
-        ("gaussian(population='fixed(values=-1)')", "The sd of a worker must be a number, at least 0, and one is -1."),
-        ("intervals(length=3)", "3 intervals do not fit on a line of length 3."),
-        ("mallows(items=1)", "items is 1. It must be a whole number, at least 2."),
-        ("mallows(items=2000)", "items is 2000. At most 1000 can be ranked."),
-        ("masks(height=0)", "height is 0. It must be a whole number, at least 1."),
-    ],
-)
-def test_a_model_that_makes_no_sense_is_refused(asked: str, words: str) -> None:
-    with pytest.raises((UnknownNameError, OptionError)) as error:
-        pool(asked, workers=3)
-    assert words in str(error.value)
 
 
 def test_real_crowds_are_as_the_paper_says() -> None:
@@ -182,14 +149,6 @@ def test_a_bias_counts_in_the_fault() -> None:
     np.testing.assert_allclose(np.square(crowd.labels - crowd.truth).mean(axis=1), crowd.faults, rtol=0.05)
 
 
-def test_prevalence_is_the_share_of_ones() -> None:
-    crowd = pool(
-        "two-coin(prevalence=0.1, misses='fixed(values=0.5)', population='fixed(values=0)')", workers=1, tasks=50
-    )
-    assert crowd.truth.sum() == 5
-    assert crowd.faults == pytest.approx([0.05])
-
-
 @pytest.mark.parametrize("each", [1, 2, 3, 4])
 def test_every_group_of_workers_is_as_likely_to_be_asked(each: int) -> None:
     drawn = simulate("binary SYN.N", workers=5, tasks=20_000, answers_per_task=each).drawn
@@ -225,34 +184,6 @@ def test_copiers_agree_with_their_source_and_raise_each_others_weight() -> None:
     assert weights[1][source] > weights[0][source]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"workers": 0},
-        {"workers": 2.5},
-        {"tasks": 0},
-        {"seed": -1},
-        {"seed": "x"},
-        {"answers_per_task": 0},
-        {"workers": 3, "answers_per_task": 4},
-    ],
-)
-def test_numbers_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError):
-        simulate("k=4 SYN", **options)
-
-
-def test_a_crowd_beyond_all_memory_is_refused_at_once() -> None:
-    with pytest.raises(TooLargeError, match="100,000,000,000 answers of 100,000 workers are too many"):
-        simulate("real SYN.N", workers=100_000, tasks=1_000_000)
-    with pytest.raises(TooLargeError, match="1,000 answers with 4,000,000 values each"):
-        simulate("masks(height=2000, width=2000)", workers=10, tasks=100)
-    with pytest.raises(TooLargeError, match="of 1,000,000,000 workers"):
-        simulate("k=4 SYN", workers=10**9, tasks=1, answers_per_task=1)
-    with pytest.raises(TooLargeError):
-        pool("masks(height=1000000, width=1000000)", workers=1, tasks=1)
-
-
 @pytest.mark.parametrize("name", in_turn(MODELS, 3))
 def test_what_is_written_is_discovered_as_what_was_drawn(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -260,23 +191,9 @@ def test_what_is_written_is_discovered_as_what_was_drawn(
     monkeypatch.chdir(tmp_path)
     model = SMALL.get(name, name)
     ending = "" if name == "masks" else ".parquet" if name == "two-coin" else ".csv"
-    done = run(
-        model,
-        "-o",
-        f"answers{ending}",
-        "--truth",
-        f"truth{ending}",
-        "--tasks",
-        "12",
-        "--workers",
-        "7",
-        "--seed",
-        "8",
-        "--answers-per-task",
-        "5",
-    )
+    sizes = ["--tasks", "12", "--workers", "7", "--seed", "8", "--answers-per-task", "5"]
+    done = run(model, "-o", f"answers{ending}", "--truth", f"truth{ending}", *sizes)
     assert done.exit_code == 0, done.output
-    assert "60 answers of 7 workers to 12 tasks" in done.stdout
     (command,) = re.findall("^ +allalike discover (.*)$", done.stdout, flags=re.MULTILINE)
     found = CliRunner().invoke(discover_command, [*shlex.split(command), "--json", "--quiet"], catch_exceptions=False)
     summary = json.loads(found.stdout)
@@ -284,23 +201,6 @@ def test_what_is_written_is_discovered_as_what_was_drawn(
     expected = allalike.discover(crowd.answers, gold=crowd.truth).summary
     assert flat(summary["gold"]) == pytest.approx(flat(expected["gold"]))
     assert [summary[key] for key in ("answers", "workers", "tasks", "changed")] == [60, 7, 12, expected["changed"]]
-
-
-def test_what_is_written_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = run("k4", "-o", "answers of k4.csv", "--truth", "truth.csv")
-    (command,) = re.findall("^ +allalike compare (.*)$", done.stdout, flags=re.MULTILINE)
-    arguments = [*shlex.split(command), "--methods", "UA,P-TD", "--json", "--quiet"]
-    found = CliRunner().invoke(compare_command, arguments, catch_exceptions=False)
-    errors = {row["method"]: row["error"] for row in json.loads(found.stdout)["methods"]}
-    assert errors["P-TD"] < errors["UA"]
-
-
-def test_labels_without_a_domain_are_recognised_where_they_can_be(tmp_path: Path) -> None:
-    for name in ("real SYN.N", "k=4 SYN", "ranking SYN.N", "masks(height=16, width=16)"):
-        target = tmp_path / (name.split("(")[0] + ("" if "masks" in name else ".csv"))
-        assert run(name, "-o", str(target), "--tasks", "6").exit_code == 0
-        assert allalike.read(target).notes["guessed"]["domain"] == as_model(name).domain.name
 
 
 def test_the_faults_are_written_with_what_they_come_from(tmp_path: Path) -> None:
@@ -315,54 +215,29 @@ def test_the_faults_are_written_with_what_they_come_from(tmp_path: Path) -> None
     assert "--gold" not in done.stdout
 
 
-def test_json_and_quiet(tmp_path: Path) -> None:
-    printed = json.loads(run("k4", "-o", str(tmp_path / "a.csv"), "--json").stdout)
-    assert printed["model"] == "k=4 SYN"
-    assert printed["domain"] == "categorical(classes=4)"
-    assert (printed["answers"], printed["workers"], printed["tasks"]) == (2000, 20, 100)
-    assert printed["files"] == [str(tmp_path / "a.csv")]
-    quiet = run("k4", "-o", str(tmp_path / "b.csv"), "--quiet")
-    assert (quiet.exit_code, quiet.output) == (0, "")
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-
-
-def test_the_list_names_all_models_and_populations() -> None:
-    listed = run("--list").stdout
-    assert [line.split("  ")[0] for line in listed.splitlines()[: len(MODELS)]] == list(MODELS)
-    assert all(f"  {name}  " in listed for name in POPULATIONS)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
+    ("line", "words"),
     [
-        (["k4", "-o", "a.txt"], OptionError, "a.txt must end in .csv or .parquet."),
-        (["k4", "-o", "a.csv", "--truth", "./a.csv"], OptionError, "is asked for twice"),
-        (["masks", "-o", "a", "--truth", "a/truth"], OptionError, "or lies in a folder that is"),
-        (["masks", "-o", "a.csv"], OptionError, "masks go to a folder"),
-        (["k4", "-o", "old"], OptionError, "old must end in"),
-        (["masks", "-o", "old"], OutputError, "old cannot be written: it is a folder that is not empty."),
-        (["k4", "-o", "old/kept.csv/a.csv"], OutputError, "a.csv cannot be written"),
-        (
-            ["k4", "-o", "old/kept.csv", "--truth", "folder.csv", "--overwrite"],
-            OutputError,
-            "folder.csv cannot be written: it is a folder",
-        ),
-        (["k4", "-o", "a.csv", "--population", "nobody"], UnknownNameError, "No population is called 'nobody'"),
-        (["k4", "-o", "a.csv", "--copiers", "20"], OptionError, "Of 20 workers 20 copy"),
-        (["k4", "-o", "a.csv", "--workers", "-1"], OptionError, "workers is -1"),
+        ("k4 -o a.txt", ("a.txt", ".csv", ".parquet")),
+        ("k4 -o a.csv --truth ./a.csv", ("twice",)),
+        ("masks -o a --truth a/truth", ("folder",)),
+        ("masks -o a.csv", ("folder",)),
+        ("masks -o old", ("old", "not empty")),
+        ("k4 -o old/kept.csv/a.csv", ("a.csv", "cannot be written")),
+        ("k4 -o old/kept.csv --truth folder.csv --overwrite", ("folder.csv", "folder")),
     ],
 )
 def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
-    arguments: list[str], kind: type[AllalikeError], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("old", "folder.csv"):
         Path(folder).mkdir()
     Path("old/kept.csv").write_text("as it was")
     before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
-    done = run(*arguments)
-    assert isinstance(done.exception, kind)
-    assert words in str(done.exception)
+    done = run(*line.split())
+    assert isinstance(done.exception, AllalikeError)
+    assert all(word in str(done.exception) for word in words)
     assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
     assert Path("old/kept.csv").read_text() == "as it was"
 
@@ -370,7 +245,7 @@ def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
 def test_a_file_is_replaced_if_asked_for_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("old")
     (tmp_path / "masks").mkdir()
-    with pytest.raises(OutputError, match="a.csv is there already, and allalike did not write it.* overwrite=True"):
+    with pytest.raises(OutputError, match=r"a\.csv.*overwrite=True"):
         simulate("k4").save(tmp_path / "b.csv", truth=tmp_path / "a.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "masks"]
     assert (tmp_path / "a.csv").read_text() == "old"

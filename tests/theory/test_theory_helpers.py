@@ -82,14 +82,6 @@ def test_mallows_swaps_are_those_of_all_rankings(phi: float, items: int) -> None
     np.testing.assert_allclose(theory.mallows_swaps(phi, items), chance @ swapped / chance.sum(), atol=1e-12)
 
 
-@pytest.mark.parametrize(("items", "phi", "swaps"), [(4, 0.3, 0.9720), (4, 0.9, 2.7723), (6, 0.65, 4.6718)])
-def test_mallows_swaps_add_up_to_the_known_mean(items: int, phi: float, swaps: float) -> None:
-    assert theory.mallows_swaps(phi, items).sum() == pytest.approx(swaps, abs=5e-5)
-    i = np.arange(1, items + 1)
-    closed = items * phi / (1 - phi) - (i * phi**i / (1 - phi**i)).sum()
-    assert theory.mallows_swaps(phi, items).sum() == pytest.approx(closed, rel=1e-12)
-
-
 def test_expected_disparity_of_rankings_is_that_of_all_pairs_of_rankings() -> None:
     swapped = all_rankings(4)
     chance = np.array([[0.2], [0.7]]) ** swapped.sum(axis=1)
@@ -243,16 +235,3 @@ def test_metric_bounds_hold_for_symmetric_noise(metric: Any, noise: str) -> None
         least, most = theory.metric_fault_bounds(disparity)
         assert fault[i] <= most * 1.03
         assert fault[i] * 1.000001 >= least or fault[i] < others.mean()
-
-
-def test_the_lower_metric_bound_fails_where_errors_have_no_opposites() -> None:
-    low, high = theory.metric_disparity_bounds(0.9, [0.9, 0.9])
-    alike = theory.expected_disparity_one_coin(0.9, 0.9)
-    assert alike < low
-    assert alike <= high
-
-
-def test_metric_bounds_of_many_workers_are_those_of_each() -> None:
-    faults = np.array([0.1, 1.0, 5.0])
-    low, high = theory.metric_disparity_bounds(faults, [1, 2])
-    assert list(zip(low, high, strict=True)) == [theory.metric_disparity_bounds(f, [1, 2]) for f in faults.tolist()]
