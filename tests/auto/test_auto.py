@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-import warnings
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +18,9 @@ from allalike._core.blocks.block import Block
 from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
-from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare, read_from
+from allalike.methods.auto.classes.consensus import agreement_sums
+from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare
 from allalike.methods.auto.classes.ladder import BorneOut
-from allalike.methods.auto.classes.rows import class_posterior
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
 from crowd_data import load
@@ -141,80 +137,9 @@ def test_a_confusion_matrix_shows_who_mistakes_what() -> None:
     assert odd["a"]["a"] > 0.8
 
 
-@cache
-def reference() -> Any:
-    """Return the program that the trials were made with, which is not part of the project."""
-    path = Path(__file__).parents[3] / "shared" / "reference" / "levels.py"
-    if not path.exists() or importlib.util.find_spec("numba") is None:
-        pytest.skip("the reference is not here")
-    spec = importlib.util.spec_from_file_location("levels", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["levels"] = module  # where what it compiled looks for it
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        spec.loader.exec_module(module)
-    return module
-
-
 def crowd_of(answers: Answers) -> ClassCrowd:
     run = sample_tasks(Memory().load(answers), answers.n_answers)
     return prepare(run, VoiceGroups.everyone(len(answers.workers)))[0]
-
-
-def as_reference(answers: Answers, k: int) -> Any:
-    return reference().Crowd(*(part.astype(np.int64) for part in (answers.starts, answers.worker, answers.label)), k)
-
-
-def reference_beliefs(x: Any, crowd: ClassCrowd) -> tuple[npt.NDArray[np.float64], float]:
-    """Make five rounds of EM with the steps of the reference, from the votes of the consensus."""
-    program, strength = reference(), float(crowd.consensus.strength[0])
-    agreed = (x.shares(np.ones(x.n)) ** 2).sum(axis=1, keepdims=True)
-    rounded = np.sqrt(
-        np.round(agreed, 9)
-    )  # whose square is all that counts: what is equal must be so to the last digit
-    states = program.split(x, x.shares(crowd.consensus.weight), rounded)
-    counts = np.zeros((x.n, x.k * program.G, x.k))
-    program.count_pass(x.starts, x.W, x.L, states, counts)
-    likelihood = np.nan
-    for _ in range(program.ROUNDS):
-        table = states.reshape(x.m, x.k, program.G).sum(axis=0)
-        free = np.outer((table.sum(axis=1) + 1) / (x.m + x.k), (table.sum(axis=0) + 1) / (x.m + program.G))
-        share = (table + program.K_PI * free + 1e-3).ravel()
-        rows = program.rows(x, counts, strength)[0]
-        likelihood = program.em_pass(x.starts, x.W, x.L, np.log(share / share.sum()), np.log(rows), states, counts)
-    return states.reshape(x.m, x.k, program.G).sum(axis=2), likelihood
-
-
-@pytest.mark.parametrize(("n", "m", "k"), [(5, 100, 2), (10, 60, 4), (8, 300, 3), (20, 15, 5)])
-def test_a_reading_is_that_of_the_reference(n: int, m: int, k: int) -> None:
-    rng = np.random.default_rng(n)
-    rows, _ = drawn(n, m, k, rng.uniform(0.2, 0.95, n), n, share=0.7)
-    answers = allalike.read(rows, domain="categorical")
-    crowd = crowd_of(answers)
-    assert crowd.consensus.strength[0] < ALIKE
-    expected, likelihood = reference_beliefs(as_reference(answers, k), crowd)
-    reading = read_from(crowd, "consensus")
-    found = crowd.run.collect(partial(posterior_of, k=k), reading.rows, reading.shares)
-    given = dict(zip(answers.tasks.hashes().tolist(), expected, strict=True))
-    np.testing.assert_allclose(found["table"], [given[each] for each in found["hash"].tolist()], atol=1e-8)
-    assert reading.likelihood[0] == pytest.approx(likelihood, rel=1e-9)
-
-
-def posterior_of(block: Block, rows: Any, shares: Any, *, k: int) -> dict[str, Any]:
-    return {"table": class_posterior(block, rows, shares, k=k), "hash": block.task_hash}
-
-
-def test_weights_and_cores_are_those_of_the_reference_where_tasks_have_three_answers() -> None:
-    answers = allalike.read(drawn(9, 120, 3, np.linspace(0.3, 0.95, 9), 6)[0], domain="categorical")
-    x, crowd = as_reference(answers, 3), crowd_of(answers)
-    weight, strength = reference().consensus(x)
-    np.testing.assert_allclose(crowd.consensus.weight, weight, rtol=1e-9)
-    assert crowd.consensus.strength[0] == pytest.approx(strength)
-    for fraction in (0.5, 0.25, 0.125):
-        core = core_weights(crowd.agreement, crowd.answers, fraction, crowd.run.problems, crowd.agree)
-        np.testing.assert_allclose(core, reference().core(x, fraction, weight, strength))
 
 
 def test_tasks_of_two_answers_tell_workers_apart_though_both_hit_or_none_does() -> None:

@@ -157,23 +157,6 @@ def test_a_spammer_has_hardly_any_weight_and_the_others_count_the_same(model: st
     assert weighing.notes.get("workers") != "alike"
 
 
-@pytest.mark.parametrize("model", ["real-n", "real-hs", "ranking-n", "ranking-hs", "intervals", "one-coin(classes=30)"])
-def test_unequal_workers_are_told_apart_and_truths_are_better(model: str) -> None:
-    error = unweighted = 0.0
-    for seed in range(5):
-        drawn = simulate(model, workers=10, tasks=40, seed=seed)
-        result = allalike.discover(drawn.answers, method="auto", gold=drawn.truth)
-        error += result.summary["gold"]["error"]
-        unweighted += result.summary["gold"]["unweighted_error"]
-    assert error < unweighted
-
-
-def test_the_last_of_three_is_not_thrown_away() -> None:
-    drawn = simulate(EQUAL["ranking"], workers=3, tasks=100, seed=5)
-    assert allalike.discover(drawn.answers, method="iP-TD").workers["weight"].min() == 0
-    assert allalike.discover(drawn.answers, method="auto").workers["weight"].min() > 0.2
-
-
 def test_who_answered_one_task_only_is_not_told_apart() -> None:
     rows = [(worker, 0, label) for worker, label in enumerate([1.0, 1.1, 1.2, 9.0])]
     weighing = weigh(load(allalike.read(rows, domain="real")))

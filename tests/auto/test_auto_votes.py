@@ -133,19 +133,6 @@ def test_two_camps_are_voted_on_hardly_believed_and_named() -> None:
     assert result.truth["confidence"].max() < 0.6
 
 
-def test_nobody_is_silenced_where_fewer_than_three_voices_would_be_left() -> None:
-    rng = np.random.default_rng(1)
-    truth = (rng.random(400) < 0.15).astype(int)
-    said = {"always": 0 * truth, "often": np.where(rng.random(400) < 0.9, truth, 1 - truth)}
-    said |= {f"other {n}": np.where(rng.random(400) < 0.7, truth, 1 - truth) for n in range(1)} | {
-        "never": 0 * truth + 1
-    }
-    result = allalike.discover([(who, t, int(label)) for who, labels in said.items() for t, label in enumerate(labels)])
-    assert result.workers["no_signal"].sum() == 2
-    assert result.weighing.insight.groups is not None
-    assert not result.weighing.insight.groups.silent.any()
-
-
 def test_ties_of_workers_who_are_alike_go_to_whoever_is_closer_to_the_others() -> None:
     rng = np.random.default_rng(5)
     rows, _ = drawn(8, 60, 2, 0.8, 5)
@@ -172,10 +159,3 @@ def test_weights_that_would_turn_a_third_of_the_votes_on_two_classes_over_are_no
         assert error(result, truth) == pytest.approx(
             float((result.truth["unweighted"] != result.truth["task"].map(truth)).mean()), abs=0.12
         )
-
-
-def test_of_three_workers_it_is_a_vote_whose_ties_go_to_whoever_is_closer() -> None:
-    rows, truth = drawn(3, 300, 4, [0.9, 0.6, 0.6], 2)
-    result = allalike.discover(rows, domain="categorical")
-    assert result.summary["reading"]["why"] == "there are fewer than four workers"
-    assert error(result, truth) < float((result.truth["unweighted"] != result.truth["task"].map(truth)).mean())

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 import allalike
-from allalike import Disk, Memory
+from allalike import Memory
 from allalike._core.blocks.block import Block
 from allalike.methods.auto.classes import known as known_truths
 from allalike.methods.auto.classes.known import Learned, learn
@@ -87,18 +87,6 @@ def test_a_few_of_them_cost_nothing_where_workers_are_alike(number: int) -> None
         blind, told = (allalike.discover(rows, gold=gold, domain="categorical") for gold in (None, known))
         lost.append(right(blind, truth, known) - right(told, truth, known))
     assert np.mean(lost) < 0.02
-
-
-def test_engines_learn_the_same() -> None:
-    rows, truth = draw(3, [0.95, 0.6, 0.6, 0.6, 0.5], tasks=90)
-    known = {task: truth[task] for task in range(60)}
-    first, *others = (
-        allalike.discover(rows, gold=known, domain="categorical", engine=engine)
-        for engine in (Memory(), Memory(block_answers=20), Disk(partitions=3))
-    )
-    for other in others:
-        assert other.truth["label"].tolist() == first.truth["label"].tolist()
-        np.testing.assert_allclose(other.truth["confidence"], first.truth["confidence"], atol=1e-6)
 
 
 def test_what_is_told_is_a_softmax_of_the_crowd_classes_and_votes() -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import allalike
-from allalike import Disk, Memory
 
 Rows = list[tuple[str, str, int]]
 
@@ -42,15 +39,6 @@ def test_confidence_and_error_rates_fit_simulated_ratings(levels: int, answers: 
     assert abs(rates.mean() - errors.mean()) < 0.15
     assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.7
     assert result.summary["confidence"]["mean"] == pytest.approx(confidence.mean(), abs=1e-5)
-
-
-@pytest.mark.parametrize("engine", [Memory(block_answers=50), Disk(partitions=3)])
-def test_every_engine_finds_the_same_confidence_and_error_rates(engine: Any) -> None:
-    rows, _ = rate(2, tasks=60)
-    rows += [("copy", task, label) for worker, task, label in rows if worker == "w03"]
-    one, other = (allalike.discover(rows, domain="ordinal", engine=each) for each in (None, engine))
-    for table, column in (("truth", "confidence"), ("workers", "error_rate")):
-        np.testing.assert_allclose(getattr(one, table)[column], getattr(other, table)[column], rtol=1e-9)
 
 
 def test_a_level_that_few_chose_may_be_the_likeliest_one() -> None:

@@ -12,7 +12,6 @@ import pytest
 
 import allalike
 from allalike import Memory
-from allalike.methods.auto.copies import worker_pairs
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
 from allalike.methods.auto.signal import find_signal
@@ -97,19 +96,6 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
     assert (number != np.arange(11)).any(axis=1).sum() <= 1
 
 
-@pytest.mark.long
-def test_a_ring_does_not_spoil_the_mean() -> None:
-    truth, said = attacks_on_numbers(5, 4)
-    error = {False: 0.0, True: 0.0}
-    for number in range(12):
-        rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said[number])]
-        for plain in error:
-            found = allalike.discover(rows, domain="real", method=allalike.Auto(plain=plain)).truth["label"]
-            error[plain] += float(np.mean((found.to_numpy() - truth[number]) ** 2)) / 12
-    assert error[False] < 0.16  # the mean of the honest alone has 0.14
-    assert error[True] > 0.2
-
-
 @pytest.mark.parametrize("domain", in_turn(MANY_LABELS, 2))
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     rows = crowd(domain, seed=8, n=9, m=30)
@@ -148,14 +134,6 @@ def test_meetings_are_those_of_all_pairs(domain: str) -> None:
         assert met.spread[k] == pytest.approx(
             np.std(apart[pair], ddof=1) if len(apart[pair]) > 1 else np.nan, nan_ok=True
         )
-
-
-def test_where_pairs_are_too_many_nobody_is_grouped_and_the_summary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pairs, "_MAX_PAIRS", 10)
-    result = allalike.discover(crowd("real", seed=1), domain="real")
-    assert result.weighing.insight.groups is not None
-    assert result.weighing.insight.groups.everyone_counts
-    assert "too many pairs" in result.summary["reading"]["copies"]
 
 
 @pytest.mark.parametrize("model", ["gaussian", RANKINGS, "intervals", "one-coin(classes=30)"])

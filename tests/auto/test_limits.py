@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import psutil
 import pytest
 
@@ -27,7 +25,6 @@ from allalike.errors import DataNote
 from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
 from crowds.copiers import check_alike, scattered
-from running.program import run
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from crowd_file import write_crowd
@@ -129,19 +126,6 @@ def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: 
     found = allalike.discover(scattered(domain), domain=domain)
     assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
     assert any("search for uninformative workers was skipped" in each for each in found.summary["warnings"])
-
-
-def test_reports_summaries_and_the_screen_warn_of_a_skipped_search_for_copies(tmp_path: Path) -> None:
-    rows = [(f"w{task}-{worker}", f"t{task}", "xyz"[worker % 3]) for task in range(2) for worker in range(9_000)]
-    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "answers.csv", index=False)
-    limits = "--engine", "disk", "--memory", "500MB"
-    said = " ".join(" ".join(run("discover", tmp_path / "answers.csv", *limits, "-o", tmp_path / "out")).split())
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
-    [warning] = [each for each in summary["warnings"] if "search for copies was skipped" in each]
-    assert "engine='memory'" in warning
-    assert "search for copies was skipped" in said
-    assert "--engine memory" in said
-    assert "search for copies was skipped" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:

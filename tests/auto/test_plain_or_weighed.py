@@ -10,9 +10,7 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike.engines.sample import halve
-from allalike.methods.auto.distances import plain_or_weighed
-from allalike.methods.auto.distances.plain_or_weighed import find_pull
+from allalike.methods.auto.distances.pulls import find_pull
 from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 
@@ -75,14 +73,6 @@ def test_weights_do_not_choose_between_high_and_low() -> None:
     found = reading(said, method=Auto(plain=True))
     assert found["why"].startswith("weights would move all truths the same way")
     assert found["level"] > 1.96
-
-
-def test_less_noise_is_a_reason_for_weights() -> None:
-    truth, said = noisy(3)
-    result = allalike.discover(rows(said), domain="real")
-    assert result.summary["reading"]["taken"] == "weights"
-    assert result.summary["reading"]["support"] > 2.576
-    assert error(result, truth) < 0.2 * np.mean((said.mean(axis=0) - truth) ** 2)
 
 
 def honest(
@@ -191,18 +181,3 @@ def test_known_truths_that_weights_come_nearer_to_are_the_better_judge() -> None
     told = allalike.discover(rows(said), domain="real", gold=known, method=Auto(plain=True))
     assert told.summary["reading"]["taken"] == "weights"
     assert told.workers["weight"].to_numpy()[30:].min() > told.workers["weight"].to_numpy()[:30].max()
-
-
-def test_halves_are_made_of_a_sample_however_many_answers_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-
-    def watched(sample: Any, half: Any) -> Any:
-        seen.append(int(sample.answer_counts.sum()))
-        return halve(sample, half)
-
-    monkeypatch.setattr(plain_or_weighed, "halve", watched)
-    monkeypatch.setattr(plain_or_weighed, "_SAMPLE_ANSWERS", 400)
-    _, said = noisy(13)
-    reading(said, method=Auto(plain=True))
-    assert len(seen) == 4
-    assert max(seen) < 800

@@ -28,18 +28,6 @@ def test_signal_is_how_much_more_others_agree_on_the_same_task() -> None:
         assert found.value[worker] == pytest.approx(same - other, rel=1e-9)
 
 
-def test_many_labels_have_the_signal_of_few() -> None:
-    rng = np.random.default_rng(2)
-    said = answer(rng, rng.integers(0, 3, 30), 0.6, 5, k=3)
-    rows = rows_of(said)
-    apart = [(f"x{number}", f"y{number}", f"only {number}") for number in range(60)]
-    one, two = (
-        allalike.discover(each, domain="categorical").workers.set_index("worker") for each in (rows, rows + apart)
-    )
-    np.testing.assert_allclose(one["signal"], two.loc[one.index, "signal"], rtol=1e-9)
-    np.testing.assert_allclose(one["signal_error"], two.loc[one.index, "signal_error"], rtol=1e-9)
-
-
 @pytest.mark.long
 def test_the_standard_error_is_that_of_many_draws() -> None:
     values, errors = [], []

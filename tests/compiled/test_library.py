@@ -17,7 +17,6 @@ import pytest
 import allalike
 from allalike._core.compiled import library
 from allalike._core.compiled.library import describe, find_library
-from allalike.errors import OptionError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -73,13 +72,6 @@ def test_both_twins_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(numbers, plain, rtol=1e-9)
 
 
-@pytest.mark.parametrize("told", ["many", "0", "-2", "1.5"])
-def test_a_number_of_threads_that_is_none_is_refused(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALLALIKE_THREADS", told)
-    with pytest.raises(OptionError, match=rf"ALLALIKE_THREADS is '{told}'. It must be a whole number, at least 1"):
-        discover()
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 def test_threads_do_not_change_a_bit(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not compiled:
@@ -89,20 +81,6 @@ def test_threads_do_not_change_a_bit(compiled: bool, monkeypatch: pytest.MonkeyP
         again, same = discover(engine=allalike.Memory(threads=threads, block_answers=50))
         assert again == labels
         assert same.tobytes() == numbers.tobytes()
-
-
-def test_the_environment_chooses_the_twin() -> None:
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", "from allalike.cli import main; main(['--version'])"],
-            env={**os.environ, "ALLALIKE_COMPILED": switch},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()[1]
-        for switch in ("0", "1")
-    ]
-    assert told == ["passes in numpy (ALLALIKE_COMPILED=0)", describe()]
 
 
 def test_a_library_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

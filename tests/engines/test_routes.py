@@ -295,16 +295,6 @@ def test_an_error_names_the_row_among_all(
 
 
 @pytest.mark.usefixtures("csv_blocks")
-def test_a_late_id_that_is_no_number_makes_all_ids_strings(tmp_path: Path) -> None:
-    numbers = [str(number) for number in range(60) for _ in range(3)]
-    for late, kind_of_id in ((["60"], int), (["007"], str), (["x"], str)):
-        table_of(["x", "y"] * 90 + ["x"], numbers + late).to_csv(tmp_path / "a.csv", index=False)
-        routed = check(tmp_path / "a.csv", tmp_path)
-        assert routed is not None
-        assert {type(task) for shard in shards_of(routed) for task in shard.tasks.tolist()} == {kind_of_id}
-
-
-@pytest.mark.usefixtures("csv_blocks")
 def test_late_labels_change_what_all_labels_are(tmp_path: Path) -> None:
     few = ["0", "1"] * 60
     for late, domain in (
@@ -315,15 +305,6 @@ def test_late_labels_change_what_all_labels_are(tmp_path: Path) -> None:
         (["0.5", "00"], "categorical"),
     ):
         table_of(few + late).to_csv(tmp_path / "a.csv", index=False)
-        routed = check(tmp_path / "a.csv", tmp_path)
-        assert routed is not None
-        assert routed.domain.name == domain
-
-
-@pytest.mark.usefixtures("csv_blocks")
-def test_whether_lists_are_rankings_is_decided_by_all_tasks(tmp_path: Path) -> None:
-    for odd, domain in (("b>a", "ranking"), ("a>c", "categorical")):
-        table_of(["a>b", "b>a", "a>b"] * 50 + ["a>b", odd]).to_csv(tmp_path / "a.csv", index=False)
         routed = check(tmp_path / "a.csv", tmp_path)
         assert routed is not None
         assert routed.domain.name == domain

@@ -105,26 +105,11 @@ def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
     assert stream.size == 0
 
 
-def test_a_compact_column_of_parquet_comes_as_a_dictionary(tmp_path: Path) -> None:
-    table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
-    table = table.append_column("label", pa.array(["x"] * 100_000))
-    pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
-    (batch,) = scan(tmp_path / "a.parquet").stream().batches()
-    assert pa.types.is_dictionary(batch["worker"].data.type)
-    assert not pa.types.is_dictionary(batch["task"].data.type)
-
-
 def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
     paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", TABLE.set_column(3, "task", [list(range(100))]))]
     for read in (allalike.read, lambda paths: values(scan(paths).stream())):
         with pytest.raises(InputError, match="'task' has different types in different files: int64, string"):
             read(paths)
-
-
-def test_files_may_differ_in_what_they_keep_as_dictionaries(tmp_path: Path) -> None:
-    encoded = TABLE.set_column(3, "task", TABLE["task"].dictionary_encode())
-    paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", encoded)]
-    assert values(scan(paths).stream())["task"] == TABLE["task"].to_pylist() * 2
 
 
 @pytest.mark.usefixtures("small")

@@ -190,13 +190,6 @@ def test_the_standard_error_is_that_of_a_weighted_mean() -> None:
     assert result.truth["error"][3] == pytest.approx(np.sqrt((w**2 * f).sum()) / w.sum())
 
 
-def test_confidence_is_the_share_of_the_weight() -> None:
-    answers = [("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y"), ("a", 2, "x"), ("b", 2, "y"), ("c", 2, "z")]
-    truth = allalike.discover(answers, method="UA").truth
-    np.testing.assert_allclose(truth["confidence"], [2 / 3, 1 / 3])
-    assert truth["error"].isna().all()
-
-
 def test_where_nobody_has_weight_all_count_the_same(engine: Engine) -> None:
     answers = [(w, t, 1) for w in ("a", "b", "c") for t in range(6)]
     answers += [("x", 9, 2), ("y", 9, 3), ("z", 9, 3), ("x", 0, 2), ("y", 0, 2), ("z", 0, 2)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike import DOMAINS, METHODS, ConvergenceWarning, Disk, Memory, Result
+from allalike import METHODS, ConvergenceWarning, Disk, Memory, Result
 from allalike._core.blocks.problems import Problems
 from allalike.engines import Engine
 from allalike.methods.steps.weights import normalise
@@ -33,9 +31,6 @@ from crowds.law_cases import (
     every_degenerate_case,
 )
 from crowds.samples import Row, crowd, flattened, kind, rows, sparse_crowd
-from examples.method import Soft
-
-Law = Callable[..., None]
 
 
 def solve(
@@ -287,20 +282,6 @@ def test_the_first_round_of_iterating_is_proximity(domain: str) -> None:
     same(solve(answers, "iP-TD(max_iter=1)", domain), solve(answers, "P-TD", domain))
 
 
-def test_the_order_of_workers_is_that_of_their_disparities() -> None:
-    answers = crowd("categorical", seed=14, missing=0.2)
-    for spec in ("P-TD-AK", "P-TD-AK(mu='exact')", "P-TD-AK(transform='linear')", "P-TD(weighting='inverse')"):
-        workers = solve(answers, spec, "categorical").workers.sort_values("disparity")
-        assert workers["weight"].is_monotonic_decreasing
-        assert workers["fault"].is_monotonic_increasing
-
-
-def test_the_worst_worker_has_no_weight_under_max() -> None:
-    for spec in ("P-TD", "iP-TD"):
-        workers = solve(crowd("categorical", seed=15, n=9), spec, "categorical").workers
-        assert workers["weight"][workers["fault"].argmax()] == 0
-
-
 @pytest.mark.parametrize("spec", METHOD_NAMES)
 def test_numpys_global_random_state_is_left_alone(spec: str) -> None:
     before = str(np.random.get_state())  # noqa: NPY002
@@ -320,50 +301,3 @@ def test_ten_thousand_classes_work() -> None:
     result = allalike.discover(answers, domain="categorical", gold=dict(enumerate(truth.tolist())))
     assert result.summary["domain"]["classes"] > 9_900
     assert result.summary["gold"]["error"] < 0.05
-
-
-def laws(*parameters: str) -> list[Law]:
-    """Return the laws that have these parameters, and no others."""
-    found = [law for name, law in globals().items() if name.startswith("test_")]
-    return [law for law in found if set(inspect.signature(law).parameters) == set(parameters)]
-
-
-def every_kind(chosen: list[Law]) -> pytest.MarkDecorator:
-    """Have laws hold for every label type: each for every third, in turn, and for all in what takes long."""
-    cases = [
-        pytest.param(law, domain, marks=() if (number + place) % 3 == 0 else pytest.mark.long)
-        for number, law in enumerate(chosen)
-        for place, domain in enumerate([*DOMAINS, "binary"])
-    ]
-    return pytest.mark.parametrize(("law", "domain"), cases)
-
-
-@pytest.fixture
-def _soft(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(METHODS, Soft.name, Soft)
-
-
-@pytest.mark.usefixtures("_soft")
-@every_kind(laws("spec", "domain", "engine"))
-def test_a_method_in_one_file_keeps_the_laws_of_few_workers(law: Law, domain: str) -> None:
-    law(spec="SOFT", domain=domain, engine=Disk(partitions=4) if domain == "real" else Memory())
-
-
-@pytest.mark.usefixtures("_soft")
-@every_kind(laws("spec", "domain"))
-def test_a_method_in_one_file_keeps_the_laws_of_all_labels(law: Law, domain: str) -> None:
-    law(spec="SOFT", domain=domain)
-
-
-@pytest.mark.usefixtures("_soft")
-@pytest.mark.parametrize("law", laws("spec"))
-def test_a_method_in_one_file_keeps_the_laws_of_numbers_and_of_classes(law: Law) -> None:
-    law(spec="SOFT")
-
-
-def test_no_law_of_every_method_is_left_out() -> None:
-    of_methods = {name for name, law in globals().items() if "spec" in getattr(law, "__annotations__", ())}
-    kept = {law.__name__ for law in (*laws("spec", "domain", "engine"), *laws("spec", "domain"), *laws("spec"))}
-    assert {name for name in of_methods if name.startswith("test_")} - kept == {
-        "test_rounding_does_not_decide_who_has_weight"  # on answers that were found for methods by name
-    }

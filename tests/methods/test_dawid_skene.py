@@ -121,17 +121,6 @@ def test_one_coin_is_what_plain_loops_find(k: int, positive: bool) -> None:
     np.testing.assert_allclose(found, one_coin(matrix, k, 7, positive=positive), rtol=1e-9)
 
 
-def test_who_is_always_wrong_counts_against_what_she_says() -> None:
-    matrix = np.array([[0, 1, 0, 1, 0, 1, 1]] * 3 + [[1, 0, 1, 0, 1, 0, 0]] * 2)
-    present = np.ones(matrix.shape, np.bool_)
-    present[:3, -1] = False  # only the liars answered the last task
-    answers = rows(matrix, present=present)
-    labels = allalike.discover(answers, domain="categorical", method=DS1(positive=False)).truth["label"]
-    assert labels.tolist() == [0, 1, 0, 1, 0, 1, 1]
-    labels = allalike.discover(answers, domain="categorical", method=DS1()).truth["label"]
-    assert labels.tolist()[-1] == 0
-
-
 def liars(k: int) -> list[Row]:
     """Four who are right, and three who never are; to the last ten tasks only these have answers, all the same two."""
     answers: list[Row] = [(f"good{i}", task, task % k) for i in range(4) for task in range(40)]

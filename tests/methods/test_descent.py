@@ -29,8 +29,3 @@ def test_a_logistic_loss_within_bounds_is_least_where_scipy_finds_it(seed: int) 
     found = descend(lose, np.ones(12), least)
     assert found == pytest.approx(best.x, abs=1e-5)
     assert (found >= least).all()
-
-
-def test_where_nothing_slopes_nothing_moves() -> None:
-    start = np.array([1.0, 2.0])
-    assert (descend(lambda x: (0.0, np.zeros(2)), start, np.zeros(2)) == start).all()

@@ -27,8 +27,8 @@ from allalike.methods.pairwise.expert_core import (
     peel,
     surprises,
 )
-from allalike.methods.steps import pairs
-from allalike.methods.steps.pairs import Stack, StackedMatrix, stacks
+from allalike.methods.steps.pair_matrices import StackedMatrix
+from allalike.methods.steps.pairs import Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
 from crowds.samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
@@ -193,20 +193,6 @@ def test_the_closest_pair_is_the_closest_of_all() -> None:
         assert np.flatnonzero(found).tolist() == list(closest)
     tied = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])[None]
     assert weigh_problems(tied, TOP2(method="pair")).weight.tolist() == [0.5, 0.5, 0, 0, 0]
-
-
-@pytest.mark.parametrize("method", [EXP(), EXP(chance="mean"), TOP2(size=3), TOP2(method="pair")])
-def test_many_problems_are_solved_as_if_each_were_alone(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    matrices = np.stack([OneCoin(classes=4).sample(rng.integers(0, 4, 12), rng.random(6), seed) for seed in range(40)])
-    together = weigh_problems(matrices, method, 4)
-    monkeypatch.setattr(pairs, "_ENTRIES_PER_STACK", 7 * 36)
-    chunked = weigh_problems(matrices, method, 4)
-    assert chunked.weight.tolist() == together.weight.tolist()
-    for number, matrix in enumerate(matrices):
-        alone = weigh_problems(matrix[None], method, 4)
-        assert alone.weight.tolist() == together.weight[6 * number : 6 * number + 6].tolist()
-        np.testing.assert_allclose(alone.fault, together.fault[6 * number : 6 * number + 6], rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", [EXP(), TOP2()])

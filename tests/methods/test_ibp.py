@@ -65,8 +65,3 @@ def test_hundreds_of_rounds_do_not_overflow() -> None:
     result = allalike.discover(rows(matrix), domain="categorical", method=IBP(n_iter=60))
     assert result.truth["label"].tolist() == [1] * 50
     assert np.isfinite(result.workers["weight"]).all()
-
-
-def test_one_class_is_the_truth_where_nothing_else_was_answered() -> None:
-    answers = [(worker, task, "yes") for worker in range(3) for task in range(4)]
-    assert allalike.discover(answers, domain="categorical", method="IBP").truth["label"].tolist() == ["yes"] * 4

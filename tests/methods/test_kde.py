@@ -146,22 +146,6 @@ def test_two_different_answers_are_tied_on_every_engine(engine: Engine) -> None:
     assert (first["label"] < 1).all()
 
 
-def test_numbers_that_differ_by_rounding_are_the_same() -> None:
-    answers = [(worker, task, 0.1 + 0.2 if worker == 0 else 0.3) for worker in range(3) for task in range(4)]
-    result = allalike.discover(answers, domain="real", method=KDE())
-    assert result.workers["weight"].tolist() == pytest.approx([1 / 3] * 3)
-    assert result.workers["fault"].tolist() == [0] * 3
-
-
-def test_a_worker_who_was_never_off_has_no_fault_and_not_all_the_weight() -> None:
-    matrix, _ = numbers(8)
-    agreeing = [(worker, "easy", 5.0) for worker in ("w000", "w001", "new")]
-    workers = allalike.discover([*rows(matrix), *agreeing], domain="real", method=KDE()).workers.set_index("worker")
-    assert workers["fault"]["new"] == 0
-    assert workers["weight"].idxmax() == "new"
-    assert workers["weight"]["new"] < 0.5
-
-
 def test_answers_to_what_nobody_else_answered_make_no_worker_better() -> None:
     matrix, present = numbers(9, missing=0.3)
     alone = [("w004", f"own{number}", 1.0 * number) for number in range(20)]

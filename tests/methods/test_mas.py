@@ -18,7 +18,7 @@ from allalike.methods.pairwise.mas import MAS, ScalingPosterior
 from allalike.methods.pairwise.scaling import Whole
 from allalike.methods.steps.pair_matrices import StackedMatrix
 from allalike.noise import OneCoin
-from crowds.samples import crowd, rows, weigh_problems
+from crowds.samples import rows, weigh_problems
 
 pytestmark = pytest.mark.slow
 
@@ -153,15 +153,6 @@ def bounded(x: Floats, given: ScalingPosterior) -> tuple[float, Floats]:
     return value, np.concatenate([gradient[: -n - 2], gradient[-n - 2 :] / (2 * safe)])
 
 
-def test_weights_follow_from_faults_as_the_domain_says() -> None:
-    for domain, weighting in (("real", None), ("real", "max"), ("categorical", None), ("categorical", "inverse")):
-        found = allalike.discover(crowd(domain, seed=7), domain=domain, method=MAS(weighting=weighting)).workers
-        fault = found["fault"]
-        inverse = (weighting or {"real": "inverse", "categorical": "max"}[domain]) == "inverse"
-        weight = 1 / fault if inverse else fault.max() - fault
-        np.testing.assert_allclose(found["weight"], weight / weight.sum(), rtol=1e-12)
-
-
 def test_copies_of_a_worker_have_the_same_weight() -> None:
     rng = np.random.default_rng(9)
     matrix = OneCoin(classes=3).sample(rng.integers(0, 3, 25), rng.uniform(0.1, 0.6, 6), 9)
@@ -183,15 +174,6 @@ def test_large_problems_are_placed_tile_by_tile_with_the_same_faults(monkeypatch
     tiled, _, converged = MAS(starts=1)._fit(mean)
     assert converged
     np.testing.assert_allclose(tiled, whole, rtol=1e-3)
-
-
-def test_problems_with_nothing_to_fit_do_not_disturb_the_others() -> None:
-    matrices = np.random.default_rng(11).normal(size=(3, 5, 9))
-    matrices[1] = 4.5
-    found = weigh_problems(matrices, MAS())
-    assert found.weight[5:10].tolist() == pytest.approx([0.2] * 5)
-    assert found.fault[5:10].tolist() == [0] * 5
-    np.testing.assert_allclose(found.weight[:5], weigh_problems(matrices[:1], MAS()).weight, rtol=1e-9)
 
 
 @pytest.mark.long
