@@ -1,7 +1,5 @@
 """auto on classes: the figures that are known, what halves and known truths say, and samples."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """auto on classes: where the vote stands, and crowds that are equal, small, of two minds, or lie."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

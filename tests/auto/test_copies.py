@@ -1,17 +1,17 @@
 """Copies among classes: who is found, who is not, and what one voice does to the truths."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import bdtr
 
 import allalike
 from allalike import Auto, Memory
 from allalike.methods.auto.copies import copies
+from allalike.methods.auto.copies.chance import find_lower_tail
 from allalike.methods.auto.copies.copies import find_copies
 from allalike.methods.auto.copies.departures import find_departures
 from allalike.methods.insight import Group
@@ -226,3 +226,17 @@ def test_who_hands_in_her_answers_twice_counts_once_however_few_the_others_are(n
     truth = rng.integers(0, 4, 120)
     said = np.concatenate([answer(rng, truth, skill) for skill in np.linspace(0.5, 0.9, n)])
     assert copies_in(np.concatenate([said, said[:1]])) == [(0, n)]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_tails_are_those_of_a_library(share: float) -> None:
+    rng = np.random.default_rng(0)
+    of, chance = rng.integers(5, 3000, 2000), rng.uniform(0.001, 0.999, 2000)
+    most = np.floor(share * rng.random(2000) * of * chance)
+    expected = bdtr(most, of, chance)
+    assert np.allclose(find_lower_tail(most, of, chance), expected, rtol=1e-8, atol=1e-290)
+
+
+def test_what_is_certain_and_what_cannot_be() -> None:
+    most, of, chance = np.array([0, 5, 0, 5]), np.array([5, 5, 5, 5]), np.array([0.0, 1.0, 1.0, 0.3])
+    assert np.allclose(find_lower_tail(most, of, chance), [1, 1, 0, 1], atol=1e-12)

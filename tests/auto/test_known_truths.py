@@ -1,7 +1,5 @@
 """What a crowd makes of known truths: whom it follows, and how sure it is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Levels of a scale have a confidence and error rates, as classes have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Copies and empty answers among numbers, rankings, texts and whatever else has a distance."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Little memory: pairs of workers are looked at in parts, with the same result, and what does not fit is said."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

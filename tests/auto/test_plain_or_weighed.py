@@ -1,7 +1,5 @@
 """Weights from distances are taken only where the crowd itself bears them out; else everyone counts the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

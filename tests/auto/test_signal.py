@@ -1,7 +1,5 @@
 """Signal: whose answers depend on the tasks, and what is done about those whose do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

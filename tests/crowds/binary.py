@@ -1,7 +1,5 @@
 """A crowd that tells two classes apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that draws masks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

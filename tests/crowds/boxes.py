@@ -1,7 +1,5 @@
 """A crowd that draws boxes: good workers draw them almost right, bad workers blur, overlook and invent them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

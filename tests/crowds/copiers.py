@@ -1,7 +1,5 @@
 """Crowds in which some copy a leader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,18 +9,6 @@ import pandas as pd
 import allalike
 from allalike import Memory, Result
 from allalike.engines.memory import MemoryRun
-
-__all__ = [
-    "HONEST",
-    "TRIALS",
-    "answer",
-    "attack",
-    "attacks_on_numbers",
-    "check_alike",
-    "loaded",
-    "rows_of",
-    "scattered",
-]
 
 Table = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]

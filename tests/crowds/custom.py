@@ -1,7 +1,5 @@
 """A crowd that reads words of six letters; words are as far apart as the share of letters that differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

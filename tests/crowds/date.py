@@ -1,7 +1,5 @@
 """A crowd that dates letters: good workers are some days off, bad workers months."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weigh by distances alone, whatever the labels are."""
 
-from __future__ import annotations
-
 from allalike.engines import Run
 from allalike.methods import Weighing
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances

@@ -1,7 +1,5 @@
 """Records whose fields are weighed apart, and the check that each field is weighed as if it were the label."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

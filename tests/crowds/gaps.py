@@ -1,7 +1,5 @@
 """Rankings with ties and gaps; some workers answer a task twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

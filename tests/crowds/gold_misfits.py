@@ -1,7 +1,5 @@
 """Crowds with known truths that are written otherwise than the answers, each in a way of its own."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that marks intervals: good workers put boundaries almost right, bad workers far off."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

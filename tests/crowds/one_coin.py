@@ -1,7 +1,5 @@
 """Crowds of one-coin workers, each of whom is right with a probability of her own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

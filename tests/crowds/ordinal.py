@@ -1,7 +1,5 @@
 """A crowd that rates on a scale of five levels: a worker's rating is the truth plus an error of hers, rounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that says where things are: good workers are some kilometres off, bad workers hundreds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distances of two labels as they are defined: by plain loops, or by another library."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from datetime import date

@@ -1,7 +1,5 @@
 """A crowd that clicks on things: good workers hit almost all of them, bad workers are far off, overlook and invent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

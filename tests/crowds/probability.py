@@ -1,7 +1,5 @@
 """A crowd that gives the probabilities of two or three options, as mappings: good workers are close to the truth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

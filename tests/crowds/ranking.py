@@ -1,7 +1,5 @@
 """A crowd that ranks: good workers swap few neighbours, bad ones many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that fills in forms: a colour, a size and some tags; good workers err in few fields, bad ones in many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that names sets: good workers forget and invent few elements, bad workers many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crowd that marks names in texts: good workers mark almost all of them, bad workers blur, overlook and invent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,29 +1,11 @@
 """A crowd that copies sentences of four to nine words; bad workers replace, drop and swap many words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-WORDS = (
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "sat",
-    "ran",
-    "on",
-    "under",
-    "mat",
-    "tree",
-    "and",
-    "then",
-    "rain",
-    "über",
-    "São",
-    "猫",
-)
+_SENTENCE = "the a cat dog sat ran on under mat tree and then rain über São 猫"
+WORDS = _SENTENCE.split()
 
 
 def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, Any]]:

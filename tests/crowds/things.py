@@ -1,7 +1,5 @@
 """Things that a crowd sees: good workers almost all of them, bad workers overlook some and invent others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,19 +1,11 @@
 """A crowd that names classes in a tree: bad workers name others, and some stop early."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-LEAVES = [
-    "animal/bird/owl",
-    "animal/bird/swan",
-    "animal/cat/lynx",
-    "plant/rose/wild",
-    "plant/tree/oak",
-    "plant/tree/fir",
-]
+ANIMALS = ["animal/bird/owl", "animal/bird/swan", "animal/cat/lynx"]
+LEAVES = [*ANIMALS, "plant/rose/wild", "plant/tree/oak", "plant/tree/fir"]
 
 
 def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, Any]]:

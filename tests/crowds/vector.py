@@ -1,7 +1,5 @@
 """A crowd that gives points in space: good workers are close to the truth, bad workers far off."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

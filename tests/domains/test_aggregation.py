@@ -1,7 +1,5 @@
 """Aggregation rules of every label type: against plain loops, other libraries, and results found by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime

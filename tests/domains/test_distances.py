@@ -1,7 +1,5 @@
 """Distances of every label type against plain definitions and other libraries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What only one label type has: custom distances, dates, scales, forecasts, texts, masks and sets of real data."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import json

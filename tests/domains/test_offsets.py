@@ -1,7 +1,5 @@
 """Numbers of graders who are strict or lenient, and numbers of which a few are far off."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

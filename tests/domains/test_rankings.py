@@ -1,7 +1,5 @@
 """Rankings: with ties and gaps, comparisons, and Bradley-Terry, against plain loops and other libraries."""
 
-from __future__ import annotations
-
 import importlib
 from itertools import combinations, product
 from pathlib import Path
@@ -23,7 +21,6 @@ from allalike.errors import InputError
 from allalike.rules.bradley_terry import fit_strengths, standard_errors
 from allalike.rules.voting import VOTING
 from crowds.gaps import ranked
-from crowds.plain_distances import footrule, kendall
 from running.turns import in_turn
 
 GOLDEN = [(f"w{i}", "t", ">".join(order)) for i, order in enumerate(["0123", "0213", "1023", "3210", "0132"])]
@@ -37,23 +34,6 @@ def test_the_worked_example_has_its_disparities_and_faults() -> None:
     half = DISPARITY.mean() / 2
     fault = allalike.discover(GOLDEN, domain="ranking", method="P-TD-AK").workers["fault"]
     assert fault.tolist() == pytest.approx(((DISPARITY - half) / (1 - 2 * half)).tolist())
-
-
-@pytest.mark.parametrize("distance", Ranking.distances)
-def test_weighted_sums_over_peers_are_those_over_all_pairs(distance: str, engine: Engine) -> None:
-    rows = crowds.ranking.answers(seed=1, n=7, m=25, missing=0.3)
-    run = engine.load(allalike.read(rows, domain=Ranking(distance=distance)))
-    weights = np.random.default_rng(0).random(7)
-    sums = run.sum(run.kernels.peer_sums, weights)
-    apart = {"kendall": kendall, "footrule": footrule}[distance]
-    expected = np.zeros((2, 7))
-    for (who, task, mine), (peer, other, theirs) in product(rows, rows):
-        if task == other and who != peer:
-            expected[:, int(who[1:])] += weights[int(peer[1:])] * np.array([apart(mine, theirs), 1])
-    assert sums["distance"] == pytest.approx(expected[0])
-    assert sums["weight"] == pytest.approx(expected[1])
-    pairs = run.pairs(run.kernels.pair_sums)["distance"].sum(axis=1)
-    assert run.sum(run.kernels.peer_sums, np.ones(7))["distance"] == pytest.approx(np.asarray(pairs))
 
 
 @pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 3))

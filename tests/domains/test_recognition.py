@@ -1,7 +1,5 @@
 """Labels are read as they are meant, by every engine and from every source; label types are recognised."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path
@@ -79,13 +77,6 @@ def test_other_words_for_nothing_can_be_given_for_every_source(engine: str, tmp_
         assert result.summary["missing_dropped"] == 1
     assert allalike.read(table(["NA", "cat"] * 3)).encoding.n_classes == 2
     assert allalike.read(csv(tmp_path, labels).rename(tmp_path / "NA.csv")).tasks.tolist() == ["t000", "t001"]
-
-
-def test_in_a_matrix_words_for_nothing_are_no_answers(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("task,ada,bob,eve\nNA,x,NA,x\nt2,,y,y\nt3,x,y,null\n")
-    answers = allalike.read(tmp_path / "a.csv", wide="tasks")
-    assert (answers.n_answers, answers.tasks.tolist(), answers.encoding.n_classes) == (6, ["NA", "t2", "t3"], 2)
-    assert "missing_dropped" not in answers.notes
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -209,16 +200,6 @@ def test_what_labels_are_taken_for_is_said_with_the_option_that_overrides_it(
     assert all(f"--domain {name}" in note for name in overriding)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_quote_that_is_never_closed_is_an_error(engine: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text('worker,task,label\nada,t1,cat\nbob,t1,"dog\neve,t1,cat\nada,t2,dog"\nbob,t2,dog\neve,t2,dog\n')
-    with pytest.raises(InputError, match="row 2 .*quote"):
-        found(path, engine)
-    path.write_text('worker,task,label\nada,t1,"cat\nand, or, dog"\nbob,t1,"cat\nand, or, dog"\neve,t1,cat\n')
-    assert kind(path, engine) == ("categorical", {"cat\nand, or, dog"})
-
-
 def test_a_label_among_numbers_that_is_none_settles_by_a_command(tmp_path: Path) -> None:
     with pytest.raises(LabelError, match="row 3") as caught:
         allalike.read(csv(tmp_path, ["1.5", "2.5", "x"]))
@@ -283,16 +264,6 @@ def test_points_are_recognised_and_the_radius_is_asked_for_with_the_command(tmp_
     more = call("discover", "marks.jsonl", "--domain", "points(middle=median)", folder=tmp_path)
     assert "points(radius=50, middle=median)" in more.stderr.replace("\n", " ")
     assert not list(tmp_path.glob("*/"))
-
-
-def test_sentences_of_conll_are_spans_where_these_are_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "both.conll"
-    path.write_text("token ada bob\nAda B-PER B-PER\nLove I-PER O\nran O O\n\nBob O B-PER\n\nEve O ?\n")
-    answers = allalike.read(path, tag="spans")
-    assert answers.tasks.tolist() == ["1", "2", "3"]
-    assert answers.n_answers == 5  # bob has not tagged the third
-    assert [list(label) for label in answers.label[:2]] == [[(0.0, 2.0, "PER")], [(0.0, 1.0, "PER")]]
-    assert allalike.read(path).domain.name == "categorical"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Records: several fields of types of their own, with one weight per worker or one per field."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Boxes, spans and points: groups of objects, quorum, positions, middles, and what is told of objects and workers."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Labels as people and tools write them: every spelling of a label is the same label."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The disk engine: whatever the processes, the memory and the partitions, the same numbers; nothing is left behind."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """The memory engine: large files are read part by part, with the same result."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -117,16 +117,6 @@ def test_a_large_crowd_is_weighed_like_a_small_one(
 
 
 @every_form
-def test_many_workers_are_placed_like_few(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search ends where a step brings little, and takes other ways; so the faults are alike, not the same."""
-    answers = allalike.read(crowd("real", seed=3, n=12, m=60, missing=0.5), domain="real")
-    small = allalike.discover(answers, method=MAS(tol=1e-12)).workers
-    be_large(monkeypatch, form)
-    large = allalike.discover(answers, method=MAS(tol=1e-12)).workers
-    np.testing.assert_allclose(large["fault"], small["fault"], rtol=2e-3)
-
-
-@every_form
 def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     monkeypatch.setattr(scaling, "_PAIRS_PER_STEP", 50)

@@ -1,7 +1,5 @@
 """Answers that are routed to partitions on disk are those that are read at once."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Shards: the answers to some of the tasks, under a domain that knows what all shards share, give the same numbers."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Files are read some rows at a time, with the same values and the same errors as at once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What kernels and methods compute, computed again by brute force, linear algebra or another library."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np
@@ -56,37 +54,6 @@ def test_the_mean_distance_of_incomplete_answers_counts_every_pair_of_answers_on
     result = allalike.discover(answers, domain=Categorical(classes=3), method=PTDAK()).workers
     expected = (result["disparity"] - mubar) / (1 - 1.5 * mubar)
     np.testing.assert_allclose(result["fault"], expected)
-
-
-def test_disparities_of_complete_answers_agree_with_scipy() -> None:
-    rng = np.random.default_rng(0)
-    classes, numbers = rng.integers(0, 4, (7, 40)), rng.normal(size=(7, 40))
-    found = allalike.discover(rows(classes), domain="categorical", method="P-TD").workers["disparity"]
-    np.testing.assert_allclose(found, squareform(pdist(classes, "hamming")).sum(axis=1) / 6)
-    found = allalike.discover(rows(numbers), domain="real", method="P-TD").workers["disparity"]
-    np.testing.assert_allclose(found, squareform(pdist(numbers, "sqeuclidean")).sum(axis=1) / 6 / 40)
-
-
-@pytest.mark.parametrize("domain", ["categorical", "real"])
-def test_weighted_peer_sums_agree_with_brute_force(domain: str) -> None:
-    rng = np.random.default_rng(2)
-    answers = allalike.read(crowd(domain, seed=2, n=5, m=9, missing=0.3), domain=domain)
-    weights = rng.random(5) * np.array([1, 0, 1, 1, 1])
-    for size in (1, 7, 1000):
-        distance, weight = np.zeros(5), np.zeros(5)
-        for block in answers.blocks(size):
-            sums = answers.encoding.kernels.peer_sums(answers.encoding.prepare(block), weights[block.workers])
-            distance[block.workers] += sums["distance"]
-            weight[block.workers] += sums["weight"]
-        expected = np.zeros((2, 5))
-        for begin, end in zip(answers.starts[:-1], answers.starts[1:], strict=True):
-            for i in range(begin, end):
-                for j in set(range(begin, end)) - {i}:
-                    apart = answers.encoding.kernels.distance_between(
-                        answers.label[i : i + 1], answers.label[j : j + 1]
-                    )[0]
-                    expected[:, answers.worker[i]] += np.array([apart, 1]) * weights[answers.worker[j]]
-        np.testing.assert_allclose([distance, weight], expected, atol=1e-12)
 
 
 @given(

@@ -1,7 +1,5 @@
 """Laws that are handed out: our label types, methods and examples keep them, and what breaks them is named."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,12 +92,9 @@ def test_a_domain_of_ones_own_finds_truths_and_grows() -> None:
     assert grown.truth["label"].tolist() == whole.truth["label"].tolist()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lopsided(Real):
-    """Numbers whose distance is not symmetric."""
-
-    def learn(self, labels: Any) -> LopsidedEncoding:
-        return LopsidedEncoding(domain=self)
+class LopsidedKernels(RealKernels):
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return np.asarray(np.maximum(left - right, 0.0))
 
 
 class LopsidedEncoding(RealEncoding):
@@ -108,9 +103,12 @@ class LopsidedEncoding(RealEncoding):
         return LopsidedKernels(domain=self.domain)
 
 
-class LopsidedKernels(RealKernels):
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return np.asarray(np.maximum(left - right, 0.0))
+@dataclass(frozen=True, kw_only=True)
+class Lopsided(Real):
+    """Numbers whose distance is not symmetric."""
+
+    def learn(self, labels: Any) -> LopsidedEncoding:
+        return LopsidedEncoding(domain=self)
 
 
 def test_a_distance_that_is_none_is_named() -> None:

@@ -1,7 +1,5 @@
 """Laws of label types: options keep the laws of domains, and moving all labels moves the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages of label types and methods: every refusal names its cause and its remedy."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Laws that every method keeps in every domain, found through the registries."""
 
-from __future__ import annotations
-
 import warnings
 import zlib
 from typing import Any

@@ -1,7 +1,5 @@
 """Many independent problems in one pass give what each gives alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers whose squares are below all numbers: never equal weights in silence."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

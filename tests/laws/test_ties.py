@@ -1,7 +1,5 @@
 """Ties: drawn, marked, and the same for every order of rows, engine and number of blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The worked examples whose values are known to several digits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

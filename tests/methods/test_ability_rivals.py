@@ -1,7 +1,5 @@
 """GLAD and MACE: against the formulas of their papers in dense arrays, and against crowd-kit."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

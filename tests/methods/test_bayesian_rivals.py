@@ -1,7 +1,5 @@
 """IBCC, EBCC, BWA and LA: against their equations in dense arrays and plain loops, and on real data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DS and DS-1, against crowd-kit and against plain loops."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """EVD against eigenvectors computed plainly, and its faults against those that were drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The expert core: similarities, peeling, and what becomes of the weights."""
 
-from __future__ import annotations
-
 import tracemalloc
 from itertools import combinations
 from math import comb, log
@@ -172,17 +170,6 @@ def test_unknown_pairs_of_other_labels_are_no_evidence() -> None:
     # ada-bob (1/4 + 0) / 2, ada-eve 9, bob-eve (25/4 + 4) / 2, bob-joe 0, eve-joe 4, ada-joe unknown; the largest is 9
     gamma = close(stack).values[0]
     np.testing.assert_allclose(gamma[np.triu_indices(4, 1)], [8.875, 0, 0, 3.875, 9, 5], atol=1e-12)
-
-
-def test_a_core_of_fixed_size_is_what_peeling_leaves() -> None:
-    assert weights(TOP2()) == [0.5, 0.5, 0, 0, 0]
-    assert weights(TOP2(size=3)) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0])
-    assert weights(TOP2(size=9)) == [0.2] * 5
-
-
-def weights(method: Method) -> list[float]:
-    found: list[float] = weigh_problems(BINARY[None], method, 2).weight.tolist()
-    return found
 
 
 def test_the_closest_pair_is_the_closest_of_all() -> None:

@@ -1,7 +1,5 @@
 """IBP, against crowd-kit's KOS and against plain loops."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,9 @@
 """LA decides tasks one after the other, and the rest in stretches; more answers give what all give at once."""
 
-from __future__ import annotations
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
 
 import allalike

@@ -1,7 +1,5 @@
 """CRH, CATD and GTM, against plain loops that are written from their formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MAS: its density, its optimum, and what it makes of crowds."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

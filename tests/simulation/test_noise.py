@@ -1,7 +1,5 @@
 """How answers are drawn: against closed forms, brute force and other libraries."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, permutations, product
 

@@ -1,7 +1,5 @@
 """Where workers come from, and who copies from whom."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Generated crowds: what is drawn, what is written, and that it can be read back."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

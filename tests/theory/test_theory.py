@@ -1,7 +1,5 @@
 """What the theory of the paper promises, by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

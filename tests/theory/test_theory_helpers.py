@@ -1,7 +1,5 @@
 """Expected disparities, their bounds and who they tell apart, against simulation, enumeration and counter-examples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import permutations, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Sample sizes, perturbed weights and identities of `allalike.theory`, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
