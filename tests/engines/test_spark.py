@@ -26,7 +26,6 @@ from allalike.errors import EngineError, LabelError, OutputError, UnsupportedErr
 from crowds.samples import KINDS, crowd, flattened, kind
 from running.local_spark import SPARK, need_spark
 from running.turns import in_turn
-from running.updates import flat
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
@@ -110,16 +109,6 @@ def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) ->
         assert equal(one.joined(), other.joined())
 
 
-@pytest.mark.parametrize("method", ["iP-TD", pytest.param("auto", marks=pytest.mark.long)])
-def test_discover_finds_the_same(spark: Spark, method: str) -> None:
-    rows = crowd("categorical", seed=3, n=WORKERS, m=60, missing=0.3)
-    gold = {f"t{number:04d}": number % 3 for number in range(0, 60, 7)}
-    memory, found = (allalike.discover(rows, engine=engine, method=method, gold=gold) for engine in (Memory(), spark))
-    assert found.truth.drop(columns="confidence").equals(memory.truth.drop(columns="confidence"))
-    assert np.allclose(found.workers["weight"], memory.workers["weight"], rtol=1e-9)
-    assert flat(found.summary["gold"]) == pytest.approx(flat(memory.summary["gold"]))
-
-
 def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
     answers = some(m=10).per_task()
     memory, run = Memory().load(answers), spark.load(answers)
@@ -127,15 +116,6 @@ def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
     assert close(memory.sum(memory.kernels.peer_sums, ones), run.sum(run.kernels.peer_sums, ones))
     assert run.worker_task is not None
     assert run.worker_task.tolist()[:3] == ["t0000"] * 3
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 50])
-def test_the_number_of_partitions_does_not_matter(spark: Spark, partitions: int) -> None:
-    answers = some(m=9)
-    memory, run = Memory().load(answers), replace(spark, partitions=partitions).load(answers)
-    assert run.shards.getNumPartitions() == min(partitions, 9)
-    assert close(peer_sums(memory), peer_sums(run))
-    assert equal(aggregate(memory).joined(), aggregate(run).joined())
 
 
 @pytest.mark.parametrize("little", [0, 1 << 30], ids=["executors", "driver"])
