@@ -75,7 +75,7 @@ def chord(left: Any, right: Any) -> float:
 
 def assign(near: Any, *, shared: str = "f1") -> float:
     """Match the objects of two labels one to one, and compare what is matched with their number."""
-    size = sum(near.shape)
+    size = int(sum(near.shape))
     matched = float(near[linear_sum_assignment(near, maximize=True)].sum()) if near.size else 0.0
     if not size:
         return 0.0

@@ -184,7 +184,7 @@ def test_alpha_of_levels_is_that_of_the_package_krippendorff(distance: str, leve
     assert found.workers["alpha_without"][0] == pytest.approx(without, abs=1e-9)
 
 
-def plain_alpha(answers: list[Any], codes: Any, metric: str) -> float:
+def plain_alpha(answers: list[Any], codes: Any, metric: Any) -> float:
     """Return Krippendorff's alpha from the distances of all pairs of answers."""
     task = np.array([where for _, where, _ in answers])
     _, place, size = np.unique(task, return_inverse=True, return_counts=True)

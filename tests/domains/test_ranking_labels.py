@@ -199,7 +199,10 @@ def test_strengths_and_their_errors_come_from_the_likelihood() -> None:
     def surprise(score: Any) -> float:
         return float((with_ridge * np.logaddexp(0, score[None, :] - score[:, None])).sum())
 
-    best = minimize(lambda s: surprise(s) + s.mean() ** 2, np.zeros(5), method="BFGS", options={"gtol": 1e-9})
+    def anchored(score: Any) -> float:
+        return surprise(score) + float(score.mean()) ** 2
+
+    best = minimize(anchored, np.zeros(5), method="BFGS", options={"gtol": 1e-9})
     found = fit_strengths(table)
     assert found[0] == pytest.approx(best.x - best.x.mean(), abs=1e-5)
     step, curvature = 1e-3 * np.eye(5), np.zeros((5, 5))

@@ -89,7 +89,7 @@ SPELLINGS: dict[str, list[Any]] = {
     ("spec", "label"), [(spec, label) for spec, labels in SPELLINGS.items() for label in labels[1:]]
 )
 def test_every_spelling_of_a_label_is_the_same_label(spec: str, label: Any) -> None:
-    domain = make(spec, DOMAINS, "domain")
+    domain: Any = make(spec, DOMAINS, "domain")
     assert domain.parse(label) == domain.parse(SPELLINGS[spec][0])
 
 

@@ -371,7 +371,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: simulate("k=4 SYN", workers=0), ("workers", "0")),
     (lambda: simulate("k=4 SYN", workers=3, answers_per_task=4), ("4 answers", "3 workers")),
     *(
-        (lambda asked=asked: pool(asked, workers=3), words)  # type: ignore[misc]
+        (lambda asked=asked: pool(asked, workers=3), words)
         for asked, words in [
             ("SYN.N", ("real SYN.N", "ranking SYN.N")),
             ("malows", ("'mallows'",)),
