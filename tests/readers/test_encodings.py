@@ -71,9 +71,7 @@ def test_utf_16_without_its_mark_is_read_by_the_name_that_is_proposed(name: str,
     assert rows(path, encoding="utf-16-le") == ROWS
 
 
-@pytest.mark.parametrize(
-    ("encoding", "words"), [("mac_roman", ["félin", "élève", "thé"]), ("euc_jp", ["ねこ", "いぬ"])]
-)
+@pytest.mark.parametrize(("encoding", "words"), [("mac_roman", ["félin", "élève"]), ("euc_jp", ["ねこ", "いぬ"])])
 def test_rarer_encodings_are_recognised(encoding: str, words: list[str]) -> None:
     text = "worker,task,label\n" + "".join(f"w{n % 5},t{n // 5},{words[n % len(words)]}です\n" for n in range(60))
     text = text if encoding == "euc_jp" else text.replace("です", "")

@@ -123,7 +123,8 @@ def test_other_tables_without_a_task_are_asked_about(columns: dict[str, list[Any
 
 HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
 CATEGORIES = (
-    "# DATA TYPE: cat\n# NUMBER CATEGORIES: 3\n# CATEGORY NAME 1: Yes\n# CATEGORY NAME 2: Maybe\n# CATEGORY NAME 3: No\n"
+    "# DATA TYPE: cat\n# NUMBER CATEGORIES: 3\n"
+    "# CATEGORY NAME 1: Yes\n# CATEGORY NAME 2: Maybe\n# CATEGORY NAME 3: No\n"
     "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
 )
 
