@@ -1,0 +1,357 @@
+"""Masks: images and arrays of every kind, the meaning of pixel values, manifests, links, and files that are broken."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from PIL import Image
+
+import allalike
+from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_masks
+from allalike._core.masks.packed import Mask
+from allalike.domains.bitmap import Bitmap
+from allalike.errors import AllalikeError, InputError, LabelError, OptionError
+from allalike.readers.formats.masks import open_masks
+from crowds.bitmap import disc
+from running.program import run
+
+pytestmark = pytest.mark.slow
+
+MAP = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.uint8)
+GREY = np.array([[0, 100, 128, 255]], np.uint8)
+
+
+def save(path: Path, pixels: npt.ArrayLike) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.asarray(pixels, np.uint8) * 255).save(path)
+
+
+def rows(folder: Path) -> list[tuple[str, str, str]]:
+    """Return worker, task and file of each mask, sorted."""
+    columns = open_masks(folder).load(["worker", "task", "label"])
+    files = [Path(label.path).relative_to(folder).as_posix() for label in columns["label"]]
+    return sorted(zip(columns["worker"], columns["task"], files, strict=True))
+
+
+def draw(folder: Path, *, tasks: tuple[str, ...] = ("task1", "task2")) -> None:
+    """Write a mask of two workers for each task; a task has a disc of its own, about which workers agree."""
+    for number, task in enumerate(tasks):
+        for place, worker in enumerate(("ada", "bob")):
+            save(folder / task / f"{worker}.png", disc(24, 40, (8 + 2 * number, 6 + 9 * number), 4 + 0.4 * place))
+
+
+def masked(path: Path, **options: Any) -> list[list[bool]]:
+    listed: list[list[bool]] = Bitmap(**options).parse(MaskFile(str(path))).pixels().tolist()
+    return listed
+
+
+def test_a_manifest_names_workers_and_tasks(tmp_path: Path) -> None:
+    for folder in "xy":
+        for file in "ab":
+            save(tmp_path / folder / f"{file}.png", np.ones((3, 3)))
+    (tmp_path / "manifest.csv").write_text("path,Worker,task\nx/a.png,a,007\ny/a.png,a,8\nx/b.png,b,007\n")
+    assert open_masks(tmp_path).layout == "manifest.csv"
+    assert rows(tmp_path) == [("a", "007", "x/a.png"), ("a", "8", "y/a.png"), ("b", "007", "x/b.png")]
+
+
+def test_other_files_and_hidden_ones_are_left_alone(tmp_path: Path) -> None:
+    draw(tmp_path)
+    (tmp_path / "README.txt").write_text("about these masks")
+    (tmp_path / "task1" / "Thumbs.db").write_text("")
+    save(tmp_path / ".cache" / "ada.png", np.ones((9, 9)))
+    save(tmp_path / "task1" / ".ada.png", np.ones((9, 9)))
+    assert len(rows(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("link", ["task1/eve.png", "task3", "manifest.csv"])
+def test_a_link_that_leads_out_of_the_folder_is_an_error(tmp_path: Path, link: str) -> None:
+    inside, outside = tmp_path / "masks", tmp_path / "elsewhere"
+    draw(inside)
+    save(outside / "eve.png", np.ones((3, 3)))
+    (outside / "manifest.csv").write_text("worker,task,path\na,1,task1/ada.png\n")
+    targets = {"task1/eve.png": outside / "eve.png", "task3": outside, "manifest.csv": outside / "manifest.csv"}
+    (inside / link).symlink_to(targets[link])
+    with pytest.raises(InputError, match="leads out of"):
+        open_masks(inside)
+
+
+def test_a_link_within_the_folder_is_followed_and_one_to_itself_is_an_error(tmp_path: Path) -> None:
+    draw(tmp_path)
+    (tmp_path / "task1" / "eve.png").symlink_to(tmp_path / "task1" / "ada.png")
+    assert len(rows(tmp_path)) == 5
+    (tmp_path / "task1" / "loop.png").symlink_to(tmp_path / "task1" / "loop.png")
+    with pytest.raises(InputError, match="cannot be followed"):
+        open_masks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ("worker,task,path\na,1,../out.png\n", "leads out of"),
+        ("worker,task,path\na,1,/etc/passwd\n", "leads out of"),
+        ("worker,task,path\na,1,in.png\nb,1,none.png\n", "Row 2 .*'none.png'"),
+        ("worker,task,path\na,1,\n", "Row 1"),
+        ("worker,task,file\na,1,in.png\n", "'path'"),
+        ("", "is empty"),
+    ],
+)
+def test_a_manifest_that_is_wrong_is_an_error(tmp_path: Path, manifest: str, words: str) -> None:
+    save(tmp_path / "out.png", np.ones((3, 3)))
+    save(tmp_path / "masks" / "in.png", np.ones((3, 3)))
+    (tmp_path / "masks" / "manifest.csv").write_text(manifest)
+    with pytest.raises(AllalikeError, match=words):
+        open_masks(tmp_path / "masks")
+
+
+def header(width: int, height: int) -> bytes:
+    """Return a PNG that claims a size and holds no pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    start = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + start + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+def truncated() -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()[:2000]
+
+
+BROKEN = {
+    "not an image": (b"hello", "cannot be decoded"),
+    "nothing at all": (b"", "cannot be decoded"),
+    "an end too soon": (truncated(), "cannot be decoded"),
+    "no pixels": (header(30, 30), "cannot be decoded"),
+    "too large": (header(20_000, 6_000), "6000 x 20000 pixels"),
+    "far too large": (header(2**31 - 1, 2**31 - 1), "too large"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_an_image_that_cannot_be_read_is_named(tmp_path: Path, kind: str) -> None:
+    content, reason = BROKEN[kind]
+    (tmp_path / "odd.png").write_bytes(content)
+    with pytest.raises(ValueError, match=f"odd.png.*{reason}"):
+        read_picture(tmp_path / "odd.png")
+    (tmp_path / "manifest.csv").write_text("worker,task,path\nada,1,odd.png\n")
+    with pytest.raises(LabelError, match=r"row 1 .*odd\.png"):
+        allalike.read(tmp_path)
+    draw(tmp_path / "tree")
+    (tmp_path / "tree" / "task1" / "ada.png").write_bytes(content)
+    with pytest.raises(InputError, match=r"task1/ada\.png"):
+        allalike.read(tmp_path / "tree", layout="tasks/workers")
+
+
+MODES = {".png": ("1", "L", "LA", "RGB", "RGBA", "P", "I;16"), ".TIFF": ("1", "L", "LA", "RGBA", "P", "I;16", "I", "F")}
+
+
+@pytest.mark.parametrize(("ending", "mode"), [(ending, mode) for ending, modes in MODES.items() for mode in modes])
+def test_images_of_every_kind_are_read(tmp_path: Path, mode: str, ending: str) -> None:
+    mask = disc(9, 12, (4, 5), 3)
+    grey = Image.fromarray(mask.astype(np.uint8) * 255)
+    image = grey.convert("RGB").convert(mode) if mode in ("LA", "RGBA", "P") else grey.convert(mode)
+    image.save(tmp_path / f"mask{ending}")
+    assert masked(tmp_path / f"mask{ending}") == mask.tolist()
+    assert masked(tmp_path / f"mask{ending}", on=0) == (~mask).tolist()
+
+
+def test_colours_count_and_transparency_does_not(tmp_path: Path) -> None:
+    pixels = np.array([[[0, 0, 9, 0], [0, 0, 0, 255], [0, 0, 0, 0], [7, 7, 7, 255]]], np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    Image.fromarray(pixels[:, :3]).save(tmp_path / "b.png")
+    assert masked(tmp_path / "b.png") == [[True, False, False]]
+    with pytest.raises(LabelError, match=r"a.png .*2 colours"):
+        masked(tmp_path / "a.png")
+    assert masked(tmp_path / "a.png", threshold=1) == [[True, False, False, True]]
+    assert masked(tmp_path / "a.png", threshold=8) == [[True, False, False, False]]
+    assert masked(tmp_path / "a.png", on=0) == [[False, True, True, False]]
+    assert masked(tmp_path / "a.png", on=7) == [[False, False, False, True]]
+
+
+def test_of_a_palette_the_colour_counts_or_the_number_that_was_asked_for(tmp_path: Path) -> None:
+    image = Image.fromarray(np.array([[0, 1, 2]], np.uint8), mode=None).convert("P")
+    image.putdata([0, 1, 2])
+    image.putpalette([255, 255, 255, 0, 0, 0, 255, 255, 255])
+    image.save(tmp_path / "a.png", transparency=b"\x00\x80\xff")
+    assert masked(tmp_path / "a.png") == [[True, False, True]]
+    assert masked(tmp_path / "a.png", on=2) == [[False, False, True]]
+
+
+@pytest.mark.parametrize("colour", [0, 255])
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_an_image_of_one_colour_is_told_by_its_opacity(tmp_path: Path, mode: str, colour: int) -> None:
+    opacity = np.array([[0, 255, 255]], np.uint8)
+    bands = [np.full((1, 3), colour, np.uint8)] * (len(mode) - 1)
+    for shown, expected in ((opacity, [False, True, True]), (0 * opacity, [False] * 3)):
+        Image.merge(mode, [Image.fromarray(band) for band in (*bands, shown)]).save(tmp_path / "a.png")
+        assert masked(tmp_path / "a.png") == [expected]
+
+
+def test_an_image_of_several_pages_is_refused(tmp_path: Path) -> None:
+    page = Image.fromarray(np.zeros((3, 3), np.uint8))
+    page.save(tmp_path / "a.tif", save_all=True, append_images=[page])
+    with pytest.raises(ValueError, match="holds 2 images"):
+        read_picture(tmp_path / "a.tif")
+
+
+def store(folder: Path, kind: str, pixels: npt.NDArray[Any]) -> Path:
+    """Write pixels as a file of some kind."""
+    path = folder / f"mask{'.tif' if kind == 'float' else '.png' if kind in ('L', 'P', 'RGB', '16') else kind}"
+    if kind.startswith(".np"):
+        np.save(path, pixels) if kind == ".npy" else np.savez(path, pixels)
+    elif kind in ("float", "16"):
+        Image.fromarray(pixels.astype(np.float32 if kind == "float" else np.uint16)).save(path)
+    elif kind == "P":
+        image = Image.fromarray(pixels, mode=None).convert("P")
+        image.putdata(pixels.ravel().tolist())
+        image.putpalette([0, 0, 0, 200, 0, 0, 0, 200, 0] + [9] * 753)
+        image.save(path)
+    else:
+        Image.fromarray(pixels).convert(kind).save(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["L", "P", "16", "float", ".npy", ".npz"])
+def test_a_label_map_is_asked_about_and_its_values_are_masks(tmp_path: Path, kind: str) -> None:
+    path = store(tmp_path, kind, MAP)
+    with pytest.raises(LabelError, match=r"mask\.\w+ .*2 values") as asked:
+        masked(path)
+    assert asked.value.settles == {"domain": "bitmap(values=[1, 2])"}
+    answers = allalike.read([("ada", "ct7", MaskFile(str(path)))], domain="bitmap(values=[1, 2])")
+    assert answers.tasks.tolist() == ["ct7/1", "ct7/2"]
+    assert [mask.pixels().tolist() for mask in answers.label] == [(MAP == 1).tolist(), (MAP == 2).tolist()]
+
+
+@pytest.mark.parametrize("kind", ["L", "RGB", "16", "float", ".npy", ".npz"])
+def test_grey_needs_a_threshold_which_belongs_to_the_object(tmp_path: Path, kind: str) -> None:
+    path = store(tmp_path, kind, GREY)
+    with pytest.raises(LabelError) as asked:
+        masked(path)
+    assert asked.value.settles["domain"].startswith("bitmap(threshold=12")
+    assert masked(path, threshold=128) == [[False, False, True, True]]
+    assert masked(path, threshold=100) == [[False, True, True, True]]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "settled"),
+    [
+        ([[0, 1, 2]], "bitmap(values=[1, 2])"),
+        ([[3, 4]], "bitmap(values=[3, 4])"),
+        ([[0.0, 0.25, 1.0, 0.5]], "bitmap(values=[0.25, 0.5, 1])"),
+        (np.linspace(0, 1, 40).reshape(4, 10), "bitmap(threshold=0.5)"),
+        (np.arange(256, dtype=np.uint8).reshape(16, 16), "bitmap(threshold=128)"),
+        (np.array([[0, 5000, 60000]], np.uint16), "bitmap(threshold=30000)"),
+    ],
+)
+def test_tables_with_several_values_are_asked_about(pixels: Any, settled: str) -> None:
+    with pytest.raises(LabelError, match="row 2") as asked:
+        allalike.read([("ada", 1, 0 * np.array(pixels)), ("bob", 1, np.array(pixels))], domain="bitmap")
+    assert asked.value.settles == {"domain": settled}
+    allalike.read([("bob", 1, np.array(pixels))], domain=settled)
+
+
+@pytest.mark.parametrize("pixels", [[[0, 0]], [[7, 7]], [[0, 255]], [[False, True]], [[0.0, -3.5]]])
+def test_one_value_beside_zero_needs_no_words(pixels: Any) -> None:
+    assert Bitmap().parse(pixels).pixels().tolist() == (np.array(pixels) != 0).tolist()
+
+
+def test_truth_values_are_what_they_are_whatever_the_options() -> None:
+    said = np.array([[False, True]])
+    assert Bitmap(threshold=128).parse(said).pixels().tolist() == [[False, True]]
+    answers = allalike.read([("ada", 7, said)], domain=Bitmap(values=(1, 2)))
+    assert [mask.area for mask in answers.label] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"on": 1, "threshold": 2}, {"values": [1, 1]}, {"values": 3}, {"values": ["liver"]}, {"threshold": "half"}],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        Bitmap(**options)
+
+
+def test_each_value_of_a_label_map_is_a_task(engine: allalike.Engine) -> None:
+    odd = np.where(MAP == 2, 0, MAP)
+    rows = [("ada", 7, MAP), ("bob", 7, MAP), ("eve", 7, odd), ("ada", 8, odd), ("bob", 8, odd), ("eve", 8, odd)]
+    result = allalike.discover(rows, domain=Bitmap(values=(1, 2)), gold={7: MAP}, method="UA", engine=engine)
+    assert result.truth["task"].tolist() == ["7/1", "7/2", "8/1", "8/2"]
+    found = [mask.tolist() for mask in result.truth["label"]]
+    assert found == [(MAP == 1).tolist(), (MAP == 2).tolist(), (MAP == 1).tolist(), np.zeros((2, 4), bool).tolist()]
+    assert (result.summary["gold"]["tasks"], result.summary["gold"]["error"]) == (2, 0)
+    eve = result.workers.set_index("worker").loc["eve"]
+    assert (eve["answers"], eve["disparity"]) == (4, pytest.approx(1 / 4))
+    later = result.update([("kim", 7, MAP), ("kim", 9, MAP)], gold={9: MAP})
+    assert later.truth["task"].tolist()[-2:] == ["9/1", "9/2"]
+
+
+def test_the_program_asks_with_the_command_to_copy_and_explains_what_it_wrote(tmp_path: Path) -> None:
+    for worker in ("worker1", "worker2", "worker3"):
+        (tmp_path / "maps" / worker).mkdir(parents=True)
+        Image.fromarray(MAP).save(tmp_path / "maps" / worker / "ct7.png")
+    typed = ["discover", tmp_path / "maps", "-o", tmp_path / "out", "--no-report", "--layout", "workers/tasks"]
+    assert "--domain 'bitmap(values=[1, 2])'" in run(*typed, code=2)[1]
+    run(*typed, "--domain", "bitmap(values=[1, 2])")
+    assert '"ct7/2"' in (tmp_path / "out" / "truth.csv").read_text()
+    assert run("explain", tmp_path / "out", "task", "ct7/2")[0].startswith("Task ct7/2")
+
+
+ARRAYS = [np.zeros((2, 2, 2)), np.array([["a"]]), np.array([[None]]), np.zeros((0, 3)), np.array([[np.nan]])]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=["three axes", "texts", "objects", "no rows", "no number"])
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_an_array_that_is_no_mask_is_named(tmp_path: Path, array: Any, ending: str) -> None:
+    path = tmp_path / f"odd{ending}"
+    np.save(path, array) if ending == ".npy" else np.savez(path, array)
+    with pytest.raises(ValueError, match=rf"odd{ending}"):
+        read_picture(path)
+
+
+def test_files_that_are_no_arrays_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "two.npz", MAP, MAP)
+    for name, content in (("a.npy", b""), ("b.npy", b"hello"), ("c.npz", b"PK"), ("d.npz", b""), ("two.npz", None)):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name} cannot be read"):
+            picture_size(tmp_path / name)
+    np.savez_compressed(tmp_path / "f.npz", np.arange(10_000, dtype=np.int64).reshape(100, 100) ** 2)
+    broken = bytearray((tmp_path / "f.npz").read_bytes())
+    broken[2000:2100] = bytes(100)
+    (tmp_path / "f.npz").write_bytes(broken)
+    np.save(tmp_path / "e.npy", MAP)
+    (tmp_path / "e.npy").write_bytes((tmp_path / "e.npy").read_bytes()[:-3])
+    Image.fromarray(np.array([[0, np.nan]], np.float32)).save(tmp_path / "g.tif")
+    for name in ("f.npz", "e.npy", "g.tif"):
+        with pytest.raises(ValueError, match=name):
+            masked(tmp_path / name)
+
+
+def test_results_are_saved_as_images(tmp_path: Path) -> None:
+    masks = {"plain": disc(9, 9, (4, 4), 3), "../../out": disc(7, 9, (3, 3), 2), "PLAIN": disc(9, 9, (5, 4), 2)}
+    rows = [(worker, task, ~mask) for worker in "ab" for task, mask in masks.items()]
+    allalike.discover(rows, domain=Bitmap(on=0)).save(tmp_path / "out")
+    table = allalike.readers.sources.open_table(tmp_path / "out" / "truth.csv")
+    columns = {name: table.load([name])[name].to_pylist() for name in ("task", "label", "unweighted")}
+    for task, path, unweighted in zip(*columns.values(), strict=True):
+        assert path.startswith("labels/")
+        assert unweighted.startswith("unweighted/")
+        assert np.array_equal(np.array(Image.open(tmp_path / "out" / path)) == 0, masks[task])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_file_names_are_safe_and_different(tmp_path: Path) -> None:
+    tasks = ["a", "A", "a/b", "a_b", "..", ".", "", "a\x00b", "x" * 500, "nul\n", "\u00e9", "/etc/passwd", 7]
+    paths = list(map(str, write_masks([Mask.of(np.ones((1, 1), np.bool_))] * len(tasks), tasks, tmp_path / "masks")))
+    assert len({path.lower() for path in paths}) == len(tasks)
+    assert sorted(f"masks/{path.name}" for path in (tmp_path / "masks").iterdir()) == sorted(paths)
+    assert [path.name for path in tmp_path.iterdir()] == ["masks"]
