@@ -1,4 +1,4 @@
-"""Several rows of one classification are one answer: a set, or a record with what is said of its members."""
+"""Several rows are one answer: a set, a record with what is said of its members, or boxes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import InputError, OptionError
+from allalike.errors import InputError, LabelError
 from running.program import run
 
 COLUMNS = {"worker": "user", "task": "subject", "label": "species"}
@@ -56,22 +57,6 @@ def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
         assert list(found["species"]) == sorted(name for name, *_ in seen)
         assert all(found[f"count {name}"] == str(number) for name, number, _ in seen)
         assert list(found["behaviour"]) == sorted(f"{name}: {does}" for name, _, does in seen)
-
-
-def test_without_counts_answers_are_sets_and_a_set_can_be_asked_for(tmp_path: Path) -> None:
-    plain = allalike.read(write(tmp_path / "plain.csv", *HEADS[:4]), columns=COLUMNS)
-    asked = allalike.read(write(tmp_path / "all.csv"), domain="set", columns=COLUMNS)
-
-    assert (plain.n_answers, plain.encoding.domain.name) == (60, "set")
-    assert plain.encoding.decode(plain.label).tolist() == asked.encoding.decode(asked.label).tolist()
-
-
-@pytest.mark.parametrize("choice", ["first", "last"])
-def test_one_of_the_rows_can_still_be_kept(tmp_path: Path, choice: str) -> None:
-    answers = allalike.read(write(tmp_path / "a.csv"), repeats=choice, columns=COLUMNS)
-
-    assert answers.encoding.domain.name == "categorical"
-    assert answers.notes["repeats_set_aside"] == len(classify()) - 60
 
 
 def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
@@ -154,21 +139,65 @@ def test_rows_of_python_can_be_called_parts_of_answers() -> None:
     assert sorted(map(len, answers.encoding.decode(answers.label).tolist())) == [1, 2]
 
 
-def test_parts_of_classes_are_refused() -> None:
-    with pytest.raises(OptionError, match="repeats is 'set', but the labels are said to be categorical"):
-        allalike.read([("ada", 1, "x")], repeats="set", domain="categorical")
+TABLE = """annotator,image,x1,y1,x2,y2,label
+ada,1,0,0,10,10,cat
+bob,1,1,0,11,10,cat
+ada,1,20,0,30,10,dog
+ada,2,,,,,
+bob,2,1,1,2,2,cat
+bob,1,20,0,30,10,dog
+"""
+EXPECTED = {
+    ("ada", 1): ((0, 0, 10, 10, "cat"), (20, 0, 30, 10, "dog")),
+    ("bob", 1): ((1, 0, 11, 10, "cat"), (20, 0, 30, 10, "dog")),
+    ("ada", 2): (),
+    ("bob", 2): ((1, 1, 2, 2, "cat"),),
+}
 
 
-def test_flattened_classifications_are_sets_and_none_is_dropped(exports: Path) -> None:
-    answers = allalike.read(exports / "zooniverse-flattened.csv", domain="set")
-
-    assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (565, 28, 549)
-    assert len({item for label in answers.encoding.decode(answers.label).tolist() for item in label}) == 26
-    assert "repeats_set_aside" not in answers.notes
+def written(folder: Path, text: str = TABLE) -> Path:
+    path = folder / "boxes.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
-def test_flattened_classifications_have_counts_beside_species(exports: Path) -> None:
-    truth = allalike.discover(exports / "zooniverse-flattened.csv").truth
+def labels(answers: Any) -> dict[tuple[Any, Any], Any]:
+    tasks = [
+        task for place, task in enumerate(answers.tasks.tolist()) for _ in range(*answers.starts[place : place + 2])
+    ]
+    workers = answers.workers.take(answers.worker).tolist()
+    return dict(zip(zip(workers, tasks, strict=True), answers.label, strict=True))
 
-    assert {"choice", "how_many ZEBRA", "behavior_EATING"} <= set(truth.columns)
-    assert not {"submission_index", "Unnamed: 0"} & set(truth.columns)
+
+def test_rows_of_a_worker_and_a_task_are_one_answer(tmp_path: Path) -> None:
+    answers = allalike.read(written(tmp_path))
+    assert answers.domain.name == "boxes"
+    assert labels(answers) == EXPECTED
+
+
+def test_columns_of_any_name_are_named_together_and_frames_are_read_alike(tmp_path: Path) -> None:
+    path = written(tmp_path, TABLE.replace("x1,y1,x2,y2,label", "a,b,c,d,e"))
+    assert labels(allalike.read(path, columns={"label": "a b c d e"}, domain="boxes")) == EXPECTED
+    assert labels(allalike.read(pd.read_csv(written(tmp_path)))) == EXPECTED
+    answers = allalike.read(written(tmp_path), columns={"label": "label"}, domain="categorical", missing="drop")
+    assert answers.domain.name == "categorical"
+
+
+def test_the_disk_engine_reads_them_too(tmp_path: Path) -> None:
+    first, disk = (allalike.discover(allalike.scan(written(tmp_path)), engine=name) for name in ("memory", "disk"))
+    assert first.objects.equals(disk.objects)
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        ("20,0,oops,10,dog", "x2 in row 3"),
+        ("20,0,,10,dog", "x2 in row 3"),
+        ("20,0,10,10,dog", "row 1"),
+        ("20,0,30,10,", "row 1"),
+    ],
+)
+def test_what_is_no_box_is_refused_with_its_row(tmp_path: Path, cells: str, row: str) -> None:
+    path = written(tmp_path, TABLE.replace("ada,1,20,0,30,10,dog", f"ada,1,{cells}"))
+    with pytest.raises(LabelError, match=row):
+        allalike.read(path)

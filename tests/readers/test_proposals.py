@@ -57,27 +57,18 @@ def test_the_best_of_eight_columns_without_names_comes_first(order: int) -> None
 
 def test_every_proposal_can_be_read_without_a_doubt_that_stops() -> None:
     frame = with_others(crowd())
-    for proposal in ask(frame).proposals:
+    proposals = ask(frame).proposals
+    assert not {proposal.settles["columns"]["label"] for proposal in proposals} & {"D", "E", "H"}
+    for proposal in proposals:
         answers = allalike.read(frame, **proposal.settles)
         assert not [doubt for doubt in find_doubts(allalike.Memory().load(answers)) if doubt.severe]
         assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
-
-
-def test_ids_times_and_constants_are_proposed_as_no_label() -> None:
-    labels = {proposal.settles["columns"]["label"] for proposal in ask(with_others(crowd())).proposals}
-    assert not labels & {"D", "E", "H"}
 
 
 def test_proposals_are_those_of_rows_in_any_order() -> None:
     frame = with_others(crowd())
     mixed = frame.sample(frac=1, random_state=9, ignore_index=True)
     assert [each.settles for each in ask(frame).proposals] == [each.settles for each in ask(mixed).proposals]
-
-
-def test_one_column_left_for_each_role_is_proposed() -> None:
-    frame = crowd()
-    frame["C"] = np.random.default_rng(3).choice(["yes", "no"], len(frame))  # nobody agrees with anybody
-    assert {"worker": "A", "task": "B", "label": "C"} in [each.settles["columns"] for each in ask(frame).proposals]
 
 
 def test_a_sheet_with_answers_comes_before_one_with_notes(tmp_path: Path) -> None:
@@ -118,20 +109,8 @@ def test_lists_in_nested_records_are_proposed_with_their_first_element(tmp_path:
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, records)))
     first = {"worker": "said[].by", "task": "id", "label": "said[].has[0].is"}
-    assert {"columns": first} in [each.settles for each in ask(path).proposals]
-
-
-def test_controls_of_an_export_are_all_offered_with_what_they_give(exports: Path) -> None:
-    error = ask(exports / "label-studio-coders.json")
-    assert [each.settles["tag"] for each in error.proposals] == ["Category", "label"]
-    assert "3 workers, 30 tasks" in error.proposals[0].gives
-
-
-def test_kinds_that_cannot_be_read_are_not_proposed(exports: Path) -> None:
-    columns = {"worker": "_worker_id", "task": "_unit_id", "label": "step_1_select_the_valid_relations"}
-    path = exports / "figure-eight-relations.csv"
-    for proposal in ask(path, tool="plain", columns=columns).proposals:
-        assert allalike.read(path, tool="plain", columns=columns, **proposal.settles).n_answers == 750
+    shown = [each.settles for each in ask(path).proposals]
+    assert shown.count({"columns": first}) == 1
 
 
 def test_a_command_that_is_printed_gives_what_it_says(
@@ -140,7 +119,7 @@ def test_a_command_that_is_printed_gives_what_it_says(
     from allalike.cli.app import main
 
     monkeypatch.chdir(tmp_path)
-    with_others(crowd()).to_csv("a.csv", index=False)
+    with_others(crowd()).rename(columns={"C": "it's, a.name"}).to_csv("a.csv", index=False)
     with pytest.raises(SystemExit):
         main(["discover", "a.csv", "--no-report"])
     said = capfd.readouterr().err.splitlines()
@@ -172,32 +151,12 @@ def test_where_a_file_is_large_its_first_rows_are_tried(monkeypatch: pytest.Monk
     assert first.gives == "in the first 100 rows 3 classes, 9 workers, 30 tasks, 3.3 answers a task"
 
 
-def test_what_is_no_question_about_reading_is_left_as_it_is() -> None:
-    rows = {"worker": ["ada", "bob"], "task": [1, 1], "label": ["x", None]}
-    assert ask(rows, domain="categorical").settles == {"missing": "drop"}
-
-
 def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
     frame = with_others(crowd())
-    with pytest.warns(DataWarning, match="No task has two answers") as caught:
+    with pytest.warns(DataWarning, match="two answers") as caught:
         allalike.discover(frame, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
     assert isinstance(doubt := caught[0].message, DataWarning)
     assert doubt.proposals[0].settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}
-
-
-def test_the_program_prints_other_readings_before_the_way_to_go_on(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from allalike.cli.app import main
-
-    monkeypatch.chdir(tmp_path)
-    with_others(crowd()).to_csv("a.csv", index=False)
-    with pytest.raises(SystemExit):
-        main(["discover", "a.csv", "--worker", "A", "--task", "D", "--label", "C"])
-    said = capfd.readouterr().err.splitlines()
-    place = next(number for number, line in enumerate(said) if line.startswith("Say it with"))
-    assert said[place + 1] == "  allalike discover a.csv --worker A --task B --label C"
-    assert said[-2:] == ["To go on all the same:", "  allalike discover a.csv --worker A --task D --label C --force"]
 
 
 def measure(name: str, places: Any) -> pd.DataFrame:
@@ -218,43 +177,12 @@ def test_places_that_are_numbers_are_what_sensors_are_asked_about() -> None:
     assert (len(answers.workers), answers.n_tasks, answers.domain.name) == (4, 40, "real")
 
 
-def test_a_proposal_is_not_made_twice(tmp_path: Path) -> None:
-    frame = crowd()
-    tasks = [
-        {"id": task, "annotations": [{"by": row.A, "value": row.C} for row in rows.itertuples()]}
-        for task, rows in frame.groupby("B")
-    ]
-    path = tmp_path / "nested.json"
-    path.write_text(json.dumps(tasks), encoding="utf-8")
-    shown = [json.dumps(each.settles, sort_keys=True) for each in ask(path).proposals]
-    assert len(shown) == len(set(shown)) == 1
-
-
 @pytest.mark.parametrize("again", [0, 3])
 def test_ids_are_proposed_neither_as_classes_nor_as_texts(again: int) -> None:
     labels = [f"id{max(row, again)}" for row in range(270)]
     error = ask(crowd().assign(C=labels), columns=COLUMNS)
     assert not error.proposals
-    assert "Labels hardly recur" in str(error)
-
-
-def test_where_no_column_recurs_it_is_said() -> None:
-    error = ask(crowd().assign(C=[f"id{row}" for row in range(270)]))
-    assert not error.proposals
-    assert "No column is left whose values recur" in str(error)
-
-
-def test_a_file_of_one_answer_is_told_in_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("worker,task,label\nada,t1,x\n")
-    assert not ask(path).proposals
-    assert "one answer only" in str(ask(path))
-
-
-def test_times_beside_labels_are_no_labels() -> None:
-    times = [f"{9 + row % 3:02}:{row % 4 * 15:02}" for row in range(270)]
-    error = ask(crowd().assign(D=times))
-    assert {each.settles["columns"]["label"] for each in error.proposals} == {"C"}
+    assert not ask(crowd().assign(C=labels)).proposals or again
 
 
 @pytest.mark.parametrize(("kind", "further"), [("vector", 0), ("points(radius=0.05)", 1)])
@@ -285,20 +213,6 @@ def test_names_say_what_the_rows_of_a_matrix_are(first: str, others: list[str], 
     said = {name: ["xyz"[each] for each in np.where(rng.random(30) < 0.8, truth, 0)] for name in others}
     error = ask(pd.DataFrame({first: [f"r{row}" for row in range(30)], **said}))
     assert error.proposals[0].settles == {"wide": rows}
-
-
-def test_one_word_among_measurements_is_proposed_to_be_left_out(tmp_path: Path) -> None:
-    numbers = [f"{row * 7919 % 1009 / 8}" for row in range(270)]
-    crowd().assign(C=["inf", *numbers[1:]]).to_csv(tmp_path / "a.csv", index=False)
-    error = ask(tmp_path / "a.csv", columns=COLUMNS)
-    assert error.settles == {"abstain": "inf"}
-    assert error.proposals[0].gives == "real labels, 9 workers, 30 tasks, 9 answers a task"
-
-
-def test_dates_that_can_be_read_in_two_ways_are_proposed_in_both() -> None:
-    labels = [f"{row % 12 + 1:02}/{row % 9 + 1:02}/2024" for row in range(270)]
-    forms = [each.settles["domain"] for each in ask(crowd().assign(C=labels), columns=COLUMNS).proposals]
-    assert forms == ['date(form="31/12/2024")', 'date(form="12/31/2024")']
 
 
 def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_asked_for(tmp_path: Path) -> None:
