@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import io
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -22,11 +21,9 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import AllalikeError, InputError
+from allalike.errors import InputError, OptionError
 
 MASKED: Any = np.ma.masked_equal([[1, 9, 9], [3, 3, 1]], 9)  # type: ignore[no-untyped-call]
-NEST: list[Any] = []
-NEST.append(NEST)
 WORKERS, TASKS, LABELS = ["ada", "bob", "eve"] * 2, [1, 1, 1, 2, 2, 2], [*"xxyyyx"]
 
 
@@ -71,7 +68,7 @@ def test_two_columns_of_one_name_are_refused(
     role: str, write: Callable[[Any, Path], Any], tmp_path: Path, engine: Engine
 ) -> None:
     twice = pa.Table.from_arrays([*table_with("x", LABELS).columns[:4]], ["worker", "task", "label", role])
-    assert told(write(twice, tmp_path), engine=engine).endswith(f"has two columns called {role!r}. Rename one of them.")
+    assert f"two columns called {role!r}" in told(write(twice, tmp_path), engine=engine)
 
 
 def test_two_columns_of_one_name_are_refused_in_frames_mappings_and_parts(tmp_path: Path) -> None:
@@ -85,9 +82,9 @@ def test_two_columns_of_one_name_are_refused_in_frames_mappings_and_parts(tmp_pa
         pd.DataFrame({"label": LABELS}, index=two_levels),
         twice.to_reader(),
     ):
-        assert "has two columns called 'label'. Rename one of them." in told(source)
+        assert "two columns called 'label'" in told(source)
     for other in (pd.DataFrame({1: WORKERS, "1": TASKS}), {1: WORKERS, "1": TASKS}, [{1: "ada", "1": 2}]):
-        assert told(other) == "The table has two columns called '1'. Rename one of them."
+        assert "two columns called '1'" in told(other)
 
 
 @FORMS
@@ -97,7 +94,7 @@ def test_two_fields_of_one_name_in_a_record_are_refused(
     record = pa.StructArray.from_arrays([pa.array(LABELS), pa.array(LABELS)], ["x", "x"])
     for labels in (record, pa.ListArray.from_arrays(pa.array(range(7), pa.int32()), record)):
         source = write(table_with("label", labels), tmp_path)
-        assert "the records of 'label' have two fields called 'x'. Rename" in told(source, engine=engine)
+        assert "two fields called 'x'" in told(source, engine=engine)
 
 
 @FORMS
@@ -108,8 +105,7 @@ def test_a_zone_that_does_not_exist_is_refused(
     times = pa.array(range(6), pa.timestamp("us", "Nowhere/City"))
     for values in (times, pa.ListArray.from_arrays(pa.array(range(7), pa.int32()), times)):
         source = write(table_with(role, values), tmp_path)
-        said = told(source, engine=engine, domain="date")
-        assert f"the column {role!r} has times in the zone 'Nowhere/City', which is not known here" in said
+        assert "Nowhere/City" in told(source, engine=engine, domain="date")
     for text in ("2024-01-01T10:00[Nowhere/City]", "2024-01-01T10:00 Nowhere/City", "2024-01-01T10:00+99:00"):
         assert "in row 1 does not fit" in told(rows(labels=[text] * 6), domain="date")
 
@@ -136,18 +132,15 @@ def test_moments_beyond_the_calendar_are_refused_with_their_row(
     for role, domain in (("label", "date"), ("label", "categorical"), ("task", "categorical")):
         source = write(table_with(role, column), tmp_path)
         for engine in ("memory", "disk"):
-            said = told(source, domain=domain, engine=engine)
-            assert f"the {role!r} in row 4 is beyond all dates and times, which go from year 1 to 9999" in said
+            assert f"the {role!r} in row 4 is beyond" in told(source, domain=domain, engine=engine)
 
 
 def test_moments_of_numpy_and_pandas_beyond_the_calendar_are_refused() -> None:
     far = np.array([0, 253402300800, 0] * 2, "datetime64[s]")
     assert "the 'task' in row 2 is beyond all dates" in told(frame(task=far))
-    assert told(rows(tasks=list(far))).startswith(
-        "The task in row 2 is 10000-01-01T00:00:00, beyond the years 1 to 9999"
-    )
+    assert told(rows(tasks=list(far))).startswith("The task in row 2 is 10000-01-01T00:00:00")
     assert "in row 1 does not fit" in told(rows(labels=["0000-01-01"] * 6), domain="date")
-    assert "in UTC it is beyond the calendar" in told(rows(labels=["9999-12-31T23:59-14:00"] * 6), domain="date")
+    assert "in row 1 does not fit" in told(rows(labels=["9999-12-31T23:59-14:00"] * 6), domain="date")
 
 
 def test_limits_of_dates_at_the_end_of_the_calendar_are_within_it() -> None:
@@ -181,9 +174,9 @@ def test_a_zero_byte_in_an_id_is_refused_with_its_row(role: str, tmp_path: Path,
         list(zip(*columns.values(), strict=True)),
     ]
     for source in sources:
-        assert told(source, engine=engine) == f"The {role} in row 2 has a zero byte in it: 'q\\x00'. Remove it."
+        assert f"The {role} in row 2 has a zero byte" in told(source, engine=engine)
     encoded = [tuple(value.encode() for value in row) for row in zip(*columns.values(), strict=True)]
-    assert told(encoded, domain="categorical").startswith(f"The {role} in row 2 has a zero byte in it: b'q\\x00'")
+    assert f"The {role} in row 2 has a zero byte" in told(encoded, domain="categorical")
 
 
 def test_a_zero_byte_in_a_label_is_one_more_character(engine: Engine, tmp_path: Path) -> None:
@@ -192,6 +185,8 @@ def test_a_zero_byte_in_a_label_is_one_more_character(engine: Engine, tmp_path: 
     found.save(tmp_path / "out")
 
 
+DAY = dt.datetime(2020, 1, 1)
+IDS = pl.Series([UUID(int=n) for n in TASKS], dtype=pl.Object)
 SOLVED: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "huge whole numbers": (rows(labels=[2**70, 2**70, 1] * 2), {"domain": "real"}, [2**71 / 3] * 2),
     "fractions": (rows(labels=[Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)] * 2), {"domain": "real"}, [1 / 3] * 2),
@@ -200,21 +195,9 @@ SOLVED: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "nan among texts": (rows(labels=["x", float("nan"), "x"] * 2), {"missing": "drop"}, ["x"] * 2),
     "what pandas has for nothing": (rows(labels=["x", pd.NA, "x"] * 2), {"missing": "drop"}, ["x"] * 2),
     "decimals that are none": (rows(labels=[Decimal(1), Decimal("NaN"), Decimal(1)] * 2), {"missing": "drop"}, [1, 1]),
-    "rows of a frame": (
-        list(frame(label=["x", None, "x"] * 2).itertuples(index=False)),
-        {"missing": "drop"},
-        ["x"] * 2,
-    ),
-    "categories of dates": (
-        frame(label=pd.Categorical(pd.to_datetime(["2020-01-01"] * 6))),
-        {},
-        [dt.datetime(2020, 1, 1)] * 2,
-    ),
-    "categories with one that is missing": (
-        frame(label=pd.Categorical(["x", None, "x"] * 2)),
-        {"missing": "drop"},
-        ["x"] * 2,
-    ),
+    "rows of a frame": ([*frame(label=["x", None, "x"] * 2).itertuples(index=False)], {"missing": "drop"}, ["x"] * 2),
+    "categories of dates": (frame(label=pd.Categorical(pd.to_datetime(["2020-01-01"] * 6))), {}, [DAY] * 2),
+    "categories, one missing": (frame(label=pd.Categorical(["x", None, "x"] * 2)), {"missing": "drop"}, ["x"] * 2),
     "names that are numbers": (
         [{0: w, 1: t, 2: x} for w, t, x in rows()],
         {"columns": {"worker": "0", "task": "1", "label": "2"}},
@@ -224,23 +207,9 @@ SOLVED: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "a frame as a mapping": (frame().to_dict(), {}, ["x", "y"]),
     "a frame as a mapping of rows": (frame().to_dict(orient="index"), {}, ["x", "y"]),
     "a masked matrix": (MASKED, {"wide": "tasks"}, [1, 3]),
-    "a matrix of dates": (
-        np.array([["2020-01-01", "NaT"]], "datetime64[ns]"),
-        {"wide": "tasks"},
-        [dt.datetime(2020, 1, 1)],
-    ),
-    "objects of polars": (
-        pl.DataFrame(
-            {"worker": WORKERS, "task": pl.Series([UUID(int=n) for n in TASKS], dtype=pl.Object), "label": LABELS}
-        ),
-        {},
-        ["x", "y"],
-    ),
-    "truth values as workers": (
-        rows(workers=[True, False] * 3, tasks=[1, 1, 2, 2, 3, 3], labels=[*"xxyyxx"]),
-        {},
-        ["x", "y", "x"],
-    ),
+    "a matrix of dates": (np.array([["2020-01-01", "NaT"]], "datetime64[ns]"), {"wide": "tasks"}, [DAY]),
+    "objects of polars": (pl.DataFrame({"worker": WORKERS, "task": IDS, "label": LABELS}), {}, ["x", "y"]),
+    "truth values as workers": (rows([True, False] * 3, [1, 1, 2, 2, 3, 3], [*"xxyyxx"]), {}, ["x", "y", "x"]),
 }
 
 if hasattr(pl, "Int128"):  # which older ones lack
@@ -259,78 +228,35 @@ def test_odd_objects_are_read_as_what_they_are(case: str, engine: Engine, tmp_pa
     assert shown == labels if exact else shown == pytest.approx(labels)
 
 
-REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "bytes that are no text": (
-        rows(workers=[b"a", b"\xff", b"b"] * 2),
-        {},
-        r"The worker b'\xff' in row 2 is no valid text",
-    ),
-    "half characters": (rows(workers=["a", "b\ud800", "c"] * 2), {}, r"The worker 'b\ud800' in row 2 is no valid text"),
-    "half characters within": (
-        rows(labels=[["b\ud800"]] * 6),
-        {"domain": "set"},
-        "row 1 does not fit: it is no valid text",
-    ),
-    "numbers beyond all": (rows(labels=[10**400, 1, 2] * 2), {"domain": "real"}, "The label in row 1 is inf"),
-    "decimals beyond all": (
-        rows(labels=[Decimal("-1e999"), Decimal(1), Decimal(2)] * 2),
-        {"domain": "real"},
-        "The label in row 1 is -inf",
-    ),
-    "thousands of digits": (
-        rows(workers=[1, 10**5000, 2] * 2),
-        {},
-        "The worker in row 2 is a number of more than 4,000 digits",
-    ),
-    "complex numbers": (rows(labels=[1j, 2j, 1j] * 2), {"domain": "real"}, "The label 1j in row 1 is not a number"),
-    "durations": (
-        rows(labels=[dt.timedelta(1)] * 6),
-        {"domain": "date"},
-        "in row 1 does not fit: a moment is an ISO date",
-    ),
-    "periods": (
-        frame(label=pd.period_range("2020", periods=6)),
-        {"domain": "date"},
-        "in row 1 does not fit: a moment is",
-    ),
-    "times with and without a zone": (
-        rows(labels=[dt.datetime(2020, 1, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)] * 3),
-        {"domain": "date"},
-        "nobody knows how far these are apart",
-    ),
-    "a number that is none as an id": (
-        rows(workers=[Decimal("NaN"), Decimal(1), Decimal(2)] * 2),
-        {},
-        "Row 1 has no worker",
-    ),
-    "no time as an id": (frame(task=pd.to_datetime(["", *["2020-01-01"] * 5])), {}, "Row 1 has no task"),
-    "lists as ids": (rows(tasks=[[1]] * 6), {}, "The tasks cannot be told apart: that in row 1 is [1], of type list"),
-    "a list within itself": (rows(labels=[NEST] * 6), {"domain": "set"}, "it is nested too deeply"),
-    "a query that fails": (
-        pl.DataFrame({"x": [1]}).lazy().with_columns(pl.col("y")),
-        {},
-        "The stream cannot be read as Arrow: ",
-    ),
-    "a zero byte in a name of a lazy frame": (
-        pl.LazyFrame({"worker": WORKERS, "task\0": TASKS}),
-        {},
-        "a name with a zero byte in it",
-    ),
-    "a zero byte in a name": (
-        pl.DataFrame({"worker": WORKERS, "task\0": TASKS}),
-        {},
-        "has a name with a zero byte in it",
-    ),
-    "an open file without rows": (io.StringIO("worker,task,label\n"), {}, "There are no answers"),
-    "words that are none": (rows(), {"na": 5}, "na is 5. Give the texts"),
-    "rows that are too short": (iter([("ada", 1)]), {}, "Row 1 is not (worker, task, label): ('ada', 1)"),
-    "nothing": (iter([]), {}, "There are no answers"),
-}
+def test_dictionaries_that_hold_a_value_twice_or_none_are_read_as_what_they_mean(engine: Engine) -> None:
+    codes = pa.array([0, 1, 0, 2, 2, 0])
+    tasks = pa.DictionaryArray.from_arrays(codes, pa.array(["x", "x", "y"]))
+    table = pa.table({"worker": list("abcabc"), "task": tasks, "label": list("xxyxyy")})
+    assert allalike.discover(table, engine=engine).tables_as("arrow").truth["task"].to_pylist() == ["x", "y"]
+    labels = pa.DictionaryArray.from_arrays(codes, pa.array(["x", "z", None]))
+    table = pa.table({"worker": list("abcabc"), "task": list("ttttuu"), "label": labels})
+    with pytest.raises(InputError, match="Row 4"):
+        allalike.discover(table, engine=engine)
+    found = allalike.discover(allalike.scan(table, missing="drop", domain="categorical"), engine=engine)
+    assert found.summary["missing_dropped"] == 2
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_odd_objects_are_refused_in_clear_words(case: str) -> None:
-    source, options, what = REFUSED[case]
-    with pytest.raises(AllalikeError) as raised:
-        allalike.discover(allalike.scan(source, **options), method="UA")
-    assert what in str(raised.value)
+def test_columns_of_pandas_that_arrow_lacks_are_read_as_objects(engine: Engine) -> None:
+    for ids in (pd.period_range("2020", periods=3, freq="D"), pd.interval_range(0, 3), np.array([1j, 2j, 3j])):
+        frame = pd.DataFrame({"worker": list("aba"), "task": ids[[0, 0, 2]], "label": list("xxx")})
+        assert allalike.discover(frame, domain="categorical", engine=engine).truth["task"].tolist() == [ids[0], ids[2]]
+    half = pa.table({"worker": ["a", "b"], "task": [1, 1], "label": pa.array(np.array([1, 2], np.float16))})
+    assert allalike.discover(half, engine=engine).tables_as("arrow").truth["label"].to_pylist() == [1.5]
+
+
+@pytest.mark.parametrize("option", ["method", "domain", "engine", "seed"])
+def test_options_of_a_wrong_type_are_refused(option: str) -> None:
+    with pytest.raises(OptionError):
+        allalike.discover([("a", 1, "x"), ("b", 1, "x")], **{option: 1.5})  # type: ignore[arg-type]
+
+
+def test_a_class_stands_for_what_it_makes() -> None:
+    rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")]
+    found = allalike.discover(rows, domain=allalike.Categorical, method=allalike.PTD, engine=allalike.Disk)  # type: ignore[arg-type]
+    assert [found.summary[name] for name in ("engine",)] == ["disk"]
+    assert found.summary["method"]["name"] == "P-TD"
