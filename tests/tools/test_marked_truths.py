@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike.cli import main
-from allalike.errors import GoldError, InputError
+from allalike.errors import GoldError
 from files.tool_exports import annotation, choice, result, write
 
 
@@ -66,24 +66,6 @@ def test_marked_spans_boxes_and_sets_are_gold_too(tmp_path: Path) -> None:
     assert read.summary["gold"]["tasks"] == 1
 
 
-def test_a_real_project_has_a_ground_truth_of_each_task(exports: Path) -> None:
-    found = allalike.discover(exports / "label-studio-coders.json", tag="label", gold="export", method="UA")
-    assert (found.summary["gold"]["tasks"], found.summary["answers"]) == (30, 59)
-
-
-def test_two_different_truths_of_a_task_are_refused(tmp_path: Path) -> None:
-    both = [annotation(who, choice(said), ground_truth=who > 1) for who, said in ((1, "x"), (2, "x"), (3, "y"))]
-    path = write(tmp_path / "p.json", [{"id": 1, "annotations": both}])
-    with pytest.raises(GoldError, match="The gold has two truths for task 1, 'x' and 'y'. Keep one of them."):
-        allalike.discover(path, gold="export")
-
-
-def test_an_export_of_truths_alone_has_no_answers(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.json", [{"id": 1, "annotations": [annotation(1, choice("x"), ground_truth=True)]}])
-    with pytest.raises(InputError, match="holds no answers beside those that are marked as truths"):
-        allalike.discover(path, gold="export")
-
-
 def test_golden_columns_of_toloka_are_gold(tmp_path: Path) -> None:
     rows = ["INPUT:url\tOUTPUT:animal\tOUTPUT:sure\tGOLDEN:animal\tASSIGNMENT:worker_id"]
     rows += [f"{n}.jpg\t{said}\t1\t{'cat' if n < 2 else ''}\t{who}" for n in range(4) for who, said in DRAWN.items()]
@@ -98,19 +80,6 @@ def test_golden_columns_of_toloka_are_gold(tmp_path: Path) -> None:
 DRAWN = {"ada": "cat", "bob": "cat", "eve": "dog"}
 
 
-def test_gold_of_figure_eight_is_gold_unless_several_answers_are_right(tmp_path: Path) -> None:
-    rows = ["_unit_id,_worker_id,_golden,_tainted,animal,animal_gold"]
-    gold = ["cat", '"cat\ndog"', ""]
-    rows += [f"{n},{who},true,false,{said},{gold[n]}" for n in range(3) for who, said in DRAWN.items()]
-    found = allalike.discover(write(tmp_path / "full.csv", "\n".join(rows)), gold="export", method="UA")
-    assert found.summary["gold"]["tasks"] == 1
-    sets = ["_unit_id,_worker_id,_tainted,seen,seen_gold"]
-    sets += [f'{n},{who},false,"cat\ndog",cat' for n in range(8) for who in DRAWN]
-    found = allalike.discover(write(tmp_path / "sets.csv", "\n".join(sets)), gold="export", method="UA")
-    assert found.run.domain.name == "set"
-    assert found.summary["gold"]["tasks"] == 8
-
-
 @pytest.mark.parametrize("mark", ["gold_standard", "expert"])
 def test_classifications_of_experts_on_zooniverse_are_gold_and_no_answers(mark: str, tmp_path: Path) -> None:
     rows = [f"classification_id,user_name,workflow_id,{mark},annotations,subject_ids"]
@@ -121,26 +90,6 @@ def test_classifications_of_experts_on_zooniverse_are_gold_and_no_answers(mark: 
     assert allalike.discover(path, method="UA").summary["answers"] == 14
     found = allalike.discover(path, gold="export", method="UA")
     assert (found.summary["answers"], found.summary["gold"]["tasks"], found.summary["gold"]["error"]) == (12, 2, 1.0)
-
-
-def test_known_decisions_of_evaluations_are_gold_by_the_same_word(exports: Path) -> None:
-    files = [exports / f"judgebench-{name}.jsonl" for name in ("Ray2333-41", "Skywork-40", "Skywork-41")]
-    by_column = allalike.discover(files, gold="column:gold", use_gold=False).summary["gold"]
-    assert allalike.discover(files, gold="export", use_gold=False).summary["gold"] == by_column
-
-
-@pytest.mark.parametrize("source", ["mturk-batch.csv", "prodigy.jsonl"])
-def test_tools_that_mark_no_truths_say_so(source: str, exports: Path) -> None:
-    with pytest.raises(GoldError, match="marks no truths: .* Give them in a file"):
-        allalike.discover(exports / source, gold="export")
-
-
-def test_answers_that_were_read_cannot_tell_what_was_marked(tmp_path: Path) -> None:
-    answers = allalike.read(project(tmp_path / "p.json", "x"))
-    with pytest.raises(GoldError, match="have been read already"):
-        allalike.discover(answers, gold="export")
-    with pytest.raises(GoldError, match="The table marks no truths"):
-        allalike.discover([("ada", 1, "x"), ("bob", 1, "x")], gold="export")
 
 
 def test_a_saved_result_finds_marked_truths_again_and_more_of_them_in_an_update(

@@ -22,91 +22,25 @@ from files.evaluation_logs import (
     promptfoo_result,
     promptfoo_results,
 )
-from files.tool_exports import (
-    CVAT,
-    annotation,
-    choice,
-    coco,
-    ground_truth,
-    labelbox,
-    opened,
-    pack,
-    prodigy,
-    result,
-    write,
-)
+from files.tool_exports import CVAT, opened, write
 
-SIDES = ("left", "top", "width", "height")
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "tools"
+
+
+def load_samples() -> dict[str, Any]:
+    """Return records of the tools that write JSON: those of the small corpus, and logs that tests make."""
+    found: dict[str, Any] = {}
+    for path in sorted(CORPUS.glob("*/[!b]*.json*")):
+        text = path.read_text(encoding="utf-8")
+        content = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+        held = found.setdefault(path.parent.name, content)
+        if held is not content and isinstance(held, list):
+            held += content
+    return found
+
+
 SAMPLES: dict[str, Any] = {
-    "label-studio": [
-        {
-            "id": 1,
-            "drafts": [],
-            "annotations": [
-                annotation({"id": 1, "email": "a@x.org"}, choice("a", control="c"), ground_truth=True),
-                annotation(
-                    2, result("rectanglelabels", {"x": 1, "y": 1, "width": 2, "height": 2, "rectanglelabels": ["a"]})
-                ),
-                annotation(
-                    3, result("taxonomy", {"taxonomy": [["a", "b"]]}, "t"), result("rating", {"rating": 2}, "s")
-                ),
-                annotation(
-                    4, result("ranker", {"ranker": {"rank": ["a"]}}, "o"), result("textarea", {"text": ["a"]}, "w")
-                ),
-                annotation(
-                    5, result("brushlabels", {"rle": pack([0, 0, 0, 9])}, "m", original_width=1, original_height=1)
-                ),
-                annotation(
-                    6,
-                    result(
-                        "polygonlabels", {"points": [[0, 0], [9, 0], [9, 9]]}, "p", original_width=9, original_height=9
-                    ),
-                ),
-            ],
-            "predictions": [{"model_version": "m", "result": [choice("b", control="c")]}],
-        }
-    ],
-    "doccano": [
-        {"id": 1, "text": "x", "annotations": [{"label": 1, "user": 1}]},
-        {"id": 2, "text": "x", "annotations": [{"label": 1, "start_offset": 1, "end_offset": 2, "user": 1}]},
-        {"id": 3, "text": "x", "username": "u", "label": [[0, 1, "a"]], "relations": []},
-    ],
-    "prodigy": [
-        prodigy("ada", options=[{"id": "a"}], accept=["a"]),
-        prodigy("bob", _view_id="ner_manual", spans=[{"start": 0, "end": 1, "label": "a"}]),
-        prodigy("eve", _view_id="image_manual", spans=[{"label": "a", "points": [[0, 1]]}]),
-    ],
-    "argilla": [
-        {"id": 1, "responses": [{"values": {"q": {"value": "x"}}, "user_id": "u", "status": "submitted"}]},
-        {"id": 2, "responses": {"q": [{"value": [{"start": 0, "end": 1, "label": "a"}], "user_id": "u"}]}},
-        {"id": 3, "q.responses": ["x"], "q.responses.users": ["u"], "q.responses.status": ["submitted"]},
-        {"id": 4, "responses": {"q": [{"value": [{"value": "a", "rank": 1}], "user_id": "u"}]}},
-    ],
-    "ground-truth": [
-        {"datasetObjectId": "1", "annotations": [{"workerId": "w", "annotationData": {"content": '{"q": "a"}'}}]},
-        ground_truth({"labels": ["a"]}),
-        ground_truth({"boundingBoxes": [dict.fromkeys(SIDES, 1)]}),
-        ground_truth({"entities": [{"startOffset": 1, "endOffset": 2}]}),
-    ],
-    "labelbox": [
-        {"DataRow ID": "a", "Created By": "u", "Label": {"classifications": [{"title": "q", "answer": "x"}]}},
-        labelbox("u", classifications=[{"name": "q", "checklist_answers": [{"name": "x"}]}]),
-        labelbox("u", objects=[{"name": "x", "bounding_box": dict.fromkeys(SIDES, 1)}]),
-        labelbox("u", objects=[{"name": "x", "location": {"start": 1, "end": 2}}]),
-        labelbox("u", objects=[{"name": "x", "point": {"x": 1, "y": 2}}]),
-        labelbox("u", objects=[{"name": "x", "polygon": [{"x": 1, "y": 2}]}]),
-    ],
-    "coco": coco(keypoints=[1, 2, 2], annotator="ada"),
-    "judgebench": [
-        {"pair_id": "p", "judgments": [{"judgment": {"judge_model": "m"}, "decision": "A>B"}], "label": "A>B"}
-    ],
-    "alpaca_eval": [{"instruction": "x", "output_1": "a", "output_2": "b", "annotator": "m", "preference": 1}],
-    "mt-bench": [
-        {"question_id": 1, "model_1": "a", "model_2": "b", "judge": ["m", "p"], "g1_winner": "tie", "g2_winner": "tie"},
-        {"question_id": 1, "model": "a", "judge": ["m", "p"], "turn": 1, "score": 3},
-    ],
-    "wrench": {"0": {"label": 1, "weak_labels": [-1, 0, 1], "data": {"text": "x"}}},
-    "peerannot": {"t1": {"ada": 1, "bob": 2}},
+    **{tool: sample for tool, sample in load_samples().items() if tool != "figure-eight"},
     "inspect": inspect_log(
         [inspect_sample(1, {"qa": panel_score("C", "I"), "match": {"value": "C"}})], graders=["a", {"model": "b"}]
     ),

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-import allalike
-from allalike.engines import Engine
 from allalike.errors import InputError
 from files.evaluation_logs import (
     SECRET,
@@ -88,14 +86,6 @@ def test_likelihoods_of_one_text_are_no_answer(tmp_path: Path) -> None:
     assert answers(*paths) == [("a", 0, 0), ("b", 0, 1)]
 
 
-def test_models_whose_samples_lie_in_one_folder_have_their_files_names(tmp_path: Path) -> None:
-    paths = [
-        write(tmp_path / f"samples_arc_2024-05-0{day}T10-00-00.1.jsonl", [lm_eval_sample(0, A_OR_B[model])])
-        for day, model in enumerate(A_OR_B, start=1)
-    ]
-    assert [label for *_, label in answers(*paths)] == [1, 0]
-
-
 def rubric(**verdicts: bool) -> list[Any]:
     return [({"provider": judge}, passed) for judge, passed in verdicts.items()]
 
@@ -118,19 +108,6 @@ def test_providers_of_promptfoo_are_models_and_their_prompts_if_several(tmp_path
     results = [promptfoo_result(0, rubric(gpt=True), "m", column) for column in range(2)]
     workers = [worker for worker, *_ in answers(write(tmp_path / "b.json", promptfoo_results(*results)))]
     assert workers == ["m prompt 0", "m prompt 1"]
-
-
-def test_repeated_tests_of_promptfoo_are_samples(tmp_path: Path) -> None:
-    verdicts = [rubric(gpt=True, claude=True), rubric(gpt=True, claude=False)]
-    results = [promptfoo_result(number, each, vars={"question": "x"}) for number, each in enumerate(verdicts)]
-    table = opened(write(tmp_path / "results.json", promptfoo_results(*results)))
-    assert table.load(["task", "sample"]) == {"task": [0] * 4, "sample": [1, 1, 2, 2]}
-
-
-def test_assertions_of_promptfoo_that_only_measure_are_no_verdicts(tmp_path: Path) -> None:
-    measured = promptfoo_result(0, [*rubric(gpt=True, claude=False), ({"type": "cost", "metricOnly": True}, True)])
-    path = write(tmp_path / "results.json", promptfoo_results(measured))
-    assert answers(path) == [("claude", 0, "fail"), ("gpt", 0, "pass")]
 
 
 def test_errors_of_promptfoo_are_no_verdicts(tmp_path: Path) -> None:
@@ -174,12 +151,6 @@ def test_scores_of_deepeval_are_offered_where_they_say_more(tmp_path: Path) -> N
     assert answers(path, tag="judges: Correctness score") == [("claude", "t1", 0.6), ("gpt", "t1", 0.9)]
 
 
-def test_errors_of_deepeval_are_no_verdicts(tmp_path: Path) -> None:
-    data = [deepeval_metric("gpt", False, error=SECRET), deepeval_metric("claude", True)]
-    table = opened(write(tmp_path / "run.json", deepeval_run(("t1", data))))
-    assert table.remarks == ("Left out: 1 cases without a verdict.",)
-
-
 def games(*scores: Any, judge: str = "gpt-4", **more: Any) -> dict[str, Any]:
     told = [{"score": score, "user_prompt": SECRET, "judgment": SECRET} for score in scores]
     return {"question_id": "q1", "model": "m", "judge": judge, "games": told, **more}
@@ -212,16 +183,3 @@ def test_orders_can_be_read_one_by_one(tmp_path: Path) -> None:
 
     assert [found["label"] for found in labels.values()] == [["m", "n"], ["m", "n"], ["A>B", "B>A"]]
     assert all(found["order"] == [1, 2] for found in labels.values())
-
-
-def test_engines_agree_on_answers_of_models(tmp_path: Path, engine: Engine) -> None:
-    said = {"a": (0, 1, 0, 1), "b": (0, 1, 0, 1), "c": (0, 0, 0, 1)}
-    paths = harness(
-        tmp_path,
-        **{
-            model: [lm_eval_sample(item, A_OR_B["ba"[place]]) for item, place in enumerate(places)]
-            for model, places in said.items()
-        },
-    )
-    result = allalike.discover([str(path) for path in paths], method="UA", engine=engine, domain="categorical")
-    assert result.truth["label"].tolist() == [0, 1, 0, 1]

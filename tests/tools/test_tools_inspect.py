@@ -10,8 +10,7 @@ import pytest
 
 import allalike
 from allalike._core import limits
-from allalike.answers.cleaning import find_misreadings
-from allalike.engines import Engine
+from allalike.answers.misreadings import find_misreadings
 from allalike.errors import InputError
 from files.evaluation_logs import (
     SECRET,
@@ -41,22 +40,6 @@ def test_each_grader_of_a_panel_is_a_worker_in_an_archive(method: int, tmp_path:
     assert recognised(path) == ["inspect"]
     assert answers(path) == ROWS
     assert "Left out: 1 cases without a verdict." in opened(path).remarks
-
-
-def test_a_log_in_json_is_read_alike(tmp_path: Path) -> None:
-    path = write(tmp_path / "log.json", PANEL)
-
-    assert recognised(path) == ["inspect"]
-    assert answers(path) == ROWS
-
-
-def test_engines_agree_on_a_panel(tmp_path: Path, engine: Engine) -> None:
-    samples = [inspect_sample(i, {"model_graded_qa": panel_score("CI"[i % 2], "CI"[i % 2], "C")}) for i in range(12)]
-    path = write_eval(tmp_path / "log.eval", inspect_log(samples, graders=["a", "b", "c"]))
-
-    result = allalike.discover(path, method="UA", engine=engine)
-
-    assert result.truth["label"].tolist() == ["C", "I"] * 6
 
 
 def test_nothing_but_ids_and_verdicts_is_taken_from_a_log(tmp_path: Path) -> None:
@@ -103,12 +86,6 @@ def test_refusals_are_no_class_beside_grades_but_one_beside_yes(tmp_path: Path) 
     assert answers(write(tmp_path / "words.json", inspect_log(words))) == [("a", 1, "Y"), ("b", 1, "N")]
 
 
-def test_a_verdict_that_is_not_a_number_is_none(tmp_path: Path) -> None:
-    samples = [inspect_sample(1, {"a": float("nan"), "b": 0.5, "c": 1})]
-    table = opened(write(tmp_path / "log.json", inspect_log(samples)))
-    assert table.load(["worker", "label"]) == {"worker": ["b", "c"], "label": [0.5, 1]}
-
-
 def models(tmp_path: Path, *names: str, **scores: Any) -> list[Path]:
     told = {"match": {"value": "C", "answer": "yes"}, **scores}
     return [write_eval(tmp_path / f"{name}.eval", inspect_log([inspect_sample(7, told)], model=name)) for name in names]
@@ -125,11 +102,6 @@ def test_several_models_are_workers_with_answers_or_scores(tmp_path: Path) -> No
     assert any("gold" in remark for remark in table.remarks)
 
 
-def test_answers_that_are_texts_are_not_offered(tmp_path: Path) -> None:
-    paths = models(tmp_path, "a", "b", match={"value": "C", "answer": f"{SECRET}\n" * 9})
-    assert answers(*paths) == [("a", 7, "C"), ("b", 7, "C")]
-
-
 def test_where_models_and_judges_vary_one_question_is_asked(tmp_path: Path) -> None:
     paths = models(tmp_path, "a", "b", includes="I")
     with pytest.raises(InputError) as asked:
@@ -143,18 +115,6 @@ def test_where_models_and_judges_vary_one_question_is_asked(tmp_path: Path) -> N
         ("match", "7 | b", "C"),
     ]
     assert answers(*paths, tag="scores: by includes") == [("a", 7, "I"), ("b", 7, "I")]
-
-
-def test_items_of_two_tasks_are_told_apart(tmp_path: Path) -> None:
-    sample = inspect_sample(1, {"a": "C", "b": "I"})
-    paths = [write(tmp_path / f"{task}.json", inspect_log([sample], task=task)) for task in ("sums", "words")]
-    assert {task for _, task, _ in answers(*paths)} == {"sums | 1", "words | 1"}
-
-
-def test_a_folder_of_logs_is_read_as_one(tmp_path: Path) -> None:
-    models(tmp_path, "a", "b")
-    assert recognised(tmp_path) == ["inspect"]
-    assert answers(tmp_path, tag="scores") == [("a", 7, "C"), ("b", 7, "C")]
 
 
 @pytest.mark.parametrize(
@@ -182,12 +142,6 @@ def test_judges_are_named_by_the_models_that_grade(
     assert {worker for worker, _, _ in answers(path)} == {*judges, "match"}
 
 
-def test_two_scorers_with_one_grader_are_two_judges(tmp_path: Path) -> None:
-    scorers = [{"name": name, "options": {"model": "a"}} for name in ("qa", "fact")]
-    path = write(tmp_path / "log.json", inspect_log([inspect_sample(1, {"qa": "C", "fact": "I"})], scorers=scorers))
-    assert answers(path) == [("fact a", 1, "I"), ("qa a", 1, "C")]
-
-
 def test_a_panel_that_kept_no_votes_is_told(tmp_path: Path) -> None:
     samples = [inspect_sample(1, {"model_graded_qa": "C", "match": "I"})]
     table = opened(write(tmp_path / "log.json", inspect_log(samples, graders=["a", "b"])))
@@ -212,12 +166,6 @@ def test_what_a_killed_run_has_left_is_read(tmp_path: Path) -> None:
     assert "1 samples without a score" in opened(path).remarks[0]
 
 
-def test_a_log_of_a_later_version_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "log.json", {**PANEL, "version": 3})
-    with pytest.raises(InputError, match="log of version 3, and versions up to 2 can be read"):
-        opened(path)
-
-
 def damaged(path: Path, **how: Any) -> str:
     with pytest.raises(InputError) as refused:
         opened(path, **how)
@@ -240,10 +188,6 @@ def test_wrong_bytes_in_an_archive_are_named(tmp_path: Path) -> None:
     for wrong in (place, place + 70):  # before the file, and in it
         path.write_bytes(whole[:wrong] + bytes(8) + whole[wrong + 8 :])
         assert "header.json: " in damaged(path)
-
-
-def test_an_archive_without_a_header_is_no_log(tmp_path: Path) -> None:
-    assert "there is no header.json" in damaged(write_zstandard(tmp_path / "log.eval", {"a.json": b"{}"}))
 
 
 @pytest.mark.parametrize(("size", "said"), [(1 << 31, "unpacks to more than"), (7, "Is it complete?")])

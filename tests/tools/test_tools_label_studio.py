@@ -8,58 +8,17 @@ from typing import Any
 import pytest
 
 import allalike
-from allalike.domains import Custom
 from allalike.errors import InputError
 from files.tool_exports import (
     annotation,
     answers,
     choice,
-    counted,
     opened,
     pack,
     recognised,
     result,
     write,
 )
-
-
-def test_label_studio_asks_which_control_and_reads_it(exports: Path) -> None:
-    path = exports / "label-studio-coders.json"
-    with pytest.raises(InputError, match=r"'Category' \(taxonomy, 89 answers\), 'label' \(spans, 89") as error:
-        opened(path)
-    assert error.value.settles == {"tag": "Category"}
-    table = opened(path, tag="category")
-    assert counted(table) == (89, 3, 30)
-    assert table.guessed["tool"] == "label-studio"
-    assert "Left out: 2 drafts." in table.remarks
-    assert all(isinstance(label, frozenset) for label in table.load(["label"])["label"])
-    assert allalike.read(path, tag="Category").domain.name == "set"
-    with pytest.raises(InputError, match="no question 'Categry'. Did you mean 'Category'"):
-        opened(path, tag="Categry")
-
-
-def test_label_studio_boxes_are_read_with_the_model_as_a_worker(exports: Path) -> None:
-    path = exports / "label-studio-boxes.json"
-    table = opened(path)
-    assert counted(table) == (20, 4, 5)
-    labels = table.load(["worker", "label"])
-    people = [label for worker, label in zip(*labels.values(), strict=True) if worker != "1"]
-    assert sum(map(len, people)) == 91
-    assert set(people[0][0]) == {"bbox", "label"}
-    assert "5 predictions" in table.remarks[0]
-
-
-@pytest.mark.parametrize("engine", ["memory", "disk"])
-def test_boxes_are_recognised_and_fused(engine: str, exports: Path) -> None:
-    found = allalike.discover(allalike.scan(exports / "label-studio-boxes.json"), engine=engine)
-    assert found.summary["domain"]["name"] == "boxes"
-    assert set(found.objects["class"]) <= {"Road", "Car", "Obstacle"}
-
-
-def test_boxes_are_compared_by_a_distance_of_ones_own(exports: Path) -> None:
-    domain = Custom(distance=lambda a, b: abs(len(a) - len(b)))
-    found = allalike.discover(allalike.read(exports / "label-studio-boxes.json", domain=domain))
-    assert found.summary["tasks"] == 5
 
 
 def test_workers_of_label_studio_are_numbers_addresses_or_annotations(tmp_path: Path) -> None:
@@ -89,12 +48,6 @@ def test_label_studio_leaves_out_what_was_skipped_and_what_is_about_regions(tmp_
     assert "1 answers to 'certainty' about single regions" in " ".join(table.remarks)
     assert "1 relations between regions" in " ".join(table.remarks)
     assert "1 skipped annotations" in " ".join(table.remarks)
-
-
-def test_an_annotation_without_a_choice_is_no_answer(tmp_path: Path) -> None:
-    path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": [annotation(1, choice("a")), annotation(2)]}])
-    assert answers(path) == [(1, 1, "a")]
-    assert opened(path).remarks == ("Left out: 1 annotations without an answer to 'q'.",)
 
 
 @pytest.mark.parametrize(

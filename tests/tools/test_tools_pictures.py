@@ -1,25 +1,190 @@
-"""Exports of tools for pictures: one file for each annotator."""
+"""Marks in pictures: boxes, points, and outlines that are the areas which other packages make of them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from pycocotools import mask as coco_masks
 
+import allalike
 from allalike.errors import InputError
-from files.tool_exports import (
-    CVAT,
-    answers,
-    coco,
-    opened,
-    write,
-)
+from files.tool_exports import CVAT, annotation, answers, opened, result, write
+from files.tool_exports import coco as coco_file
+from running.program import run
+
+SQUARE = [[2.0, 1.0], [6.0, 1.0], [6.0, 4.0], [2.0, 4.0]]  # 12 pixels
+
+
+def coco(*marks: dict[str, Any], size: tuple[int, int] | None = (10, 12)) -> dict[str, Any]:
+    sides = {} if size is None else {"height": size[0], "width": size[1]}
+    return {
+        "images": [{"id": 1, "file_name": "a.jpg", **sides}, {"id": 2, "file_name": "b.jpg", **sides}],
+        "annotations": [{"id": number, "image_id": 1, **mark} for number, mark in enumerate(marks)],
+        "categories": [{"id": 3, "name": "cat"}, {"id": 4, "name": "dog"}],
+    }
+
+
+def flat(points: list[list[float]]) -> list[float]:
+    return [number for point in points for number in point]
+
+
+def drawn(*paths: Path, **options: Any) -> list[tuple[Any, ...]]:
+    table = opened(*paths, **options)
+    columns = table.load([str(table.roles[role]) for role in ("worker", "task", "label")])
+    return list(zip(*(each if isinstance(each, list) else each.to_pylist() for each in columns.values()), strict=True))
+
+
+def areas(*paths: Path, **options: Any) -> list[tuple[Any, Any, int]]:
+    return [(worker, task, mask.area) for worker, task, mask in drawn(*paths, **options)]
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools
+def test_polygons_and_run_lengths_of_coco_are_one_area_per_class_and_picture(tmp_path: Path) -> None:
+    painted = np.zeros((10, 12), np.uint8, order="F")
+    painted[5:9, 3:5] = 1
+    packed = coco_masks.encode(painted)
+    runs = {"size": packed["size"], "counts": packed["counts"].decode()}
+    two = {"category_id": 3, "segmentation": [flat(SQUARE), [8, 0, 10, 0, 10, 2, 8, 2]]}
+    ada = write(tmp_path / "ada.json", coco(two, {"category_id": 3, "segmentation": runs}))
+    bob = write(tmp_path / "bob.json", coco({"category_id": 4, "segmentation": [flat(SQUARE)]}))
+    assert areas(ada, bob, tag="segmentation") == [
+        ("ada", "a.jpg/cat", 12 + 4 + 8),
+        ("bob", "a.jpg/cat", 0),
+        ("ada", "a.jpg/dog", 0),
+        ("bob", "a.jpg/dog", 12),
+    ]
+    assert "1 pictures in which nobody drew anything" in opened(ada, bob, tag="segmentation").remarks[0]
+    uncompressed = {"size": [10, 12], "counts": [5, 2, 113]}
+    eve = write(tmp_path / "eve.json", coco({"category_id": 4, "segmentation": uncompressed}))
+    found = {row[0]: row[2].pixels() for row in drawn(bob, eve, tag="segmentation")}
+    compressed = coco_masks.frPyObjects(uncompressed, 10, 12)
+    assert np.array_equal(found["eve"], coco_masks.decode(compressed).astype(bool))
+
+
+def test_a_picture_without_a_size_ends_where_its_outlines_do_and_that_is_said(tmp_path: Path) -> None:
+    mark = {"category_id": 3, "segmentation": [flat(SQUARE)]}
+    paths = [write(tmp_path / f"{name}.json", coco(mark, size=None)) for name in ("ada", "bob")]
+    assert drawn(*paths, tag="segmentation")[0][2].pixels().shape == (4, 6)
+    assert "is not said of 1" in " ".join(opened(*paths, tag="segmentation").remarks)
+
+
+def test_pictures_of_two_sizes_and_broken_run_lengths_are_clear_errors(tmp_path: Path) -> None:
+    mark = {"category_id": 3, "segmentation": [flat(SQUARE)]}
+    ada, bob = write(tmp_path / "ada.json", coco(mark)), write(tmp_path / "bob.json", coco(mark, size=(9, 12)))
+    with pytest.raises(InputError, match="'a.jpg' has 9 x 12 pixels in one place, and 10 x 12 in another"):
+        opened(ada, bob, tag="segmentation")
+    broken = {"category_id": 3, "segmentation": {"size": [10, 12], "counts": [5, 2]}}
+    eve = write(tmp_path / "eve.json", coco(broken))
+    with pytest.raises(InputError, match="annotations.0..segmentation. is no mask: the run lengths are not those"):
+        opened(ada, eve, tag="segmentation")
+    huge = write(tmp_path / "huge.json", coco(mark, size=(10**6, 10**6)))
+    with pytest.raises(InputError, match="'a.jpg' cannot be so large: .* more than 100 million"):
+        opened(huge, eve, tag="segmentation")
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_polygons_of_label_studio_are_in_percent_of_the_picture(short: bool, tmp_path: Path) -> None:
+    value = {"points": [[25, 10], [75, 10], [75, 50], [25, 50]], "polygonlabels": ["cat"], "closed": True}
+    size: dict[str, Any] = {"original_width": 8, "original_height": 10}
+    if short:
+        about = {"annotation_id": 1, "created_at": "2024", "lead_time": 1}
+        seen = [{"image": "a", "id": 7, "q": [{**value, **size}], "annotator": 1, **about}]
+        document: list[Any] = [*seen, {"image": "a", "id": 7, "annotator": 2, **about}]
+    else:
+        people = [annotation(1, result("polygonlabels", value, **size)), annotation(2)]
+        document = [{"id": 7, "annotations": people}]
+    path = write(tmp_path / "tasks.json", document)
+    assert areas(path) == [(1, 7, 16), (2, 7, 0)]
+    assert drawn(path)[0][2].pixels().shape == (10, 8)
+    assert allalike.read(path).domain.name == "bitmap"
+
+
+def test_percent_of_a_picture_of_unknown_size_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    people = [annotation(1, result("polygonlabels", {"points": SQUARE, "polygonlabels": ["a"]}))]
+    with pytest.raises(InputError, match="has no size .original_width and original_height.* Export it as JSON"):
+        opened(write(tmp_path / "tasks.json", [{"id": 7, "annotations": people}]))
+
+
+def test_polygons_and_masks_of_cvat_are_one_question(tmp_path: Path) -> None:
+    page = (
+        '<annotations><version>1.1</version><image id="0" name="a.jpg" width="12" height="10">%s</image></annotations>'
+    )
+    polygon = '<polygon label="cat" points="2,1;6,1;6,4;2,4"/>'
+    painted = '<mask label="cat" rle="1, 2, 2, 1" left="9" top="7" width="3" height="2"/>'
+    ada, bob = write(tmp_path / "ada.xml", page % (polygon + painted)), write(tmp_path / "bob.xml", page % "")
+    assert areas(ada, bob) == [("ada", "a.jpg", 12 + 3), ("bob", "a.jpg", 0)]
+    on = np.argwhere(drawn(ada, bob)[0][2].pixels()[7:]).tolist()
+    assert on == [[0, 10], [0, 11], [1, 11]]  # row after row
+    outside = write(tmp_path / "eve.xml", page % painted.replace('left="9"', 'left="10"'))
+    with pytest.raises(InputError, match="image 1: a mask of 2 x 3 pixels at 7, 10 is in no picture of 10 x 12 pixels"):
+        opened(ada, outside)
+    odd = write(tmp_path / "kim.xml", page % painted.replace("1, 2, 2, 1", "1, x"))
+    with pytest.raises(InputError, match="image 1: mask.rle is ' x', where a number should be"):
+        opened(ada, odd)
+
+
+def test_frames_of_a_video_of_cvat_have_the_size_of_the_video(tmp_path: Path) -> None:
+    meta = "<meta><task><original_size><width>12</width><height>10</height></original_size></task></meta>"
+    shape = '<polygon frame="%d" outside="0" points="2,1;6,1;6,4;2,4"/>'
+    page = f'<annotations><version>1.1</version>{meta}<track id="0" label="cat">{shape}</track></annotations>'
+    paths = [write(tmp_path / f"{name}.xml", page % frame) for name, frame in (("ada", 3), ("bob", 4))]
+    assert sorted(areas(*paths)) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
+    assert drawn(*paths)[0][2].pixels().shape == (10, 12)
+
+
+def zooniverse(path: Path, *values: Any, about: str = "") -> Path:
+    head = "classification_id,user_name,workflow_id,metadata,annotations,subject_ids\n"
+    cells = [json.dumps([{"task": "T0", "value": value}]).replace('"', '""') for value in values]
+    rows = [f'{n},w{n},7,"{about}","{cell}",s1\n' for n, cell in enumerate(cells)]
+    path.write_text(head + "".join(rows), encoding="utf-8")
+    return path
+
+
+def test_polygons_and_freehand_lines_of_zooniverse_are_areas(tmp_path: Path) -> None:
+    old = {"tool": 0, "frame": 0, "points": [{"x": x, "y": y} for x, y in SQUARE], "tool_label": "Cell"}
+    new = {
+        "toolIndex": 0,
+        "toolType": "freehandLine",
+        "pathX": [2, 6, 6, 2],
+        "pathY": [1, 1, 4, 4],
+        "tool_label": "Cell",
+    }
+    about = '{""subject_dimensions"": [{""naturalWidth"": 12, ""naturalHeight"": 10}]}'
+    path = zooniverse(tmp_path / "c.csv", [old], [new], [], about=about)
+    assert areas(path) == [("w0", "s1", 12), ("w1", "s1", 12), ("w2", "s1", 0)]
+    assert drawn(path)[0][2].pixels().shape == (10, 12)
+    unknown = '{""subject_dimensions"": [{""naturalWidth"": null, ""naturalHeight"": null}]}'
+    assert drawn(zooniverse(tmp_path / "u.csv", [old], [new], about=unknown))[0][2].pixels().shape == (4, 6)
+    other = {**old, "tool": 1, "tool_label": "Vessel"}
+    two = zooniverse(tmp_path / "d.csv", [old, other], [new], [other])
+    assert areas(two, tag="T0: Vessel") == [("w0", "s1", 12), ("w1", "s1", 0), ("w2", "s1", 12)]
+    broken = zooniverse(tmp_path / "e.csv", [{"tool": 0, "points": [{"x": 1}]}], [old])
+    with pytest.raises(InputError, match="row 1: an outline has points without x and y"):
+        opened(broken)
+
+
+@pytest.mark.long
+def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path) -> None:
+    paths = []
+    for number in range(20):
+        outline = [[x + number, float(y)] for x, y in ((1e3, 1e3), (1.8e3, 1e3), (1.8e3, 1.6e3), (1e3, 1.6e3))]
+        mark = {"category_id": 3, "segmentation": [flat(outline)]}
+        paths.append(write(tmp_path / f"w{number:02}.json", coco(mark, size=(3000, 4000))))
+    out = tmp_path / "out"
+    run("discover", *paths, "--tag", "segmentation", "-o", out, "--no-report", "-q", "--force")
+    masks = allalike.read([str(path) for path in paths], tag="segmentation").label
+    assert sum(mask.bits.nbytes for mask in masks) < 20 * 3000 * 4000 / 8 / 20
+    assert (out / "truth.csv").read_text(encoding="utf-8").count("labels/") == 1
 
 
 def test_coco_has_one_file_for_each_annotator(tmp_path: Path) -> None:
     ada, bob = (
-        write(tmp_path / "ada/instances.json", coco()),
-        write(tmp_path / "bob/instances.json", coco(bbox=[1, 2, 3, 5])),
+        write(tmp_path / "ada/instances.json", coco_file()),
+        write(tmp_path / "bob/instances.json", coco_file(bbox=[1, 2, 3, 5])),
     )
     box = {"bbox": [1, 2, 3, 4], "label": "cat"}
     assert answers(ada, bob)[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
@@ -31,7 +196,9 @@ def test_coco_has_one_file_for_each_annotator(tmp_path: Path) -> None:
 
 
 def test_coco_has_key_points_and_lists_of_results(tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{name}.json", coco(keypoints=[5, 6, 2], num_keypoints=1)) for name in ("ada", "bob")]
+    paths = [
+        write(tmp_path / f"{name}.json", coco_file(keypoints=[5, 6, 2], num_keypoints=1)) for name in ("ada", "bob")
+    ]
     assert answers(*paths, tag="keypoints")[0] == ("ada", "a.jpg", [{"x": 5, "y": 6, "label": "eye"}])
     results = [{"image_id": 7, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
     models = [write(tmp_path / f"{name}.json", results) for name in ("m1", "m2")]
@@ -61,12 +228,3 @@ def test_cvat_has_frames_of_a_video(tmp_path: Path) -> None:
         ("bob", 3, 0),
         ("bob", 4, 1),
     ]
-
-
-def test_one_annotator_alone_is_told_what_to_give(exports: Path) -> None:
-    with pytest.raises(InputError, match="24 marks in 14 pictures or frames, of one annotator. Give one file for each"):
-        opened(exports / "cvat.xml")
-    with pytest.raises(InputError, match="239 spans of 10 tags .* in one document, of one annotator"):
-        opened(exports / "brat.ann")
-    with pytest.raises(InputError, match="48 tokens with 4 columns: .*column 4 .I-LOC.*tags of one annotator"):
-        opened(exports / "conll.txt")

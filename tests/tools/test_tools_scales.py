@@ -51,16 +51,6 @@ def test_questions_that_use_other_levels_of_one_scale_share_it(tool: str, tmp_pa
     assert "(free text or dates)" in remarks[0]
 
 
-def test_the_screen_shows_alpha_by_scale(tool: str, tmp_path: Path) -> None:
-    path = Sheets(tmp_path)(*course(tool), name="course.csv")
-    said = " ".join(run("discover", path, "-o", tmp_path / "out")[0].split())
-    groups = json.loads(run("agreement", path, "--json", "-q")[0])["groups"]
-
-    alphas = [group["alpha"] for group in groups if group["alpha"] is not None]
-    assert f"alpha by scale: strongly disagree to strongly agree {alphas[0]:.2f} (6 questions)" in said
-    assert len(alphas) == 1
-
-
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 def test_answers_without_an_opinion_are_not_levels(tool: str, tmp_path: Path) -> None:
     rows = [
@@ -72,25 +62,6 @@ def test_answers_without_an_opinion_are_not_levels(tool: str, tmp_path: Path) ->
     assert any('excluded: "Don\'t know"' in remark for remark in answers.notes["remarks"])
 
 
-def test_two_files_of_one_survey_have_the_same_scales(tool: str, tmp_path: Path) -> None:
-    rows, sheets = course(tool), Sheets(tmp_path)
-    heads = rows[:-12]
-    halves = [sheets(*heads, *rows[-12:-8], name="some.csv"), sheets(*heads, *rows[-8:], name="others.csv")]
-
-    assert list(scales_of(allalike.read(halves))) == list(scales_of(allalike.read(sheets(*rows, name="all.csv"))))
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_each_question_has_a_truth_of_its_own_scale(survey: Path) -> None:
-    result = allalike.discover(survey, method="UA")
-    truth = dict(zip(result.truth["task"], result.truth["label"], strict=True))
-
-    said = {task: label for task, label in truth.items() if str(label) in ("Yes", "No")}
-    assert len(said) == 2
-    assert "Yes" in said.values()
-    assert {type(label) for label in truth.values()} <= {str, int}
-
-
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 def test_one_sentence_says_what_is_no_question(survey: Path) -> None:
     remarks = [remark for remark in allalike.read(survey).notes["remarks"] if "not taken as questions" in remark]
@@ -98,16 +69,6 @@ def test_one_sentence_says_what_is_no_question(survey: Path) -> None:
     assert len(remarks) == 1
     reasons = ("consent", "a check of attention", "free text or dates", "who people are")
     assert all(f"({reason})" in remarks[0] for reason in reasons)
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_whose_answers_deserve_a_look_is_said_with_the_reason(survey: Path, tool: str) -> None:
-    remark = next(remark for remark in allalike.read(survey).notes["remarks"] if remark.startswith("Look at"))
-    expected = {STRAIGHT: "the same answer in all of", INATTENTIVE: "not 'Agree' in"}
-    expected |= {HASTY: "40 s, the median is 402"} if tool in TIMED else {}
-
-    assert all(f"R_{number} ({reason}" in remark for number, reason in expected.items())
-    assert f"of {len(expected)} people:" in remark
 
 
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
@@ -148,15 +109,6 @@ def test_alpha_of_a_scale_is_that_of_its_questions_alone(survey: Path, tool: str
 
     assert any(abs(group.alpha - alone.alpha) < 1e-12 for group in groups.values())
     assert allalike.agreement(survey).alpha != allalike.agreement(survey).alpha  # which nobody knows of several scales
-
-
-def test_the_quiz_of_a_real_survey_pools_no_classes(exports: Path) -> None:
-    answers = allalike.scan(exports / "qualtrics.csv").read()
-    parts = scales_of(answers)
-
-    assert (len(answers.workers), len(answers.tasks)) == (64, 27)
-    assert len(parts) == 20
-    assert all(each.n_labels <= 8 for each in parts.values())
 
 
 @pytest.mark.parametrize(
@@ -232,28 +184,3 @@ def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody() -> None:
 
     assert find_straight(few) == [20]
     assert find_straight(many) == []
-
-
-def test_labels_of_one_scale_alone_are_plain(tmp_path: Path) -> None:
-    path = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="q.csv")
-
-    assert allalike.scan(path, only=("Q5", "Q6")).read().encoding.domain.name == "categorical"
-
-
-def test_a_scale_can_be_given_another_kind(tmp_path: Path) -> None:
-    levels = {name: str(place) for place, name in enumerate(AGREE, start=1)}
-    rows = [[levels.get(cell, cell) for cell in row] for row in SURVEYS["qualtrics"]()]
-    path = Sheets(tmp_path)(*rows, name="q.csv")
-    run("discover", path, "-o", tmp_path / "out", "--only", "Q2_*", "--domain", "ordinal")
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-
-    assert (summary["tasks"], summary["domain"]["name"]) == (4, "ordinal")
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_known_answers_to_questions_are_plain_labels(tmp_path: Path) -> None:
-    path = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="q.csv")
-    gold = {"Q5": "Yes", "Q2_1": "Agree"}
-    truth = allalike.discover(path, gold=gold).truth.set_index("task")["label"]
-
-    assert {task: truth[task] for task in gold} == gold
