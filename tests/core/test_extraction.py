@@ -20,25 +20,11 @@ NUMBERS = {
     "42": [
         *("42", "42.0", "42.", " 42 ", "**42**", r"\boxed{42}", "$42", "42%", "(42)", "42 apples", "+42", "42.00"),
         *("The answer is 42.", "Answer:\n42", "**Answer:** 42 apples (2 x 21)", "#### 42", "<answer>42</answer> 7"),
-        *(
-            "The answer is 42. I hope this answer is helpful. 7",
-            "The answer is 6 * 7 = 42.",
-            "So x = 42",
-            r"\[ x = 42 \]",
-        ),
-        *(
-            "The area is 42 m^2.",
-            "It is 42 m²",
-            r"\boxed{42\text{ cm}^2}",
-            r"\boxed{42^\circ}",
-            "final answer is **$42.00**",
-        ),
-        *(
-            '{"reasoning": "9 * 2 = 18", "answer": "$42"}',
-            '```json\n{"answer": 42.0, "why": 3}\n```',
-            "Step 1: 5.\nSo 42 remain",
-        ),
-        *("**Step 3**: the total is 42", "**Total: 42 apples**", '{"answer": "The least number in 8 hours is 42."}'),
+        *("The answer is 42. I hope this answer is helpful. 7", "The answer is 6 * 7 = 42.", "So x = 42"),
+        *(r"\[ x = 42 \]", "The area is 42 m^2.", "It is 42 m²", r"\boxed{42\text{ cm}^2}", r"\boxed{42^\circ}"),
+        *("final answer is **$42.00**", '{"reasoning": "9 * 2 = 18", "answer": "$42"}', "Step 1: 5.\nSo 42 remain"),
+        *('```json\n{"answer": 42.0, "why": 3}\n```', "**Step 3**: the total is 42", "**Total: 42 apples**"),
+        '{"answer": "The least number in 8 hours is 42."}',
     ],
     "1000": ["1,000", "1,000.0", "1000", "£1,000", r"\boxed{1{,}000}", r"1\,000", "1 000", "1e3", r"1 \times 10^{3}"],
     "-3": ["-3", "\u22123", "-$3", "$-3", "answer: -3.0", r"\boxed{-3}"],
@@ -66,22 +52,10 @@ CHOICES = {
             "model_a",
             "Model A",
         ),
-        *(
-            "Answer: A",
-            "The answer is (A).",
-            "The answer is A because it is so",
-            "A. because",
-            "A) Paris",
-            "Answer: (A) 42",
-        ),
-        *("Assistant A is better. [[A]]", "Output (a) is better", "A is correct", "option (a)", '{"answer": "A"}'),
-        *(
-            "**Answer: A**",
-            "**A. Paris**",
-            "Let us think.\n\nA",
-            "<answer>A</answer>",
-            "the correct answer is option A.",
-        ),
+        *("Model A", "Answer: A", "The answer is (A).", "The answer is A because it is so", "A. because", "A) Paris"),
+        *("Answer: (A) 42", "Assistant A is better. [[A]]", "Output (a) is better", "A is correct", "option (a)"),
+        *('{"answer": "A"}', "**Answer: A**", "**A. Paris**", "Let us think.\n\nA", "<answer>A</answer>"),
+        "the correct answer is option A.",
     ],
     "B": ["Answer: B is right", "answer is B", "B\n\nBecause of it", "Response B is the better one", "B) Rome"],
     "A>B": ["A>B", "A > B", "My final verdict is: [[A>B]]"],
@@ -126,20 +100,13 @@ def test_ways_to_extract_are_given_on_the_command_line() -> None:
 
 
 def test_labels_that_cannot_be_read_are_left_out_and_counted() -> None:
-    rows = [
-        ("ada", 1, "The answer is 4."),
-        ("bob", 1, "**4**"),
-        ("eve", 1, "No idea."),
-        ("eve", 2, "None."),
-        ("ada", 2, "5"),
-    ]
+    said = {("ada", 1): "The answer is 4.", ("bob", 1): "**4**", ("eve", 1): "No idea.", ("eve", 2): "None."}
+    rows = [(*who, text) for who, text in {**said, ("ada", 2): "5"}.items()]
     result = allalike.discover(rows, domain=Categorical(extract="number"), gold={1: "4.0 apples", 2: "5"})
     assert result.truth["label"].tolist() == ["4", "5"]
     assert result.summary["unparsed"] == {"labels": 2, "of": 5, "example": "No idea."}
     assert result.summary["gold"]["error"] == 0
-    with pytest.raises(
-        LabelError, match="None of the labels could be understood with extract 'choice': 5 labels, such as"
-    ):
+    with pytest.raises(LabelError, match="'choice': 5 labels"):
         allalike.discover(rows, domain=Categorical(extract="choice"))
 
 

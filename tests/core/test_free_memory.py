@@ -45,25 +45,23 @@ def test_linux_says_itself_what_it_has(tmp_path: Path) -> None:
     assert free_memory(tmp_path) == AVAILABLE
 
 
-def test_a_group_without_a_limit_takes_nothing_away(tmp_path: Path) -> None:
-    own_groups(tmp_path, "0::/\n")
-    a_group(tmp_path, ".", "max", 10**9)
-    assert free_memory(tmp_path) == AVAILABLE
-
-
-def test_a_limit_beyond_the_machine_takes_nothing_away(tmp_path: Path) -> None:
-    own_groups(tmp_path, "4:memory:/\n")
-    a_group(tmp_path, "memory", str(2**63 - 4096), 10**6)
-    assert free_memory(tmp_path) == AVAILABLE
-
-
-@pytest.mark.parametrize(("lines", "folder"), [("0::/\n", "."), ("7:cpu:/\n4:memory:/\n", "memory")])
-def test_a_container_has_what_its_limit_leaves_and_files_that_can_be_dropped(
-    tmp_path: Path, lines: str, folder: str
+@pytest.mark.parametrize(
+    ("lines", "folder", "limit", "used", "cached", "free"),
+    [
+        ("0::/\n", ".", "max", 10**9, 0, AVAILABLE),
+        ("4:memory:/\n", "memory", str(2**63 - 4096), 10**6, 0, AVAILABLE),
+        ("0::/\n", ".", "5000000", 3_000_000, 1_000_000, 3_000_000),  # files that can be dropped are free
+        ("7:cpu:/\n4:memory:/\n", "memory", "5000000", 3_000_000, 1_000_000, 3_000_000),
+        ("4:memory:/docker/0123abc\n", "memory", "5000000", 1_000_000, 0, 4_000_000),  # the host's name for it
+        ("0::/\n", ".", "5000000", 6_000_000, 0, 0),
+    ],
+)
+def test_a_container_has_what_its_limit_leaves(
+    tmp_path: Path, lines: str, folder: str, limit: str, used: int, cached: int, free: int
 ) -> None:
     own_groups(tmp_path, lines)
-    a_group(tmp_path, folder, "5000000", 3_000_000, cached=1_000_000)
-    assert free_memory(tmp_path) == 3_000_000
+    a_group(tmp_path, folder, limit, used, cached)
+    assert free_memory(tmp_path) == free
 
 
 @pytest.mark.parametrize(("lines", "folder"), [("0::/a/b\n", "."), ("4:cpuset,memory:/a/b\n", "memory")])
@@ -75,15 +73,3 @@ def test_the_smallest_rest_of_a_group_and_those_above_counts(
     a_group(tmp_path, f"{folder}/a/b", inner, 1_000_000)
     a_group(tmp_path, f"{folder}/a", "3000000", 1_000_000)
     assert free_memory(tmp_path) == min(int(inner), 3_000_000) - 1_000_000
-
-
-def test_a_container_that_sees_the_name_which_the_host_gave_it_finds_its_limit(tmp_path: Path) -> None:
-    own_groups(tmp_path, "4:memory:/docker/0123abc\n")
-    a_group(tmp_path, "memory", "5000000", 1_000_000)
-    assert free_memory(tmp_path) == 4_000_000
-
-
-def test_who_has_more_than_the_limit_has_nothing_left(tmp_path: Path) -> None:
-    own_groups(tmp_path, "0::/\n")
-    a_group(tmp_path, ".", "5000000", 6_000_000)
-    assert free_memory(tmp_path) == 0

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 import allalike
 from allalike.cli.datasets import datasets
 from allalike.datasets import DATASETS, SOURCES, fetch, path, source_of
-from allalike.datasets.downloads import find_difference, sha256_of_tree
+from allalike.datasets.checksums import find_difference
 from allalike.errors import DataError, UnknownNameError
 from crowd_data import PARSERS, load
 from files.parsed_data_sets import WAITING
@@ -68,33 +68,11 @@ def test_the_catalogue_says_what_the_sources_say_and_the_files_are_those(data: P
         assert find_difference(source, data / name) == ""
 
 
-def test_one_checksum_of_many_files_sees_every_byte_and_every_name(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        (tmp_path / name).write_text(name)
-    found = {
-        sha256_of_tree(tmp_path, ["a", "b"]),
-        sha256_of_tree(tmp_path, ["b", "a"]),
-        sha256_of_tree(tmp_path, ["a", "c"]),
-        sha256_of_tree(tmp_path, ["a"]),
-    }
-    assert len(found) == 3
-    (tmp_path / "b").write_text("B")
-    assert sha256_of_tree(tmp_path, ["a", "b"]) not in found
-
-
 def test_every_source_has_a_licence_a_note_and_data_sets() -> None:
     for name, source in SOURCES.items():
         assert source.licence, name
         assert source.note, name
         assert set(source.datasets) == {parser.name for parser in PARSERS.values() if parser.source == name}
-
-
-def test_every_file_that_can_be_fetched_has_its_size_and_its_checksum() -> None:
-    public = [source for source in SOURCES.values() if source.public]
-    assert public
-    for source in public:
-        whole = source.bytes and source.sha256  # of an archive, whose members are summed up together
-        assert whole or all(file.bytes and len(file.sha256) == 64 for file in source.files), source.name
 
 
 def test_every_data_set_has_a_source() -> None:
@@ -122,12 +100,6 @@ def test_a_loaded_data_set_goes_into_discover_with_its_gold(here: Path) -> None:
     assert 1 - result.summary["gold"]["error"] == pytest.approx(0.7593, abs=5e-5)
 
 
-def test_names_are_found_in_any_case_and_by_the_source_where_it_has_one_data_set(here: Path) -> None:
-    assert load("chinese").name == load("quiz_chinese").name == load("QUIZ_Chinese").name == "Chinese"
-    with pytest.raises(UnknownNameError, match=r"'dots_puzz_preflib' is a source of several data sets.* DOTS3"):
-        load("dots_puzz_preflib")
-
-
 @pytest.mark.parametrize("find", [load, fetch, path])
 def test_a_misspelt_name_is_helped(find: Any) -> None:
     with pytest.raises(UnknownNameError, match="No data set is called 'Chinees'. Did you mean 'Chinese'?"):
@@ -139,12 +111,6 @@ def test_what_is_not_here_names_the_command_that_fetches_it(nowhere: Path, find:
     with pytest.raises(DataError, match="'allalike datasets fetch triangles_hart2018' fetches them") as caught:
         find("TRI1")
     assert f"{nowhere / 'triangles_hart2018'}: no such folder" in str(caught.value)
-
-
-def test_the_users_folder_comes_before_the_cache(here: Path, tmp_path: Path) -> None:
-    assert path("IT") == here / "quiz_it"
-    copy_of(here / "quiz_it", tmp_path / "cache" / "allalike" / "quiz_it")
-    assert path("IT") == here / "quiz_it"
 
 
 def copy_of(folder: Path, target: Path) -> None:
@@ -204,11 +170,6 @@ def test_list_has_a_line_for_every_data_set(nowhere: Path) -> None:
     assert {facts["name"]: facts["here"] for facts in listed} == dict.fromkeys(DATASETS, False)
 
 
-def test_list_says_what_is_here(here: Path) -> None:
-    listed = json.loads(call("list", "--json").output)["datasets"]
-    assert {facts["name"] for facts in listed if not facts["here"]} == PRIVATE
-
-
 def test_show_says_who_under_which_licence_and_where(nowhere: Path) -> None:
     shown = call("show", "TRANSL").output
     for words in (
@@ -221,25 +182,6 @@ def test_show_says_who_under_which_licence_and_where(nowhere: Path) -> None:
     assert "'allalike datasets fetch crowdwsa2019' fetches them" in shown
     assert "12 files, 515.7 kB" in shown
     assert "Your own copy belongs in" in call("show", "GG").output
-
-
-def test_show_as_json_has_every_file(here: Path) -> None:
-    shown = json.loads(call("show", "bubil_crowd_segmentation", "--json").output)
-    assert len(shown["files"]) == 2440
-    assert all(file["url"].startswith("https://raw.githubusercontent.com/tobastin/") for file in shown["files"])
-    assert shown["folder"] == str(here / "bubil_crowd_segmentation")
-    assert "and 2,428 more" in call("show", "bubil_crowd_segmentation").output
-
-
-def test_fetch_and_path_print_the_folder(here: Path) -> None:
-    assert call("fetch", "IT", "quiz_it").output == f"quiz_it: 3 files, 13.0 kB, in {here / 'quiz_it'}\n"
-    assert call("fetch", "IT", "--quiet").output == ""
-    assert call("path", "IT").output == f"{here / 'quiz_it'}\n"
-
-
-@pytest.mark.parametrize("command", ["show", "fetch", "path"])
-def test_commands_refuse_a_misspelt_name(command: str) -> None:
-    assert isinstance(call(command, "Chinees").exception, UnknownNameError)
 
 
 def test_the_catalogue_is_read_without_anything_large() -> None:

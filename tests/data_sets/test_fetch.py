@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-import pooch
 import pytest
 
 import allalike.datasets
@@ -41,13 +40,6 @@ def test_every_file_arrives_as_it_is(mirror: Mirror, cache: Path) -> None:
     assert fetch_source(source) == cache / "little"
     assert contents(cache) == {"answers": BIG, "truth": b"task,label\n1,x\n"}
     assert mirror.asked == [f"/ada/crowd/c0ffee/some%20data/{name}" for name in ("answers", "truth")]
-
-
-def test_what_is_here_and_right_is_not_fetched_again(mirror: Mirror) -> None:
-    source = published(mirror, answers=BIG)
-    fetch_source(source)
-    fetch_source(source)
-    assert len(mirror.asked) == 1
 
 
 def test_a_file_that_was_changed_is_fetched_again(mirror: Mirror) -> None:
@@ -160,14 +152,6 @@ def test_a_mirror_leads_nowhere_but_to_other_web_servers(mirror: Mirror, cache: 
     assert contents(cache) == {}
 
 
-def test_a_pointer_of_git_lfs_is_called_one(mirror: Mirror) -> None:
-    source = published(mirror, answers=BIG)
-    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1004000\n"
-    mirror.files = dict.fromkeys(mirror.files, pointer)
-    with pytest.raises(DataError, match=r"70 bytes instead of 1,004,000\. It is a pointer of Git LFS"):
-        fetch_source(source)
-
-
 def test_one_file_that_is_not_there_stops_the_others(mirror: Mirror, cache: Path) -> None:
     source = published(mirror, answers=BIG, truth=b"abc", notes=b"x")
     del mirror.files["/ada/crowd/c0ffee/some data/truth"]
@@ -200,14 +184,6 @@ def test_without_pooch_it_is_named_and_what_is_here_is_found(
     (cache / "little").mkdir(parents=True)
     (cache / "little" / "answers").write_bytes(BIG)
     assert fetch_source(source) == cache / "little"
-
-
-def test_pooch_says_nothing_here_and_may_elsewhere(mirror: Mirror, capfd: pytest.CaptureFixture[str]) -> None:
-    level = pooch.get_logger().level
-    mirror.cut_after = [10]
-    fetch_source(published(mirror, answers=BIG))
-    assert capfd.readouterr() == ("", "")
-    assert pooch.get_logger().level == level
 
 
 def test_whoever_watches_sees_the_bytes_come(mirror: Mirror) -> None:

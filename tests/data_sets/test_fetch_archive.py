@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from allalike._core.system.progress import watching
 from allalike.datasets import downloads
 from allalike.datasets.downloads import fetch_source
 from allalike.errors import DataError
@@ -37,15 +36,6 @@ def test_an_archive_gives_the_wanted_files_and_no_others(mirror: Mirror, tmp_pat
     assert mirror.asked == [ARCHIVE]
 
 
-def test_an_archive_that_was_packed_otherwise_is_as_good(mirror: Mirror, tmp_path: Path, cache: Path) -> None:
-    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
-    before = mirror.files[ARCHIVE]
-    mirror.files[ARCHIVE] = packed({"some data/truth": b"abc", "some data/answers": BIG}, level=1)
-    assert mirror.files[ARCHIVE] != before
-    fetch_source(source)
-    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
-
-
 def test_an_archive_is_fetched_again_when_a_file_was_changed_or_lost(
     mirror: Mirror, tmp_path: Path, cache: Path
 ) -> None:
@@ -58,15 +48,6 @@ def test_an_archive_is_fetched_again_when_a_file_was_changed_or_lost(
     fetch_source(source)
     assert contents(cache) == {"answers": BIG, "truth": b"abc"}
     assert len(mirror.asked) == 3
-
-
-def test_whoever_watches_an_archive_sees_its_bytes_come(mirror: Mirror, tmp_path: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    with watching(lambda *event: seen.append(event)):
-        fetch_source(archived(mirror, tmp_path, answers=os.urandom(300_000)))
-    size = len(mirror.files[ARCHIVE])
-    assert seen[-1] == ("fetching little, bytes", size, size)
-    assert len(set(seen)) > 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from crowdkit.aggregation import MajorityVote
 
 import allalike
 from allalike.readers import read_gold
@@ -35,6 +36,26 @@ def test_the_vote_is_as_accurate_as_is_known(data: Path, name: str) -> None:
     assert found["error"] == pytest.approx(
         1 - known["mv_accuracy"], abs=known["tied_tasks"] / known["n_truth"] + 5.1e-5
     )
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # theirs, under pandas 3.1
+@pytest.mark.parametrize("name", ["rte", "temp", "wsd"])
+def test_the_unweighted_vote_is_that_of_crowd_kit(name: str, data: Path) -> None:
+    table = pd.read_csv(data / f"snow_{name}" / f"{name}.standardized.tsv", sep="\t", dtype=str)
+    rows = table.set_axis(["id", "worker", "task", "label", "gold"], axis=1)[["task", "worker", "label"]]
+    theirs = MajorityVote().fit_predict(rows)
+    ours = allalike.discover(rows, method="UA", domain="categorical").truth
+    sure = ours[~ours["tied"]].set_index("task")["label"]
+    assert (theirs.loc[sure.index] == sure).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["snow_rte", *(f"snow_emotion/{emotion}" for emotion in ("anger", "disgust", "sadness"))]
+)
+def test_weights_lower_the_error(data: Path, name: str) -> None:
+    for method in ("P-TD", "P-TD-AK", "iP-TD"):  # on joy and surprise not even the oracle helps
+        found = allalike.discover(with_gold(data, name), method=method, use_gold=False).summary["gold"]
+        assert found["error"] < 0.9 * found["unweighted_error"]
 
 
 @pytest.mark.parametrize("name", QUIZZES)

@@ -54,13 +54,3 @@ def test_a_single_answer_is_as_far_off_as_is_known(data: Path) -> None:
     away = [abs(level - gold[name]) for name, level in said if name in gold]
     assert np.mean(away) == pytest.approx(known["MAE"], abs=5.1e-4)
     assert np.mean(np.array(away) == 0) == pytest.approx(known["accuracy"], abs=5.1e-4)
-
-
-def test_medians_are_nearer_to_the_truth_than_votes(data: Path) -> None:
-    vote, _ = score(data, COVID, "UA", Ordinal(rule="plurality"))
-    for method in ("UA", "iP-TD", "auto"):
-        assert score(data, COVID, method, Ordinal())[0] < 0.9 * vote
-
-
-def test_auto_uses_the_order_of_levels(data: Path) -> None:
-    assert score(data, COVID, "auto", Ordinal())[0] < 0.8 * score(data, COVID, "auto", allalike.Categorical())[0]

@@ -1,4 +1,4 @@
-"""Pairs of answers and medians in tables, and labels that are stored once: the same as without."""
+"""Blocks: pairs, sorted groups, medians in tables and stored labels are the same as by plain loops."""
 
 from dataclasses import replace
 
@@ -7,6 +7,8 @@ import pytest
 
 import allalike
 from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import sort_within
+from allalike._core.blocks.medians import Medians
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.methods.auto.copies.likeness import Medians
 
@@ -60,3 +62,11 @@ def test_labels_that_are_stored_are_prepared_as_codes_are() -> None:
     weights = np.array([1.0, 2.0, 4.0])
     for one, other in zip(*(encoding.kernels.peer_distances(each, weights) for each in (plain, stored)), strict=True):
         assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize("sizes", [[3, 3, 3], [5, 0, 4, 6], [1, 1000], [], [0, 0], [2] * 500])
+def test_values_are_sorted_within_their_places_as_by_numpy(sizes: list[int]) -> None:
+    rng = np.random.default_rng(len(sizes))
+    place = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    values = rng.choice([-np.inf, -1.0, 0.0, 0.5, 2.0, np.inf, np.nan], len(place))
+    assert sort_within(place, values, len(sizes)).tolist() == np.lexsort((values, place)).tolist()
