@@ -1,7 +1,9 @@
-"""Columns are recognised by what they hold, and asked for in one question."""
+"""Roles of columns: recognised by what they hold, or asked for once, with proposals of which each can be read."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,136 +13,314 @@ import pyarrow as pa
 import pytest
 
 import allalike
-from allalike.errors import ColumnError
+from allalike.api.doubts.doubts import find_doubts
+from allalike.cli.app import main
+from allalike.errors import ColumnError, DataWarning, InputError
 from allalike.readers.formats.frames import of_frame
 from allalike.readers.formats.tables import Table
 from allalike.readers.guessing import roles
-from allalike.readers.guessing.candidates import ask_candidates, find_candidates
-from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.roles import find_roles
+from allalike.readers.sources import open_table
 
-ROLES = ("worker", "task", "label")
-
-
-def crowd(*, workers: int = 8, tasks: int = 40, seed: int = 0) -> pd.DataFrame:
-    """Draw a crowd in which every worker answers every second task, mostly rightly."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(3, size=tasks)
-    rows = [
-        (f"u{worker}", f"t{task}", "abc"[truth[task] if rng.random() < 0.8 else rng.integers(3)])
-        for worker in range(workers)
-        for task in range(tasks)
-        if (worker + task) % 2
-    ]
-    return pd.DataFrame(rows, columns=list(ROLES))
+ABC = {"columns": {"worker": "A", "task": "B", "label": "C"}}
+CROWD = "3 classes, 9 workers, 30 tasks, 9 answers a task"
 
 
-def pick(frame: Any, **chosen: str) -> tuple[str, ...]:
-    return tuple(find_roles(of_frame(frame), chosen).picked.values())
+def crowd() -> pd.DataFrame:
+    """Return 9 workers who are mostly right about 30 tasks, in a random order."""
+    rng = np.random.default_rng(5)
+    pairs = [(worker, task) for worker in range(9) for task in range(30)]
+    labels = ["red" if rng.random() < 0.2 else ["red", "green", "blue"][task * 7 % 3] for _, task in pairs]
+    frame = pd.DataFrame({"A": [f"p{w}" for w, _ in pairs], "B": [f"x{t}" for _, t in pairs], "C": labels})
+    return frame.sample(frac=1, random_state=2, ignore_index=True)
 
 
-def ask(frame: Any, **chosen: str) -> ColumnError:
-    with pytest.raises(ColumnError) as caught:
-        find_roles(frame if isinstance(frame, Table) else of_frame(frame), chosen)
+def with_others(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add ids, times, durations, free text, and what is always the same."""
+    rng, rows = np.random.default_rng(0), range(len(frame))
+    return frame.assign(
+        D=[f"k{row * 7919 % 100_003}" for row in rows],
+        E=[f"2024-05-01 10:{row // 60:02}:{row % 60:02}" for row in rows],
+        F=rng.lognormal(3, 1, len(frame)).round(2),
+        G=[f"I was not sure about {row}" for row in rows],
+        H="batch 7",
+    )
+
+
+def name(frame: pd.DataFrame, **names: str) -> pd.DataFrame:
+    return frame.rename(columns={"A": "worker", "B": "task", "C": "label"} | names)
+
+
+def ask(source: Any, **how: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
+        allalike.read(source, **how)
     return caught.value
 
 
-def test_a_label_that_is_the_same_in_all_answers_to_a_task_is_no_answer() -> None:
-    frame = crowd().rename(columns={"label": "decision"})
-    frame["label"] = frame["task"].str[-1].map(lambda digit: "ab"[int(digit) % 2])
-    assert pick(frame) == ("worker", "task", "decision")
+FRAME, MANY = crowd(), with_others(crowd())
+NUMBER = FRAME["B"].str[1:].astype(int)
+TOLD = FRAME["B"].str[-1].map(lambda digit: "ab"[int(digit) % 2])
+PICKED: dict[str, tuple[Any, tuple[str, str, str]]] = {
+    "a label that is the same for all of a task is none": (
+        name(FRAME, C="decision").assign(label=TOLD),
+        ("worker", "task", "decision"),
+    ),
+    "what is told of a task is no label": (
+        name(FRAME, C="vote").assign(topic=(NUMBER // 2).astype(str)),
+        ("worker", "task", "vote"),
+    ),
+    "names decide where content is possible": (
+        name(FRAME).assign(session=FRAME["A"] + "-" + (FRAME.index % 3).astype(str), value=FRAME["C"]),
+        ("worker", "task", "label"),
+    ),
+    "names of roles the other way round": (
+        name(FRAME, A="task", B="worker").assign(label=np.random.default_rng(1).choice(["p", "q"], len(FRAME))),
+        ("worker", "task", "label"),
+    ),
+    "lists are labels but no ids": (
+        pa.table(
+            {
+                "annotator": FRAME["A"],
+                "nr": FRAME["B"],
+                "order": pa.array([[1, 2] if label == "red" else [2, 1] for label in FRAME["C"]]),
+            }
+        ),
+        ("annotator", "nr", "order"),
+    ),
+}
 
 
-def test_what_is_told_of_a_task_is_no_label_of_a_coarser_task() -> None:
-    frame = crowd(tasks=60).rename(columns={"label": "vote"})
-    frame["topic"] = (frame["task"].str[1:].astype(int) // 2).astype(str)
-    best = find_candidates(TableSample({str(name): frame[name].tolist() for name in frame}), {})[0]
-    assert best.columns == {"worker": "worker", "task": "task", "label": "vote"}
-
-
-def test_names_decide_where_content_is_possible() -> None:
-    frame = crowd()
-    frame["session"] = frame["worker"] + "-" + (frame.index % 3).astype(str)
-    frame["value"] = frame["label"]
-    assert pick(frame) == ROLES
-
-
-def test_a_name_is_not_overruled_by_a_column_without_one() -> None:
-    frame = crowd().rename(columns={"task": "x1"})
-    frame["task"] = "all"
-    assert "The name 'task'" in str(ask(frame))
+@pytest.mark.parametrize(("frame", "expected"), PICKED.values(), ids=PICKED)
+def test_roles_are_recognised(frame: Any, expected: tuple[str, str, str]) -> None:
+    chosen = {"worker": expected[0]} if expected[0] == "annotator" else {}
+    assert tuple(find_roles(of_frame(frame), chosen).picked.values()) == expected
 
 
 def test_tasks_that_a_sample_shows_once_may_have_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roles, "SAMPLE_ROWS", 40)
     rows = [(f"u{row % 3}", f"t{row}", "ab"[row % 5 > 2], row % 13) for row in range(400)]
     frame = pd.DataFrame(rows, columns=["annotator", "item", "vote", "item_group"])
-    assert pick(frame) == ("annotator", "item", "vote")
-
-
-def test_worker_and_task_that_may_be_the_other_way_round_are_asked_for() -> None:
-    frame = crowd(workers=30, tasks=5).set_axis(["x", "y", "z"], axis=1)
-    frame["z"] = np.random.default_rng(1).choice(["p", "q"], len(frame))
-    assert "may be the other way round" in str(ask(frame))
-    assert pick(frame.rename(columns={"x": "task", "y": "worker"})) == ("worker", "task", "z")
+    assert tuple(find_roles(of_frame(frame), {}).picked.values()) == ("annotator", "item", "vote")
 
 
 def test_columns_of_a_tool_come_first_and_several_labels_are_asked_for() -> None:
-    table = of_frame(crowd().rename(columns={"worker": "q.a", "task": "q.b", "label": "q.c"}))
+    table = of_frame(name(FRAME, A="q.a", B="q.b", C="q.c"))
     told: dict[str, Any] = {"worker": "q.b", "task": "q.a", "label": "q.c"}
     known = Table(table.names, table.load, roles=told)
     assert find_roles(known, {}).picked == told
     assert find_roles(known, {"worker": "q.a", "task": "q.b"}).picked["worker"] == "q.a"
-    several = Table(table.names, table.load, roles={**told, "label": ("q.c", "q.d")})
-    error = ask(several)
-    assert error.settles == {"columns": {"label": "q.c"}}
-    assert "'q.*'" in str(error)
+    with pytest.raises(ColumnError) as asked:
+        find_roles(Table(table.names, table.load, roles={**told, "label": ("q.c", "q.d")}), {})
+    assert asked.value.settles == {"columns": {"label": "q.c"}}
 
 
-def test_a_file_for_each_worker(tmp_path: Path) -> None:
-    for name, frame in crowd().groupby("worker"):
-        frame.drop(columns="worker").to_csv(tmp_path / f"{name}.csv", index=False)
-    with pytest.raises(ColumnError) as caught:
-        allalike.read(tmp_path / "*.csv")
-    assert caught.value.settles == {"worker_from": "filename"}
-    whole = allalike.read(crowd())
+def test_places_that_are_numbers_and_labels_of_the_range_of_ids_are_recognised() -> None:
+    rng = np.random.default_rng(4)
+    rows = [(f"s{n}", place, place + rng.normal()) for place in np.arange(40) / 4 + 0.1 for n in range(4)]
+    answers = allalike.read(pd.DataFrame(rows, columns=["sensor", "position", "value"]))
+    assert (len(answers.workers), answers.n_tasks, answers.domain.name) == (4, 40, "real")
+    pairs = [(worker, task) for worker in range(1, 6) for task in range(30)]
+    said = [task % 5 + 1 if rng.random() < 0.8 else int(rng.integers(1, 6)) for _, task in pairs]
+    table = {"A": [w for w, _ in pairs], "B": [100 + t for _, t in pairs], "C": said}
+    assert allalike.read(table).notes["guessed"]["columns"] == ABC["columns"]
+
+
+def pivot(rows: str, columns: str) -> pd.DataFrame:
+    return FRAME.pivot_table(index=rows, columns=columns, values="C", aggfunc="first").reset_index()
+
+
+def matrix(first: str, *others: str) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 30)
+    said = {name: ["xyz"[each] for each in np.where(rng.random(30) < 0.8, truth, 0)] for name in others}
+    return pd.DataFrame({first: [f"r{row}" for row in range(30)], **said})
+
+
+def two_workers(*names: str, rows: int = 40) -> dict[str, list[Any]]:
+    """Return a task per row, and the classes that two workers gave it."""
+    rng = np.random.default_rng(1)
+    truth = rng.choice(["cat", "dog", "owl"], rows)
+    said = [np.where(rng.random(rows) < 0.8, truth, rng.choice(truth, rows)).tolist() for _ in range(2)]
+    return dict(zip(names or ("item", "Anna", "Bob"), ([f"i{row}" for row in range(rows)], *said), strict=True))
+
+
+def measure() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    times = [f"2024-01-01 00:{minute:02}" for minute in range(40)]
+    rows = [(f"s{sensor}", time, n + rng.normal()) for n, time in enumerate(times) for sensor in range(4)]
+    return pd.DataFrame(rows, columns=["sensor", "time", "value"])
+
+
+def at_places(further: int) -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    frame = pd.concat([FRAME[["A", "B"]]] * (1 + further), ignore_index=True)
+    task = np.unique(frame["B"], return_inverse=True)[1]
+    return frame.assign(x=task + rng.normal(0, 0.01, len(frame)), y=-task + rng.normal(0, 0.01, len(frame)))
+
+
+TWO = two_workers()
+RATED = {"item": [*"abcdefgh"], "Anna": [2.5, 3, 1, 4, 4.5, 2, 1, 3], "Bob": [2, 3.5, 1, 4, 5, 2, 1, 2.5]}
+BESIDE = {"source": ["web", "mail"] * 20, "text": [f"What is that on photo {n}?" for n in range(40)]}
+TASKS, WORKERS = {"wide": "tasks"}, {"wide": "workers"}
+SETTLED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "eight columns without names": (MANY, ABC),
+    "eight columns, reversed": (MANY[MANY.columns[::-1]], ABC),
+    "eight columns, other order of rows": (MANY.sample(frac=1, random_state=9, ignore_index=True), ABC),
+    "moments as tasks": (measure(), {"columns": {"worker": "sensor", "task": "time", "label": "value"}}),
+    "times beside labels": (FRAME.assign(D=[f"{9 + n % 3:02}:{n % 4 * 15:02}" for n in range(270)]), ABC),
+    "a row per task": (pivot("B", "A"), TASKS),
+    "a row per worker": (pivot("A", "B"), WORKERS),
+    "matrix of a worker": (matrix("worker", "q1", "q2", "q3"), WORKERS),
+    "matrix of an item": (matrix("item", "ada", "bob", "eve"), TASKS),
+    "matrix of a respondent": (matrix("respondent", "size", "mood", "tone"), WORKERS),
+    "matrix whose names contradict each other": (matrix("item", "q1", "q2", "q3"), TASKS),
+    "matrix of an id": (matrix("id", "q1", "q2", "q3"), WORKERS),
+    "two workers": (TWO, TASKS),
+    "two workers, five rows": (two_workers(rows=5), TASKS),
+    "two workers, no column of tasks": ({who: TWO[who] for who in ("Anna", "Bob")}, TASKS),
+    "two workers, numbers": (RATED, TASKS),
+    "two workers, a class of one alone": ({**TWO, "Bob": ["bat", *TWO["Bob"][1:]]}, TASKS),
+    "two workers, missing labels": ({**TWO, "Bob": [None, "", *TWO["Bob"][2:]]}, TASKS),
+    "two workers with names of roles": (two_workers("item", "student", "expert"), TASKS),
+    "two workers, numbered": (two_workers("x", "coder 1", "coder 2"), TASKS),
+    "two questions": (two_workers("respondent", "q1", "q2"), WORKERS),
+    "two workers, other columns": ({**TWO, **BESIDE}, {"wide": "tasks", "only": ("Anna", "Bob")}),
+}
+
+
+@pytest.mark.parametrize(("source", "settles"), SETTLED.values(), ids=SETTLED)
+def test_the_best_proposal_comes_first_and_every_one_can_be_read(source: Any, settles: dict[str, Any]) -> None:
+    proposals = ask(source).proposals
+    assert proposals[0].settles == settles
+    assert len(proposals) <= 5
+    for proposal in proposals:
+        answers = allalike.read(source, **proposal.settles)
+        assert not [doubt for doubt in find_doubts(allalike.Memory().load(answers)) if doubt.severe]
+        assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
+
+
+@pytest.mark.parametrize(("kind", "further"), [("vector", 0), ("points", 1)])
+def test_x_and_y_are_proposed_together_before_each_alone(kind: str, further: int) -> None:
+    settles = ask(at_places(further)).settles
+    assert settles["columns"]["label"] == "x y"
+    assert settles["domain"].partition("(")[0] == kind
+
+
+@pytest.mark.parametrize("column", ["gold", "time"])
+def test_a_label_and_what_is_told_by_its_name_are_no_two_workers(column: str) -> None:
+    assert not any("wide" in each.settles for each in ask(two_workers("item", "label", column)).proposals)
+
+
+@pytest.mark.parametrize("again", [0, 3])
+def test_ids_are_proposed_neither_as_classes_nor_as_texts(again: int) -> None:
+    labels = [f"id{max(row, again)}" for row in range(270)]
+    assert not ask(FRAME.assign(C=labels), **ABC).proposals
+
+
+def test_a_name_is_not_overruled_by_a_column_without_one() -> None:
+    assert "'task'" in str(ask(name(FRAME, B="x1").assign(task="all")))
+
+
+def test_a_sheet_with_answers_comes_before_one_with_notes(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"Notes": ["made in spring", "ask Ada"]}).to_excel(book, sheet_name="Read me", index=False)
+        MANY.to_excel(book, sheet_name="Data", index=False)
+        FRAME[["A"]].drop_duplicates().assign(age=30, town="Ulm").to_excel(book, sheet_name="People", index=False)
+    error = ask(path)
+    assert error.settles == {"tag": "Data", **ABC}
+    assert {each.settles["tag"] for each in error.proposals} == {"Data"}
+
+
+def test_files_of_workers_are_seen_as_such_and_their_columns_found(tmp_path: Path) -> None:
+    for worker, part in MANY.groupby("A"):
+        part.drop(columns="A").to_csv(tmp_path / f"{worker}.csv", index=False)
+    error = ask(tmp_path)
+    assert error.settles == {"worker_from": "filename", "columns": {"task": "B", "label": "C"}}
+    assert error.proposals[0].gives == CROWD
+    whole = allalike.read(FRAME, **ABC)
     for source in (tmp_path, tmp_path / "*.csv", sorted(tmp_path.iterdir())):
-        named = allalike.scan(source, worker_from="filename")
+        named = allalike.scan(source, **error.settles)
         answers = named.read()
-        assert answers.workers.tolist() == [f"u{number}" for number in range(8)]
+        assert answers.workers.tolist() == [f"p{number}" for number in range(9)]
         assert (answers.worker.tolist(), answers.label.tolist()) == (whole.worker.tolist(), whole.label.tolist())
-        batches = named.stream().batches()
-        assert [who for batch in batches for who in batch["worker"].data.to_pylist()] == crowd()["worker"].tolist()
+        streamed = [who for batch in named.stream().batches() for who in batch["worker"].data.to_pylist()]
+        assert sorted(streamed) == sorted(FRAME["A"])
+
+
+def test_lists_in_nested_records_are_proposed_with_their_first_element(tmp_path: Path) -> None:
+    records = [
+        {"id": task, "said": [{"by": row.A, "has": [{"is": row.C}, {"is": "?"}]} for row in part.itertuples()]}
+        for task, part in FRAME.groupby("B")
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    first = {"worker": "said[].by", "task": "id", "label": "said[].has[0].is"}
+    assert [each.settles for each in ask(path).proposals].count({"columns": first}) == 1
+
+
+def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_asked_for(tmp_path: Path) -> None:
+    frame = MANY.assign(C=[str(11 * (n % 10) + len(label)) for n, label in zip(NUMBER, FRAME["C"], strict=True)])
+    frame.loc[[3, 90], "C"] = "There is no solution."
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = [each.settles for each in ask(tmp_path / "a.csv").proposals[:2]]
+    assert found == [{**ABC, **way} for way in ({"abstain": "There is no solution."}, {"domain": "categorical"})]
+
+
+def test_a_command_that_is_printed_gives_what_it_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    MANY.rename(columns={"C": "it's, a.name"}).to_csv("a.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(["discover", "a.csv", "--no-report"])
+    said = capfd.readouterr().err.splitlines()
+    place = next(number for number, line in enumerate(said) if line.startswith("Say it with"))
+    assert said[place + 2] == f"    ({CROWD})"
+    with pytest.raises(SystemExit) as stop:
+        main(shlex.split(said[place + 1])[1:])
+    assert stop.value.code == 0
+    summary = json.loads(Path("allalike-out/summary.json").read_text())
+    assert (summary["workers"], summary["tasks"], summary["answers"]) == (9, 30, 270)
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_every_engine_proposes_the_same_and_of_a_large_file_its_first_rows(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    MANY.to_csv(path, index=False)
+    with pytest.raises(InputError) as caught:
+        allalike.discover(path, engine=engine)
+    assert caught.value.proposals == ask(path).proposals
+    monkeypatch.setattr("allalike.readers.proposals._SMALL_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.proposals._SAMPLE_ROWS", 100)
+    first = ask(path).proposals[0]
+    assert first.settles == ABC
+    assert "first 100 rows" in first.gives
+
+
+def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
+    with pytest.warns(DataWarning, match="two answers") as caught:
+        allalike.discover(MANY, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
+    assert isinstance(doubt := caught[0].message, DataWarning)
+    assert doubt.proposals[0].settles == ABC
 
 
 def test_content_is_told_from_a_sample_of_the_beginning(tmp_path: Path) -> None:
-    frame = crowd(workers=40, tasks=400)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    frame.to_parquet(tmp_path / "a.parquet")
-    for name in ("a.csv", "a.parquet"):
-        table = allalike.readers.sources.open_table(tmp_path / name)
-        sample = table.sample(70)
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        sample = open_table(path).sample(70)
         assert {len(column) for column in sample.values()} == {70}
-        assert sample["task"].to_pylist() == frame["task"][:70].tolist()
-        both = allalike.readers.sources.open_table([tmp_path / name, tmp_path / name])
-        assert both.sample(10)["worker"].to_pylist() == frame["worker"][:5].tolist() * 2
+        assert sample["B"].to_pylist() == FRAME["B"][:70].tolist()
+        assert open_table([path, path]).sample(10)["A"].to_pylist() == FRAME["A"][:5].tolist() * 2
 
 
-def test_a_field_that_is_longer_than_what_a_sample_reads_at_once_is_no_harm(tmp_path: Path) -> None:
-    frame = crowd().rename(columns={"label": "vote"})
-    frame["text"] = ["y" * 2_000_000] + ["z"] * (len(frame) - 1)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    assert allalike.read(tmp_path / "a.csv").n_answers == len(frame)
-
-
-def test_a_broken_column_that_nobody_needs_is_no_harm(tmp_path: Path) -> None:
-    text = crowd().rename(columns={"label": "vote"}).assign(note="x").to_csv(index=False)
-    (tmp_path / "a.csv").write_bytes(text.encode().replace(b",x", b",\xff"))
-    assert allalike.read(tmp_path / "a.csv").n_answers == len(crowd())
-
-
-def test_nested_columns_of_arrow_are_labels_but_no_ids() -> None:
-    frame = crowd()
-    lists = pa.array([[1, 2, 3] if label == "a" else [2, 1, 3] for label in frame["label"]])
-    table = pa.table({"annotator": frame["worker"], "nr": frame["task"], "order": lists})
-    assert pick(table, worker="annotator")[2] == "order"
+def test_long_fields_and_broken_columns_that_nobody_needs_are_no_harm(tmp_path: Path) -> None:
+    long = name(FRAME, C="vote").assign(text=["y" * 2_000_000] + ["z"] * (len(FRAME) - 1))
+    long.to_csv(tmp_path / "a.csv", index=False)
+    text = name(FRAME, C="vote").assign(note="x").to_csv(index=False)
+    (tmp_path / "b.csv").write_bytes(text.encode().replace(b",x\n", b",\xff\n"))
+    for path in sorted(tmp_path.iterdir()):
+        assert allalike.read(path).n_answers == len(FRAME)
