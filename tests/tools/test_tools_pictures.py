@@ -196,9 +196,7 @@ def test_coco_has_one_file_for_each_annotator(tmp_path: Path) -> None:
 
 
 def test_coco_has_key_points_and_lists_of_results(tmp_path: Path) -> None:
-    paths = [
-        write(tmp_path / f"{name}.json", coco_file(keypoints=[5, 6, 2])) for name in ("ada", "bob")
-    ]
+    paths = [write(tmp_path / f"{name}.json", coco_file(keypoints=[5, 6, 2])) for name in ("ada", "bob")]
     assert answers(*paths, tag="keypoints")[0] == ("ada", "a.jpg", [{"x": 5, "y": 6, "label": "eye"}])
     results = [{"image_id": 7, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
     models = [write(tmp_path / f"{name}.json", results) for name in ("m1", "m2")]

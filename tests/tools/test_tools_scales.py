@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from allalike.readers.tools.careless import find_straight
 from allalike.readers.tools.surveys import asks_consent, asks_who, find_instructed, is_written
 from files.csv_exports import Sheets
 from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED, course
-from running.program import run
+
+pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 
 
 @pytest.fixture(params=SURVEYS)
@@ -31,84 +32,46 @@ def scales_of(answers: Any) -> dict[str, Any]:
     return dict(answers.encoding.encodings)
 
 
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_ten_questions_have_four_scales_and_no_classes_are_pooled(survey: Path) -> None:
+def test_questions_have_their_scales_and_what_is_no_question_is_named(survey: Path) -> None:
     answers = allalike.read(survey)
-
     assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (300, 30, 10)
     assert sorted(each.n_labels for each in scales_of(answers).values()) == [2, 5, 5, 5]
+    [remark] = [remark for remark in answers.notes["remarks"] if "not taken as questions" in remark]
+    reasons = ("consent", "a check of attention", "free text or dates", "who people are")
+    assert all(f"({reason})" in remark for reason in reasons)
 
 
 def test_questions_that_use_other_levels_of_one_scale_share_it(tool: str, tmp_path: Path) -> None:
-    answers = allalike.read(Sheets(tmp_path)(*course(tool), name="course.csv"))
-    scales = scales_of(answers)
-
-    assert (len(answers.workers), len(answers.tasks)) == (12, 8)
+    rows, sheets = course(tool), Sheets(tmp_path)
+    scales = scales_of(allalike.read(sheets(*rows, name="course.csv")))
     assert {each.domain.name for each in scales.values()} == {"ordinal"}
     assert [each.levels.tolist() for each in scales.values()] == [AGREE, [4, 5, 6, 7], [6, 7, 8, 9]]
-    remarks = [remark for remark in answers.notes["remarks"] if "not taken as questions" in remark]
-    assert len(remarks) == 1
-    assert "(free text or dates)" in remarks[0]
+    halves = [sheets(*rows[:-8], name="some.csv"), sheets(*rows[:-12], *rows[-8:], name="others.csv")]
+    assert list(scales_of(allalike.read(halves))) == list(scales)
+    unsure = [["Don't know" if cell == "" and n > 3 else cell for n, cell in enumerate(row)] for row in rows]
+    again = scales_of(allalike.read(sheets(*unsure, name="unsure.csv")))  # which is no level
+    assert AGREE in [each.levels.tolist() for each in again.values()]
 
 
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_answers_without_an_opinion_are_not_levels(tool: str, tmp_path: Path) -> None:
-    rows = [
-        ["Don't know" if cell == "" and place > 3 else cell for place, cell in enumerate(row)] for row in course(tool)
-    ]
-    answers = allalike.read(Sheets(tmp_path)(*rows, name="course.csv"))
-
-    assert AGREE in [each.levels.tolist() for each in scales_of(answers).values()]
-    assert any('excluded: "Don\'t know"' in remark for remark in answers.notes["remarks"])
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_one_sentence_says_what_is_no_question(survey: Path) -> None:
-    remarks = [remark for remark in allalike.read(survey).notes["remarks"] if "not taken as questions" in remark]
-
-    assert len(remarks) == 1
-    reasons = ("consent", "a check of attention", "free text or dates", "who people are")
-    assert all(f"({reason})" in remarks[0] for reason in reasons)
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 def test_careless_respondents_are_flagged_in_the_table_of_workers(tool: str, survey: Path) -> None:
     table = allalike.discover(survey, method="UA").workers.set_index("worker")
-    expected = {STRAIGHT: "the same answer in all of", INATTENTIVE: "not 'Agree' in"}
-    expected |= {HASTY: "40 s, the median is 402"} if tool in TIMED else {}
-
+    expected = {STRAIGHT: "the same answer", INATTENTIVE: "'Agree'", **({HASTY: "40 s"} if tool in TIMED else {})}
     assert all(reason in str(table.loc[f"R_{number}", "reason"]) for number, reason in expected.items())
     assert {table.loc[f"R_{number}", "flag"] for number in expected} == {"look"}
 
 
-def test_a_survey_has_a_line_of_agreement_for_each_scale(survey: Path) -> None:
-    summary = json.loads(run("agreement", survey, "--json", "-q")[0])
-    tasks = sorted(group["tasks"] for group in summary["groups"])
-
-    assert summary["by"] == ["block"]
-    assert tasks == [1, 2, 3, 4]
-    assert all((group["alpha"] is None) == (group["tasks"] == 1) for group in summary["groups"])
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_groups_of_workers_are_compared_scale_by_scale(survey: Path, tool: str) -> None:
+def test_agreement_is_computed_scale_by_scale(survey: Path, tool: str) -> None:
+    groups = allalike.agreement(survey, by="block")
+    assert sorted(groups.table["tasks"]) == [1, 2, 3, 4]
+    pattern = {"qualtrics": "Q3_*", "limesurvey": "G1Q2*"}.get(tool, "How often*")
+    alone = allalike.agreement(survey, only=(pattern,))
+    assert any(abs(group.alpha - alone.alpha) < 1e-12 for group in groups.values())
+    assert math.isnan(allalike.agreement(survey).alpha)  # nobody knows it of several scales
     gender = {"qualtrics": "Q9", "limesurvey": "gender"}.get(tool, "What is your gender?")
     table = allalike.agreement(survey, by=gender).table
-
     assert list(table.columns[:2]) == ["block", gender]
-    assert len(table) == 8
-    assert set(table["workers"]) == {15}
+    assert (len(table), set(table["workers"])) == (8, {15})
     assert set(allalike.agreement(survey, by="careless").table["careless"]) == {"yes", "no"}
-
-
-@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_alpha_of_a_scale_is_that_of_its_questions_alone(survey: Path, tool: str) -> None:
-    patterns = {"qualtrics": "Q3_*", "limesurvey": "G1Q2*"}.get(tool, "How often*")
-    alone = allalike.agreement(survey, only=(patterns,))
-    groups = allalike.agreement(survey, by="block")
-
-    assert any(abs(group.alpha - alone.alpha) < 1e-12 for group in groups.values())
-    assert allalike.agreement(survey).alpha != allalike.agreement(survey).alpha  # which nobody knows of several scales
 
 
 @pytest.mark.parametrize(
@@ -163,19 +126,10 @@ def test_levels_are_known_by_words_and_numbers(cells: list[str], kind: str, leve
     assert (found.domain.name, found.n_labels) == (kind, levels)
 
 
-@pytest.mark.parametrize("text", ["I consent", "Informed consent", "Do you agree to participate?", "Einwilligung"])
-def test_consent_is_recognised(text: str) -> None:
-    assert asks_consent(text)
-
-
-@pytest.mark.parametrize("text", ["Do you agree?", "How far do you agree with the plan?", "Did they take part?"])
-def test_agreement_is_no_consent(text: str) -> None:
-    assert not asks_consent(text)
-
-
-@pytest.mark.parametrize("text", ["What is your highest level of education?", "Marital status", "Wie alt sind Sie?"])
-def test_who_people_are_is_recognised(text: str) -> None:
-    assert asks_who(text)
+def test_consent_and_who_people_are_are_recognised_by_their_words() -> None:
+    assert all(map(asks_consent, ["I consent", "Informed consent", "Do you agree to participate?", "Einwilligung"]))
+    assert not any(map(asks_consent, ["Do you agree?", "How far do you agree with the plan?", "Did they take part?"]))
+    assert all(map(asks_who, ["What is your highest level of education?", "Marital status", "Wie alt sind Sie?"]))
 
 
 def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody() -> None:
