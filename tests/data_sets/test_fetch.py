@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,11 +17,10 @@ from types import SimpleNamespace
 import pytest
 
 import allalike.datasets
-from allalike._core.system.progress import watching
-from allalike.datasets import SOURCES
+from allalike.datasets import SOURCES, downloads
 from allalike.datasets.downloads import fetch_source
 from allalike.errors import DataError, UnsupportedError
-from running.data_server import BIG, Mirror, archived, contents, mirror_of, published, serve
+from running.data_server import ARCHIVE, BIG, Mirror, archived, contents, mirror_of, packed, published, serve
 
 pytestmark = pytest.mark.slow
 
@@ -134,15 +135,6 @@ def test_a_mirror_that_is_too_slow_is_given_up(
     assert len(mirror.asked) == 1
 
 
-def test_a_slow_mirror_is_waited_for_as_long_as_bytes_come(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.datasets.downloads._LOOK_SECONDS", 0.001)
-    clock = itertools.count(0, 0.001)
-    monkeypatch.setattr("allalike.datasets.downloads.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    mirror.pause = 0.005
-    assert contents(fetch_source(published(mirror, answers=BIG))) == {"answers": BIG}
-    assert next(clock) > 0.002  # it was looked at meanwhile
-
-
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/answers", "data:,x"])
 def test_a_mirror_leads_nowhere_but_to_other_web_servers(mirror: Mirror, cache: Path, place: str) -> None:
     source = published(mirror, answers=BIG)
@@ -168,12 +160,6 @@ def test_a_host_that_is_not_there_is_one_message(mirror: Mirror, monkeypatch: py
     assert " object at 0x" not in str(caught.value)
 
 
-def test_a_cache_that_cannot_be_written_is_one_message(mirror: Mirror, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("not a folder")
-    with pytest.raises(DataError, match="cannot be written"):
-        fetch_source(published(mirror, answers=BIG))
-
-
 def test_without_pooch_it_is_named_and_what_is_here_is_found(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
@@ -184,18 +170,6 @@ def test_without_pooch_it_is_named_and_what_is_here_is_found(
     (cache / "little").mkdir(parents=True)
     (cache / "little" / "answers").write_bytes(BIG)
     assert fetch_source(source) == cache / "little"
-
-
-def test_whoever_watches_sees_the_bytes_come(mirror: Mirror) -> None:
-    seen: list[tuple[str, int, int]] = []
-    mirror.pause = 0.02
-    with watching(lambda *event: seen.append(event)):
-        fetch_source(published(mirror, truth=b"x", answers=BIG))
-    assert {(stage, total) for stage, _, total in seen} == {("fetching little, bytes", len(BIG) + 1)}
-    done = [done for _, done, _ in seen]
-    assert done == sorted(done)
-    assert done[-1] == len(BIG) + 1
-    assert len(set(done)) > 3
 
 
 @pytest.mark.parametrize("publish", ["files", "archive"])
@@ -244,3 +218,107 @@ def test_real_sources_arrive_where_they_are_looked_for(mirror: Mirror, data: Pat
     assert here == {file.file for file in source.files}
     assert all((folder / file).read_bytes() == (data / name / file).read_bytes() for file in here)
     assert len(mirror.asked) == len(mirror.files)
+
+
+def test_an_archive_gives_the_wanted_files_and_no_others(mirror: Mirror, tmp_path: Path, cache: Path) -> None:
+    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
+    assert fetch_source(source) == cache / "little"
+    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
+    assert fetch_source(source) == cache / "little"
+    assert mirror.asked == [ARCHIVE]
+
+
+def test_an_archive_is_fetched_again_when_a_file_was_changed_or_lost(
+    mirror: Mirror, tmp_path: Path, cache: Path
+) -> None:
+    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
+    fetch_source(source)
+    (cache / "little" / "truth").write_bytes(b"xyz")
+    fetch_source(source)
+    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
+    (cache / "little" / "answers").unlink()
+    fetch_source(source)
+    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
+    assert len(mirror.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ({"answers": BIG}, "it has 1 of 2, with sha256"),
+        ({"answers": BIG[::-1], "truth": b"abc"}, "it has 2 of 2, with sha256"),
+        ({"answers": b"abc", "truth": BIG}, "it has 2 of 2, with sha256"),
+        ({"answers": BIG, "truth": b"abcd"}, "is larger than the catalogue says"),
+    ],
+)
+def test_an_archive_with_other_files_is_refused_and_nothing_is_kept(
+    mirror: Mirror, tmp_path: Path, cache: Path, inside: dict[str, bytes], said: str
+) -> None:
+    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
+    mirror.files[ARCHIVE] = packed({f"some data/{name}": text for name, text in inside.items()})
+    with pytest.raises(DataError, match=f"{said}.* Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 3) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname, made.size = kind, link, size if kind == tarfile.REGTYPE else 0
+    return made
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        member("../evil"),
+        member("/tmp/allalike-evil"),
+        member("crowd-c0ffee/../../evil"),
+        member("crowd-c0ffee/some data/../../../evil"),
+        member("crowd-c0ffee/some data", tarfile.SYMTYPE, "/etc"),
+        member("crowd-c0ffee/some data/evil", tarfile.CHRTYPE),
+    ],
+)
+def test_no_member_of_an_archive_goes_elsewhere(
+    mirror: Mirror, tmp_path: Path, cache: Path, evil: tarfile.TarInfo
+) -> None:
+    source = archived(mirror, tmp_path, answers=BIG)
+    before = sorted(tmp_path.rglob("*"))
+    mirror.files[ARCHIVE] = packed({"some data/answers": BIG}, evil)
+    fetch_source(source)
+    assert contents(cache) == {"answers": BIG}
+    assert [path for path in sorted(tmp_path.rglob("*")) if not path.is_relative_to(tmp_path / "cache")] == before
+    assert not Path("/tmp/allalike-evil").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_link_in_the_place_of_a_file_is_not_the_file(
+    mirror: Mirror, tmp_path: Path, cache: Path, kind: bytes
+) -> None:
+    source = archived(mirror, tmp_path, truth=b"abc")
+    mirror.files[ARCHIVE] = packed({}, member("crowd-c0ffee/some data/truth", kind, str(tmp_path / "truth")))
+    with pytest.raises(DataError, match="it has 0 of 1"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+@pytest.mark.parametrize("keep", [0, 10, 2_000])
+def test_what_is_no_archive_or_half_of_one_is_one_message(
+    mirror: Mirror, tmp_path: Path, cache: Path, keep: int
+) -> None:
+    source = archived(mirror, tmp_path, answers=BIG)
+    mirror.files[ARCHIVE] = mirror.files[ARCHIVE][:keep] or b"<html>Sign in</html>"
+    with pytest.raises(DataError, match=r"c0ffee\.tar\.gz cannot be unpacked: .+\. Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+@pytest.mark.parametrize("limit", ["_MAX_ARCHIVE_BYTES", "_MAX_UNPACKED_BYTES"])
+def test_an_archive_beyond_all_bounds_is_refused(
+    mirror: Mirror, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    source = archived(mirror, tmp_path, truth=b"abc")
+    mirror.files[ARCHIVE] = packed({"some data/truth": b"abc", "noise": os.urandom(300_000)})
+    monkeypatch.setattr(downloads, limit, 100_000)
+    with pytest.raises(DataError, match=r"Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}

@@ -1,4 +1,4 @@
-"""Data sets of spans and points: their known statistics."""
+"""Data sets of boxes, spans and points: what is known of workers, and what fusing objects is known to give."""
 
 from __future__ import annotations
 
@@ -8,12 +8,101 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import spearmanr
 
 import allalike
-from allalike import Points, Result, Spans
+from allalike import Boxes, Points, Result, Spans
 from files.parsed_data_sets import facts, parsed, with_gold
 
-pytestmark = pytest.mark.slow
+SIDES = ("x1", "y1", "x2", "y2")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*stopped at its limit")]
+
+
+def score(boxes: list[Any], truth: list[Any]) -> float:
+    """Return F1 of boxes that overlap by half and have the same class."""
+    if not boxes or not truth:
+        return float(not boxes and not truth)
+    one, other = (np.array([[box[side] for side in SIDES] for box in each]) for each in (boxes, truth))
+    corner = np.maximum(one[:, None, :2], other[None, :, :2])
+    sides = np.clip(np.minimum(one[:, None, 2:], other[None, :, 2:]) - corner, 0, None)
+    both = sides.prod(axis=2)
+    areas = [(each[:, 2:] - each[:, :2]).prod(axis=1) for each in (one, other)]
+    same = np.array([[a.get("class") == b.get("class") for b in truth] for a in boxes])
+    match = (both / (areas[0][:, None] + areas[1][None] - both) >= 0.5) & same
+    rows, columns = linear_sum_assignment(match, maximize=True)
+    return 2 * int(match[rows, columns].sum()) / (len(boxes) + len(truth))
+
+
+def truths(data: Path, name: str) -> dict[Any, Any]:
+    return {task: [as_object(box) for box in boxes] for task, boxes in parsed(data, name).gold.items()}
+
+
+def as_object(box: list[Any]) -> dict[str, Any]:
+    return {**dict(zip(SIDES, box, strict=False)), **({"class": box[4]} if len(box) > 4 else {})}
+
+
+def found(data: Path, name: str, method: str, **options: Any) -> tuple[float, Any]:
+    answers = with_gold(data, name)
+    rows = list(zip(*(column.tolist() for column in columns(answers)), strict=True))
+    result = allalike.discover(rows, domain=Boxes(**options), method=method, ties="first")
+    gold = truths(data, name)
+    scores = [score(label, gold[task]) for task, label in zip(result.truth["task"], result.truth["label"], strict=True)]
+    return float(np.mean(scores)), result
+
+
+def columns(answers: Any) -> tuple[Any, Any, Any]:
+    task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
+    return answers.workers.take(answers.worker), answers.tasks.take(task), answers.encoding.decode(answers.label)
+
+
+def test_experts_are_as_close_to_the_truth_as_is_known(data: Path) -> None:
+    known = facts(data, "boxes_cytology_eiph")["verification"]
+    for name, mean in (("boxes_cytology_eiph", "round1"), ("boxes_cytology_eiph/2", "round2")):
+        gold = truths(data, name)
+        workers, tasks, labels = (column.tolist() for column in columns(with_gold(data, name)))
+        each: dict[Any, list[float]] = {}
+        for worker, task, label in zip(workers, tasks, labels, strict=True):
+            each.setdefault(worker, []).append(score(label, gold[task]))
+        assert np.mean([np.mean(own) for own in each.values()]) == pytest.approx(
+            known[f"mean_single_worker_F_{mean}"], abs=5.1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "options", "expected", "quorum"),
+    [
+        ("boxes_cytology_eiph", "UA", {"quorum": 0.5}, 0.6388, 0.5),
+        ("boxes_cytology_eiph", "iP-TD", {"quorum": 0.5}, 0.6702, 0.5),
+        ("boxes_cytology_eiph", "iP-TD", {}, 0.6899, 0.45),
+        ("boxes_cytology_eiph", "iP-TD", {"rule": "medoid"}, 0.585, None),
+        ("boxes_cytology_eiph/2", "UA", {}, 0.8918, 0.5),
+        ("boxes_cytology_eiph/2", "iP-TD", {}, 0.8761, 0.45),
+        pytest.param("bounding_boxes_braylan/boxes", "UA", {"quorum": 0.5}, 0.7683, 0.5, marks=pytest.mark.long),
+        pytest.param("bounding_boxes_braylan/boxes", "UA", {}, 0.7998, 0.4, marks=pytest.mark.long),
+        pytest.param("bounding_boxes_braylan/boxes", "iP-TD", {}, 0.8025, 0.4, marks=pytest.mark.long),
+    ],
+)
+def test_fused_boxes_are_as_good_as_in_a_trial(
+    data: Path, name: str, method: str, options: dict[str, Any], expected: float, quorum: float | None
+) -> None:
+    mean, result = found(data, name, method, **options)
+    assert mean == pytest.approx(expected, abs=3e-4)
+    if quorum is not None:
+        assert result.summary["domain"]["quorum"] == quorum
+
+
+@pytest.mark.long
+def test_disparity_predicts_who_draws_good_boxes(data: Path) -> None:
+    gold = truths(data, "bounding_boxes_braylan/boxes")
+    workers, tasks, labels = (column.tolist() for column in columns(with_gold(data, "bounding_boxes_braylan/boxes")))
+    each: dict[Any, list[float]] = {}
+    for worker, task, label in zip(workers, tasks, labels, strict=True):
+        each.setdefault(worker, []).append(score(label, gold[task]))
+    told = found(data, "bounding_boxes_braylan/boxes", "UA")[1].workers.set_index("worker")["disparity"]
+    busy = [worker for worker, own in each.items() if len(own) >= 10]
+    assert spearmanr(told[busy], [np.mean(each[worker]) for worker in busy])[0] == pytest.approx(-0.81, abs=5e-3)
+
 
 RADIUS = 25
 
@@ -29,13 +118,13 @@ def solve(data: Path, name: str, method: str, domain: allalike.Domain) -> Result
 
 def exact_scores(result: Result, gold: dict[Any, Any]) -> list[float]:
     """Return precision, recall and F1 in percent, of spans that are exactly right."""
-    found = {(task, s["start"], s["end"], s["class"]) for task, spans in truths(result) for s in spans}
+    found = {(task, s["start"], s["end"], s["class"]) for task, spans in listed(result) for s in spans}
     true = {(task, *span) for task, spans in gold.items() for span in spans}
     right = len(found & true)
     return [100 * right / len(found), 100 * right / len(true), 200 * right / (len(found) + len(true))]
 
 
-def truths(result: Result) -> list[tuple[Any, Any]]:
+def listed(result: Result) -> list[tuple[Any, Any]]:
     return list(zip(result.truth["task"], result.truth["label"], strict=True))
 
 
@@ -90,7 +179,7 @@ def test_cells_that_divide_are_found_as_is_known(data: Path, method: str, quorum
     known, gold = facts(data, "points_mitosis")["verification"][key], parsed(data, "points_mitosis").gold
     result = solve(data, "points_mitosis", method, Points(radius=RADIUS, quorum=quorum))
     counts = []
-    for task, points in truths(result):
+    for task, points in listed(result):
         if task in gold:
             places = [[point["x"], point["y"]] for point in points]
             counts.append((hits(places, gold[task]), len(places) + len(gold[task])))
