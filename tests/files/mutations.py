@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-__all__ = ["mutated", "soups"]
+__all__ = ["mutated", "often", "repeat", "soups"]
 
 _TOKENS = (
     *(b"", b"\0", b'"', b"'", b"\\", b"\n", b"\r", b",", b";", b"\t", b"[", b"]", b"{", b"}", b"<", b"&x;", b"=1+1"),
@@ -32,3 +35,14 @@ def soups(tokens: str, more: Sequence[str] = ()) -> st.SearchStrategy[str]:
     """Make texts of words, and of what is odd everywhere."""
     odd = ("\0", "\n", "\u202e", "é", "9" * 25, "9" * 5000, "1e999", "nan", " ", "\\", "\ud800", *more)
     return st.lists(st.sampled_from((*tokens.split(), *odd)), max_size=12).map("".join)
+
+
+def often(few: int, many: int) -> pytest.MarkDecorator:
+    """Have a test with few examples, and with many in `make long`."""
+    marks = [pytest.mark.long, pytest.mark.timeout(300)]
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=marks)])
+
+
+def repeat(examples: int, check: Callable[..., Any], **strategies: Any) -> None:
+    """Call a function with so many examples."""
+    settings(max_examples=examples)(given(**strategies)(check))()

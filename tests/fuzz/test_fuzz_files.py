@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
 from allalike.errors import AllalikeError
 from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_files
-from files.mutations import mutated
+from files.mutations import mutated, often, repeat
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file())
@@ -69,25 +68,16 @@ def test_what_is_broken_is_refused_and_what_is_not_is_opened(path: Path, folder:
         assert all(len(column) for column in table.load(table.names).values())
 
 
-def fuzz(group: str, folder: Path, data: st.DataObject) -> None:
+@often(2, 400)
+@pytest.mark.parametrize("group", GROUPS)
+def test_changed_files_are_read_or_refused(group: str, folder: Path, examples: int) -> None:
     names: dict[str, list[bytes]] = {}
     for path in FILES:
         if path.parent == CORPUS / group:
             names.setdefault(path.name.partition(".")[2], []).append(path.read_bytes())
-    ending = data.draw(st.sampled_from(sorted(names)))
-    is_read(place(folder, group, f"x.{ending}", data.draw(mutated(names[ending]))), group)
 
+    def check(data: st.DataObject) -> None:
+        ending = data.draw(st.sampled_from(sorted(names)))
+        is_read(place(folder, group, f"x.{ending}", data.draw(mutated(names[ending]))), group)
 
-@settings(max_examples=2)
-@given(data=st.data())
-@pytest.mark.parametrize("group", GROUPS)
-def test_changed_files_are_read_or_refused(group: str, folder: Path, data: st.DataObject) -> None:
-    fuzz(group, folder, data)
-
-
-@pytest.mark.long
-@settings(max_examples=400)
-@given(data=st.data())
-@pytest.mark.parametrize("group", GROUPS)
-def test_many_changed_files_are_read_or_refused(group: str, folder: Path, data: st.DataObject) -> None:
-    fuzz(group, folder, data)
+    repeat(examples, check, data=st.data())

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
 from allalike.errors import AllalikeError
 from files.arrow_schemas import tables
+from files.mutations import often, repeat
 
 DOMAINS = st.sampled_from(["categorical", None, "real", "date", "text", "set", "vector", "record", "ordinal"])
 ENGINES = st.sampled_from(["memory", "disk"])
@@ -58,24 +58,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FORMS = [as_parquet, as_arrow, as_it_is]
 
 
-@settings(max_examples=15)
-@given(table=tables(), domain=DOMAINS, engine=ENGINES)
+@often(15, 800)
 @pytest.mark.parametrize("write", FORMS)
 def test_tables_of_all_types_are_solved_or_refused(
-    write: Callable[[Any, Path], Any], folder: Path, table: Any, domain: str | None, engine: str
+    write: Callable[[Any, Path], Any], folder: Path, examples: int
 ) -> None:
-    is_solved(write, table, folder, domain, engine)
+    def check(table: Any, domain: str | None, engine: str) -> None:
+        is_solved(write, table, folder, domain, engine)
 
-
-@pytest.mark.long
-@pytest.mark.timeout(300)
-@settings(max_examples=800)
-@given(table=tables(), domain=DOMAINS, engine=ENGINES)
-@pytest.mark.parametrize("write", FORMS)
-def test_many_tables_of_all_types_are_solved_or_refused(
-    write: Callable[[Any, Path], Any], folder: Path, table: Any, domain: str | None, engine: str
-) -> None:
-    is_solved(write, table, folder, domain, engine)
+    repeat(examples, check, table=tables(), domain=DOMAINS, engine=ENGINES)
 
 
 def test_some_tables_of_odd_types_are_solved(folder: Path) -> None:

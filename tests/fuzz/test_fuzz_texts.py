@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
@@ -21,9 +21,8 @@ from allalike.methods import METHODS
 from allalike.readers import scan
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
-from files.mutations import mutated, soups
+from files.mutations import mutated, often, repeat, soups
 
-FEW, MANY = settings(max_examples=2), settings(max_examples=500)
 DOMAIN_NAMES = sorted(set(DOMAINS) - {"custom"})
 OPTIONS = {"tree": "tree(separator='/')", "points": "points(names=['a', 'b'])", "ordinal": "ordinal(levels=['a', 'b'])"}
 
@@ -52,85 +51,57 @@ WRITTEN = soups(
 )
 
 
-def is_solved(labels: list[Any], domain: str) -> bool:
-    workers = ["ada", "bob", "eve"]
-    rows = [(workers[number % 3], number // 3, label) for number, label in enumerate(labels)]
+LABEL_LISTS = st.lists(LABELS, min_size=2, max_size=6) | st.lists(OBJECTS, min_size=2, max_size=6)
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Let an error of this library pass, which says something."""
     try:
-        allalike.discover(rows, domain=OPTIONS.get(domain, domain), method="UA")
-    except AllalikeError as error:
-        assert str(error).strip()
-        return False
-    return True
-
-
-def labels_of(size: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(LABELS, min_size=2, max_size=size) | st.lists(OBJECTS, min_size=2, max_size=size)
-
-
-@FEW
-@given(labels=labels_of(4))
-@pytest.mark.parametrize("domain", DOMAIN_NAMES)
-def test_odd_labels_are_read_or_refused(domain: str, labels: list[Any]) -> None:
-    is_solved(labels, domain)
-
-
-@pytest.mark.long
-@MANY
-@given(labels=labels_of(6))
-@pytest.mark.parametrize("domain", DOMAIN_NAMES)
-def test_many_odd_labels_are_read_or_refused(domain: str, labels: list[Any]) -> None:
-    is_solved(labels, domain)
-
-
-@pytest.mark.long
-@MANY
-@given(labels=labels_of(6))
-def test_of_many_odd_labels_the_kind_is_guessed_or_asked_for(labels: list[Any]) -> None:
-    try:
-        scan([("ada", number, label) for number, label in enumerate(labels)]).read()
+        yield
     except AllalikeError as error:
         assert str(error).strip()
 
 
-def make_all(spec: str) -> None:
-    for known, kind in ((METHODS, "method"), (DOMAINS, "domain"), (ENGINES, "engine")):
-        try:
-            make(spec, dict(known), kind)
-        except AllalikeError as error:
-            assert str(error).strip()
+@often(2, 500)
+@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+def test_odd_labels_are_read_or_refused(domain: str, examples: int) -> None:
+    def check(labels: list[Any]) -> None:
+        rows = [("abe"[number % 3], number // 3, label) for number, label in enumerate(labels)]
+        with in_words():
+            allalike.discover(rows, domain=OPTIONS.get(domain, domain), method="UA")
+
+    repeat(examples, check, labels=LABEL_LISTS)
 
 
-@settings(max_examples=40)
-@given(spec=SPECS)
-def test_odd_names_with_options_are_known_or_refused(spec: str) -> None:
-    make_all(spec)
+@often(10, 500)
+def test_of_odd_labels_the_type_is_inferred_or_asked_for(examples: int) -> None:
+    def check(labels: list[Any]) -> None:
+        with in_words():
+            scan([("ada", number, label) for number, label in enumerate(labels)]).read()
+
+    repeat(examples, check, labels=LABEL_LISTS)
 
 
-@pytest.mark.long
-@settings(max_examples=2000)
-@given(name=st.sampled_from(sorted({*METHODS, *DOMAINS})), options=SPECS)
-def test_many_odd_options_are_known_or_refused(name: str, options: str) -> None:
-    make_all(options)
-    make_all(f"{name}({options})")
+@often(40, 2000)
+def test_odd_names_with_options_are_known_or_refused(examples: int) -> None:
+    def check(name: str, options: str) -> None:
+        for known, kind in ((METHODS, "method"), (DOMAINS, "domain"), (ENGINES, "engine")):
+            for spec in (options, f"{name}({options})"):
+                with in_words():
+                    make(spec, dict(known), kind)
+
+    repeat(examples, check, name=st.sampled_from(sorted({*METHODS, *DOMAINS})), options=SPECS)
 
 
-def extract_all(text: str) -> None:
-    for how in ("number", "choice", "json:a", "json:a.b", "last line", r"is (\w+)"):
-        found = find_extractor(how)(text)
-        assert found is None or isinstance(found, str)
+@often(20, 400)
+def test_a_label_is_found_in_odd_texts_or_none(examples: int) -> None:
+    def check(text: str, times: int) -> None:
+        for how in ("number", "choice", "json:a", "json:a.b", "last line", r"is (\w+)"):
+            found = find_extractor(how)(text * times)
+            assert found is None or isinstance(found, str)
 
-
-@settings(max_examples=20)
-@given(text=WRITTEN)
-def test_a_label_is_found_in_odd_texts_or_none(text: str) -> None:
-    extract_all(text)
-
-
-@pytest.mark.long
-@settings(max_examples=400)
-@given(text=WRITTEN, times=st.sampled_from([1, 50]))
-def test_a_label_is_found_in_many_odd_texts_or_none(text: str, times: int) -> None:
-    extract_all(text * times)
+    repeat(examples, check, text=WRITTEN, times=st.sampled_from([1, 50]))
 
 
 @pytest.fixture(scope="module")
@@ -165,14 +136,6 @@ def send(server: Server, sent: bytes) -> None:
     assert reply.startswith(b"HTTP/1.0 200"), reply[:80]
 
 
-@FEW
-@given(data=st.data())
-def test_odd_requests_are_answered(server: Server, data: st.DataObject) -> None:
-    send(server, data.draw(mutated(requests_of(server))))
-
-
-@pytest.mark.long
-@settings(max_examples=200)
-@given(data=st.data())
-def test_many_odd_requests_are_answered(server: Server, data: st.DataObject) -> None:
-    send(server, data.draw(mutated(requests_of(server))))
+@often(2, 200)
+def test_odd_requests_are_answered(server: Server, examples: int) -> None:
+    repeat(examples, lambda sent: send(server, sent), sent=mutated(requests_of(server)))
