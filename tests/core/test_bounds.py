@@ -14,7 +14,6 @@ import allalike
 from allalike._core.blocks import pairs
 from allalike._core.blocks.ties import Ties
 from allalike._core.system import memory
-from allalike._core.system.progress import watching
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
 from allalike.rules import elimination, kemeny, tables
@@ -104,17 +103,6 @@ def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monke
     ranked(rule, 20)
     with pytest.raises(TooLargeError, match="21 items.* schulze"):
         ranked(rule, 21)
-
-
-@pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
-def test_whoever_watches_sees_how_far_a_long_search_is(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_WORTH_REPORTING", 40)
-    monkeypatch.setattr(elimination, "_PAIRS_AT_ONCE", 100)
-    seen: list[tuple[str, int, int]] = []
-    with watching(lambda *event: seen.append(event)):
-        ranked(rule, 45)
-    own = [done for stage, done, _ in seen if stage.startswith(f"{rule}, ") and stage.endswith("of 45 items")]
-    assert len(set(own)) > 1
 
 
 @pytest.mark.parametrize("rule", ["copeland", "schulze", "bradley terry", "ranked pairs", "kemeny"])

@@ -27,16 +27,6 @@ def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
         list(processes.map(signal.raise_signal, [(signal.SIGKILL,), (signal.SIGKILL,)]))
 
 
-def test_an_error_in_a_process_is_the_same_error_here() -> None:
-    with pytest.raises(ZeroDivisionError), Processes(2) as processes:
-        list(processes.map(divmod, [(1, 1), (1, 0)]))
-
-
-def test_printing_in_a_process_does_no_harm() -> None:
-    with Processes(2) as processes:
-        assert list(processes.map(print, [("a",), ("b",)])) == [None, None]
-
-
 def test_jobs_come_back_with_their_numbers_as_soon_as_they_are_done(tmp_path: Path) -> None:
     done = tmp_path / "done"
     patient = f"import pathlib, time\nwhile not pathlib.Path({str(done)!r}).exists():\n    time.sleep(0.01)"

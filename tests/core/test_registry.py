@@ -13,7 +13,7 @@ from allalike._core.registry import Registry
 from allalike.api.writers import WRITERS
 from allalike.domains import DOMAINS
 from allalike.engines import ENGINES
-from allalike.methods import METHODS, PTD, UA
+from allalike.methods import METHODS
 from allalike.readers.tools import TOOLS
 
 REGISTRIES: list[Registry[Any]] = [METHODS, DOMAINS, ENGINES, TOOLS, WRITERS]
@@ -48,13 +48,3 @@ def test_names_are_known_before_anything_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[] False False", "True True False"]
-
-
-def test_a_class_can_be_added_and_taken_away() -> None:
-    registry: Registry[Any] = Registry("thing", object, "allalike.methods", {"UA": "unweighted:UA"})
-    registry["P-TD"] = PTD
-    assert list(registry.items()) == [("UA", UA), ("P-TD", PTD)]
-    del registry["UA"]
-    assert dict(registry) == {"P-TD": PTD}
-    with pytest.raises(KeyError):
-        _ = registry["UA"]

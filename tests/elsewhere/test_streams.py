@@ -13,7 +13,6 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import InputError
 from allalike.readers.formats import arrow_streams
 from running.elsewhere import ROWS
 
@@ -71,12 +70,3 @@ def test_what_is_computed_is_read_in_batches_and_its_size_is_known(
     assert sum(len(batch["label"]) for batch in stream.batches()) == len(ROWS)
     assert stream.size > len(ROWS)  # by which the disk engine knows how many parts to make
     assert len(list(stream.batches())) > 1
-
-
-def test_what_cannot_be_computed_is_said() -> None:
-    with pytest.raises(InputError, match="The stream cannot be read as Arrow: .*worker"):
-        allalike.read(pl.LazyFrame({"task": [1]}).select("worker"))
-    with pytest.raises(InputError, match="The stream cannot be read as Arrow: .*Could not convert"):
-        allalike.read(duckdb.sql("SELECT 'ada' AS worker, 1 AS task, CAST('x' || range AS INT) AS label FROM range(3)"))
-    with pytest.raises(InputError, match="two columns called 'a'"):
-        allalike.read(pa.table([[1], [2]], names=["a", "a"]).to_reader())

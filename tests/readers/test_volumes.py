@@ -60,52 +60,34 @@ def test_volumes_of_a_saved_result_lie_where_they_lay(tmp_path: Path) -> None:
     assert np.allclose(written.affine, AFFINE)
 
 
-def test_label_maps_become_a_task_for_each_value(tmp_path: Path) -> None:
-    for task in ("task1", "task2"):
-        for worker, shift in (("ada", 0), ("bob", 0), ("eve", 1)):
-            save(tmp_path / task / f"{worker}.nii.gz", ball(shift) + ball(shift, 2.0).astype(np.int16))
-    with pytest.raises(AllalikeError, match="values"):
-        allalike.discover(tmp_path)
-    result = allalike.discover(tmp_path, domain="bitmap(values=[1, 2])", method="UA")
-    assert result.truth["task"].tolist() == ["task1/1", "task1/2", "task2/1", "task2/2"]
-    assert np.array_equal(result.truth["label"][1], ball(0, 2.0))
-
-
-def test_volumes_at_different_places_and_of_different_shapes_are_clear_errors(tmp_path: Path) -> None:
+def test_volumes_at_different_places_and_of_different_shapes_are_refused(tmp_path: Path) -> None:
     folder = readers(tmp_path / "scans")
     odd = save(folder / "task1" / "kim.nii.gz", ball().astype(np.uint8), AFFINE + np.diag([0, 0, 0.5, 0]))
-    with pytest.raises(LabelError, match="lie at different places: the affine matrices of .* differ. Bring the masks"):
+    with pytest.raises(LabelError, match="affine matrices"):
         allalike.discover(folder)
     save(odd, ball().astype(np.uint8), AFFINE * (1 + 1e-6))
     assert len(allalike.discover(folder).workers) == 4  # which only rounding tells apart
     save(odd, ball()[:, :, 1:].astype(np.uint8))
-    with pytest.raises(InputError, match="kim.nii.gz has 14 x 12 x 8 voxels, but .* has 14 x 12 x 9 voxels, and both"):
+    with pytest.raises(InputError, match=r"kim.nii.gz has 14 x 12 x 8 .*14 x 12 x 9"):
         allalike.discover(folder)
 
 
-def test_what_is_no_volume_is_named(tmp_path: Path) -> None:
+def test_what_is_no_volume_is_named_and_nothing_is_written(tmp_path: Path) -> None:
     folder = readers(tmp_path / "scans")
     odd = folder / "task1" / "kim.nii.gz"
-    for content, what in ((b"no volume", "cannot be read as NIfTI"), (gzip.compress(b"\0" * 400), "cannot be read")):
+    four = save(odd, np.zeros((4, 4, 4, 3), np.uint8)).read_bytes()
+    cut = gzip.compress(gzip.decompress(save(odd, ball().astype(np.float32)).read_bytes())[:-100])
+    for content in (b"no volume", gzip.compress(b"\0" * 400), four, cut):
         odd.write_bytes(content)
-        with pytest.raises(InputError, match=rf"kim.nii.gz {what}"):
-            allalike.read(folder)
-    save(odd, np.zeros((4, 4, 4, 3), np.uint8))
-    with pytest.raises(
-        InputError, match="kim.nii.gz cannot be read as NIfTI: it holds 4 x 4 x 4 x 3 values; a mask has"
-    ):
-        allalike.read(folder)
-    whole = save(odd, ball().astype(np.float32)).read_bytes()
-    odd.write_bytes(gzip.compress(gzip.decompress(whole)[:-100]))
-    _, err = run("discover", folder, "-o", tmp_path / "out", code=2)
-    assert "kim.nii.gz cannot be read as NIfTI" in err
-    assert not (tmp_path / "out").exists()
+        _, err = run("discover", folder, "-o", tmp_path / "out", code=2)
+        assert "kim.nii.gz cannot be read as NIfTI" in err
+        assert not (tmp_path / "out").exists()
 
 
 def test_without_nibabel_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = readers(tmp_path / "scans")
     monkeypatch.setitem(__import__("sys").modules, "nibabel", None)
-    with pytest.raises(AllalikeError, match="Volumes need nibabel. Install it with: pip install 'allalike.medical.'"):
+    with pytest.raises(AllalikeError, match="nibabel.*pip install 'allalike.medical.'"):
         allalike.read(folder)
 
 

@@ -176,30 +176,36 @@ def test_a_label_far_below_that_is_written_otherwise_is_named(engine: Engine, tm
         allalike.discover(path, engine=engine)
 
 
-@pytest.mark.parametrize(
-    "levels",
-    [
-        ["Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree", "Strongly agree"],
-        ["never", "rarely", "sometimes", "often", "always"],
-        ["Poor", "Fair", "Good", "Very good", "Excellent"],
-        ["trifft nicht zu", "trifft eher nicht zu", "teils/teils", "trifft eher zu", "trifft zu"],
-        ["pas du tout d'accord", "plutôt pas d'accord", "plutôt d'accord", "tout à fait d\u2019accord"],
-        ["nunca", "a veces", "siempre"],
-        ["mai", "raramente", "spesso", "sempre"],
-        ["discordo totalmente", "discordo", "concordo", "concordo totalmente"],
-        ["nooit", "soms", "altijd"],
-        ["zdecydowanie nie", "raczej nie", "raczej tak", "zdecydowanie tak"],
-        ["никогда", "иногда", "часто", "всегда"],
-        ["全くそう思わない", "そう思わない", "そう思う", "強くそう思う"],
-        ["非常不同意", "不同意", "同意", "非常同意"],
-        ["1 - Strongly disagree", "2 - Disagree", "5 - Strongly agree"],
-        ["very negative", "negative", "neutral", "positive", "very positive"],
-        ["strongly oppose", "oppose", "neutral", "support"],
-        ["disagree", "somewhat disagree", "agree"],
-        ["trifft nicht zu", "teils/teils", "trifft zu"],
-    ],
-)
-def test_scales_in_words_are_in_their_order(levels: list[str]) -> None:
+SCALES = """Strongly disagree;Disagree;Neither agree nor disagree;Agree;Strongly agree
+never;rarely;sometimes;often;always
+Poor;Fair;Good;Very good;Excellent
+trifft nicht zu;trifft eher nicht zu;teils/teils;trifft eher zu;trifft zu
+pas du tout d'accord;plutôt pas d'accord;plutôt d'accord;tout à fait d\u2019accord
+nunca;a veces;siempre
+mai;raramente;spesso;sempre
+discordo totalmente;discordo;concordo;concordo totalmente
+nooit;soms;altijd
+zdecydowanie nie;raczej nie;raczej tak;zdecydowanie tak
+никогда;иногда;часто;всегда
+全くそう思わない;そう思わない;そう思う;強くそう思う
+非常不同意;不同意;同意;非常同意
+1 - Strongly disagree;2 - Disagree;5 - Strongly agree
+very negative;negative;neutral;positive;very positive
+strongly oppose;oppose;neutral;support
+disagree;somewhat disagree;agree
+trifft nicht zu;teils/teils;trifft zu"""
+CLASSES = """yes;no;unsure | agree;disagree | good;Good;bad | cat;dog;often | positive;neutral;negative
+Positive;NEUTRAL;Negative;other | 1 - negative;2 - neutral;3 - positive | favor;against;none
+support;neutral;oppose | support;refute;not enough info | agree;disagree;unrelated | agree;undecided;disagree
+stimme zu;weder noch;lehne ab | d\u2019accord;neutre;pas d'accord | de acuerdo;neutral;en desacuerdo
+d'accordo;neutrale;in disaccordo | concordo;neutro;discordo | eens;neutraal;oneens
+zgadzam się;neutralnie;nie zgadzam się | согласен;нейтрально;не согласен
+そう思う;どちらとも言えない;そう思わない | 同意;中立;不同意"""
+
+
+@pytest.mark.parametrize("scale", SCALES.splitlines())
+def test_scales_in_words_are_in_their_order(scale: str) -> None:
+    levels = scale.split(";")
     mixed = [levels[place] for place in np.random.default_rng(0).permutation(len(levels))]
     assert find_scale(mixed) == tuple(levels)
     domain = allalike.read(cells(mixed)).domain
@@ -207,32 +213,6 @@ def test_scales_in_words_are_in_their_order(levels: list[str]) -> None:
     assert domain.levels == tuple(levels)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["yes", "no", "unsure"],
-        ["agree", "disagree"],
-        ["good", "Good", "bad"],
-        ["cat", "dog", "often"],
-        ["positive", "neutral", "negative"],
-        ["Positive", "NEUTRAL", "Negative", "other"],
-        ["1 - negative", "2 - neutral", "3 - positive"],
-        ["favor", "against", "none"],
-        ["support", "neutral", "oppose"],
-        ["support", "refute", "not enough info"],
-        ["agree", "disagree", "unrelated"],
-        ["agree", "undecided", "disagree"],
-        ["stimme zu", "weder noch", "lehne ab"],
-        ["d\u2019accord", "neutre", "pas d'accord"],
-        ["de acuerdo", "neutral", "en desacuerdo"],
-        ["d'accordo", "neutrale", "in disaccordo"],
-        ["concordo", "neutro", "discordo"],
-        ["eens", "neutraal", "oneens"],
-        ["zgadzam się", "neutralnie", "nie zgadzam się"],
-        ["согласен", "нейтрально", "не согласен"],
-        ["そう思う", "どちらとも言えない", "そう思わない"],
-        ["同意", "中立", "不同意"],
-    ],
-)
-def test_words_without_an_order_are_classes(labels: list[str]) -> None:
-    assert allalike.read(cells(labels)).domain.name == "categorical"
+@pytest.mark.parametrize("labels", CLASSES.replace("\n", " | ").split(" | "))
+def test_words_without_an_order_are_classes(labels: str) -> None:
+    assert allalike.read(cells(labels.split(";"))).domain.name == "categorical"
