@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from allalike.answers import Answers
 from allalike.readers import scan
@@ -37,3 +39,18 @@ def triples(answers: Answers) -> list[tuple[Any, ...]]:
     task = np.repeat(np.arange(len(tasks)), np.diff(answers.starts)).tolist()
     parts = zip(task, answers.worker.tolist(), labels, strict=True)
     return sorted((workers[worker], tasks[place], label) for place, worker, label in parts)
+
+
+def as_parquet(table: Any, folder: Path) -> Path:
+    pq.write_table(table, folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def as_arrow(table: Any, folder: Path) -> Path:
+    with pa.ipc.new_file(str(folder / "a.arrow"), table.schema) as file:
+        file.write_table(table)
+    return folder / "a.arrow"
+
+
+def as_it_is(table: Any, folder: Path) -> Any:
+    return table

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
@@ -16,24 +15,10 @@ import allalike
 from allalike.errors import AllalikeError
 from files.arrow_schemas import tables
 from files.mutations import often, repeat
+from files.plain_rows import as_arrow, as_it_is, as_parquet
 
 DOMAINS = st.sampled_from(["categorical", None, "real", "date", "text", "set", "vector", "record", "ordinal"])
 ENGINES = st.sampled_from(["memory", "disk"])
-
-
-def as_parquet(table: Any, folder: Path) -> Path:
-    pq.write_table(table, folder / "a.parquet")
-    return folder / "a.parquet"
-
-
-def as_arrow(table: Any, folder: Path) -> Path:
-    with pa.ipc.new_file(str(folder / "a.arrow"), table.schema) as file:
-        file.write_table(table)
-    return folder / "a.arrow"
-
-
-def as_it_is(table: Any, folder: Path) -> Any:
-    return table
 
 
 def is_solved(write: Callable[[Any, Path], Any], table: Any, folder: Path, domain: str | None, engine: str) -> bool:

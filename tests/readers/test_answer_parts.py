@@ -48,7 +48,6 @@ def write(path: Path, *columns: str, rows: list[tuple[Any, ...]] | None = None) 
 def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
     result = allalike.discover(allalike.scan(write(tmp_path / "a.csv"), columns=COLUMNS), engine=engine)
     truth = result.truth.set_index("task")
-
     assert (result.summary["answers"], result.summary["guessed"]["repeats"]) == (60, "set")
     assert "repeats_set_aside" not in result.summary
     for subject in range(10):
@@ -62,7 +61,6 @@ def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
 def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
     again = [("D1", "u1", "s0", "lion", 1, "resting"), ("D1", "u1", "s0", "gazelle", 1, "resting")]
     answers = allalike.read(write(tmp_path / "a.csv", rows=[*classify(), *again]), domain="set", columns=COLUMNS)
-
     labels = answers.encoding.decode(answers.label).tolist()
     assert answers.notes["repeats_set_aside"] == 1
     assert ["gazelle", "lion", "zebra"] not in list(map(sorted, labels))
@@ -72,7 +70,6 @@ def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None
     path = write(tmp_path / "a.csv", *HEADS[1:5])
     _, err = run("discover", path, "-o", tmp_path / "out", "--label", "species", code=2)
     command = next(shlex.split(line) for line in err.splitlines() if line.startswith("  allalike "))
-
     assert command[-2:] == ["--repeats", "set"]
     run(*command[1:])
     header = (tmp_path / "out" / "truth.csv").read_text().splitlines()[0]
@@ -83,7 +80,6 @@ def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None
 def test_who_repeats_herself_is_not_asked_about_sets(tmp_path: Path) -> None:
     rows = [*classify(), ("C01", "u1", "s0", "zebra", 2, "moving")]
     answers = allalike.read(write(tmp_path / "a.csv", *HEADS[1:4], rows=rows), columns=COLUMNS)
-
     assert answers.encoding.domain.name == "categorical"
 
 
@@ -91,14 +87,12 @@ def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     rows = [f"s{worker},t{task},{task + place / 8}" for worker in range(4) for task in range(9) for place in range(2)]
     path.write_text("\n".join(["worker,task,label", *rows]))
-
     assert allalike.read(path).notes["repeats_set_aside"] == 36
 
 
 def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
     rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
     path = write(tmp_path / "a.csv", *HEADS[:4], rows=rows)
-
     with pytest.raises(InputError, match="several rows for a task"):
         allalike.read(path, columns=COLUMNS)
 
@@ -111,7 +105,6 @@ def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(t
         lines.append(",".join(map(str, [*row[:5], seen[row[0]], f"site {row[2]}", place])))
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines))
-
     fields = allalike.read(path, columns=COLUMNS).encoding.describe()["fields"]
     assert list(fields) == ["species", "count gazelle", "count lion", "count zebra"]
 
@@ -121,21 +114,18 @@ def test_counts_in_classes_are_levels_in_their_order(tmp_path: Path) -> None:
     rows = [(*row[:4], words.get(row[4], "1"), row[5]) for row in classify()]
     answers = allalike.read(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS)
     levels = answers.encoding.describe()["fields"]["count zebra"]["levels"]
-
     assert list(levels) == ["1", "2", "10", "11-50", "51+"]
 
 
 def test_what_is_affirmed_or_denied_is_the_set_of_those_of_which_it_is_affirmed(tmp_path: Path) -> None:
     rows = [(*row[:5], "yes" if row[3] == "lion" else "no") for row in classify()]
     truth = allalike.discover(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS).truth
-
     assert [list(found) for found in truth["behaviour"]] == [["lion"] if n % 2 else [] for n in range(10)]
 
 
 def test_rows_of_python_can_be_called_parts_of_answers() -> None:
     rows = [("ada", 1, "x"), ("ada", 1, "y"), ("bob", 1, "x")]
     answers = allalike.read(rows, repeats="set")
-
     assert sorted(map(len, answers.encoding.decode(answers.label).tolist())) == [1, 2]
 
 

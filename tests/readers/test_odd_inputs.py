@@ -22,6 +22,7 @@ import pytest
 import allalike
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError
+from files.plain_rows import as_arrow, as_it_is, as_parquet
 
 MASKED: Any = np.ma.masked_equal([[1, 9, 9], [3, 3, 1]], 9)  # type: ignore[no-untyped-call]
 WORKERS, TASKS, LABELS = ["ada", "bob", "eve"] * 2, [1, 1, 1, 2, 2, 2], [*"xxyyyx"]
@@ -37,20 +38,6 @@ def frame(**columns: Any) -> pd.DataFrame:
 
 def table_with(role: str, values: Any) -> Any:
     return pa.table({"worker": WORKERS, "task": TASKS, "label": LABELS, role: values})
-
-
-def as_parquet(table: Any, folder: Path) -> Path:
-    pq.write_table(table, folder / "a.parquet")
-    return folder / "a.parquet"
-
-
-def as_arrow(table: Any, folder: Path) -> Path:
-    pyarrow.feather.write_feather(table, folder / "a.arrow")
-    return folder / "a.arrow"
-
-
-def as_it_is(table: Any, folder: Path) -> Any:
-    return table
 
 
 FORMS = pytest.mark.parametrize("write", [as_parquet, as_arrow, as_it_is])

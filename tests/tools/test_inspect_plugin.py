@@ -94,7 +94,6 @@ def test_a_panel_is_weighed_and_its_log_is_read(form: str, tmp_path: Path) -> No
     log = run(tmp_path, plugin().panel(model=graders()), form=form)
     path = next(tmp_path.glob(f"*.{form}"))
     found = metrics(log)
-
     assert recognised(path) == ["inspect"]
     result = allalike.discover(path)
     assert found["weighed"] == pytest.approx((result.truth["label"] == "C").mean())

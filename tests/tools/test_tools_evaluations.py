@@ -44,7 +44,6 @@ def harness(tmp_path: Path, **samples: list[Any]) -> list[Path]:
 
 def test_the_harness_has_the_place_of_the_likeliest_choice(tmp_path: Path) -> None:
     paths = harness(tmp_path, **{model: [lm_eval_sample(0, pair, acc=1.0)] for model, pair in A_OR_B.items()})
-
     assert recognised(paths[0]) == ["lm-eval"]
     assert tags(*paths) == ["answers", "scores: acc"]
     table = opened(*paths, tag="answers")
@@ -104,7 +103,6 @@ def rubric(**verdicts: bool) -> list[Any]:
 def test_graders_of_promptfoo_are_judges(name: str, tmp_path: Path) -> None:
     results = [promptfoo_result(0, rubric(gpt=True, claude=False)), promptfoo_result(1, rubric(gpt=True, claude=True))]
     path = write(tmp_path / name, promptfoo_results(*results) if name.endswith("json") else results)
-
     assert recognised(path) == ["promptfoo"]
     rows = [("claude", 0, "fail"), ("claude", 1, "pass"), ("gpt", 0, "pass"), ("gpt", 1, "pass")]
     assert answers(path) == rows
@@ -188,9 +186,7 @@ def test_orders_can_be_read_one_by_one(tmp_path: Path) -> None:
     bench = write(tmp_path / "pair.jsonl", [{**pair, "g1_winner": "model_1", "g2_winner": "model_2"}])
     judgments = [{"decision": "A>B"}, {"decision": "A>B"}]
     judged = write(tmp_path / "judge.jsonl", [{"pair_id": "p", "label": "A>B", "judgments": judgments}])
-
     labels = {path: opened(path, tag="orders").load(["label", "order"]) for path in (arena, bench, judged)}
-
     assert [found["label"] for found in labels.values()] == [["m", "n"], ["m", "n"], ["A>B", "B>A"]]
     assert all(found["order"] == [1, 2] for found in labels.values())
 
@@ -207,7 +203,6 @@ FORMS = [ZSTANDARD, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED]
 @pytest.mark.parametrize("method", FORMS)
 def test_each_grader_of_a_panel_is_a_worker_in_an_archive(method: int, tmp_path: Path) -> None:
     path = write_eval(tmp_path / "log.eval", PANEL, method)
-
     assert recognised(path) == ["inspect"]
     assert answers(path) == ROWS
     assert "Left out: 1 cases without a verdict." in opened(path).remarks
@@ -215,7 +210,6 @@ def test_each_grader_of_a_panel_is_a_worker_in_an_archive(method: int, tmp_path:
 
 def test_nothing_but_ids_and_verdicts_is_taken_from_a_log(tmp_path: Path) -> None:
     table = opened(write_eval(tmp_path / "log.eval", PANEL))
-
     assert table.names == ["worker", "task", "label", "sample"]
     assert SECRET not in repr(table.load(table.names))
 
@@ -225,7 +219,6 @@ def test_epochs_are_samples_of_which_the_first_is_read(tmp_path: Path) -> None:
     samples = [inspect_sample("x", {"match": vote, "includes": "C"}, epoch) for epoch, vote in votes.items()]
     path = write_eval(tmp_path / "log.eval", inspect_log(samples))
     table = opened(path)
-
     columns = table.load(["worker", "label", "sample"])
     assert sorted(zip(*columns.values(), strict=True))[3:] == [("match", "C", 1), ("match", "I", 2), ("match", "I", 3)]
     read = allalike.read(path)
@@ -239,7 +232,6 @@ def test_refusals_are_no_class_beside_grades_but_one_beside_yes(tmp_path: Path) 
     table = opened(write(tmp_path / "log.json", inspect_log(grades)), tag="judges")
     assert set(table.load(["label"])["label"]) == {"C", "I", "P"}
     assert "Left out: 1 cases without a verdict." in table.remarks
-
     words = [inspect_sample(1, {"a": "Y", "b": "N"})]
     assert answers(write(tmp_path / "words.json", inspect_log(words))) == [("a", 1, "Y"), ("b", 1, "N")]
 
@@ -320,36 +312,29 @@ def test_what_a_killed_run_has_left_is_read(tmp_path: Path) -> None:
 
 
 def damaged(path: Path, **how: Any) -> str:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=path.name) as refused:
         opened(path, **how)
-    assert path.name in str(refused.value)
     return str(refused.value)
 
 
-def test_an_archive_that_is_cut_is_named(tmp_path: Path) -> None:
+def test_an_archive_that_is_cut_or_changed_is_named(tmp_path: Path) -> None:
     path = write_eval(tmp_path / "log.eval", PANEL)
     whole = path.read_bytes()
     for end in (len(whole) // 2, len(whole) - 1, 4, 0):
         path.write_bytes(whole[:end])
         assert "Is it complete?" in damaged(path)
-
-
-def test_wrong_bytes_in_an_archive_are_named(tmp_path: Path) -> None:
-    path = write_eval(tmp_path / "log.eval", PANEL)
-    whole = path.read_bytes()
     place = whole.rindex(b"PK\x03\x04")
     for wrong in (place, place + 70):  # before the file, and in it
         path.write_bytes(whole[:wrong] + bytes(8) + whole[wrong + 8 :])
         assert "header.json: " in damaged(path)
 
 
-@pytest.mark.parametrize(("size", "said"), [(1 << 31, "unpacks to more than"), (7, "Is it complete?")])
-def test_sizes_that_are_not_true_are_refused(size: int, said: str, tmp_path: Path) -> None:
-    assert said in damaged(write_zstandard(tmp_path / "log.eval", eval_members(PANEL), size=size))
-
-
-def test_what_is_encrypted_is_refused(tmp_path: Path) -> None:
-    assert "it is encrypted" in damaged(write_zstandard(tmp_path / "log.eval", eval_members(PANEL), flags=1))
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [({"size": 1 << 31}, "more than"), ({"size": 7}, "Is it complete?"), ({"flags": 1}, "it is encrypted")],
+)
+def test_sizes_that_are_not_true_and_what_is_encrypted_are_refused(how: Any, said: str, tmp_path: Path) -> None:
+    assert said in damaged(write_zstandard(tmp_path / "log.eval", eval_members(PANEL), **how))
 
 
 def test_a_log_may_have_more_files_than_another_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,6 @@ def test_levels_are_known_by_words_and_numbers(cells: list[str], kind: str, leve
     rows = [[f"3/{n % 9 + 1}/2024 10:00:00", cells[n % 4], "Yes" if n % 3 else "No"] for n in range(16)]
     answers = allalike.read(Sheets(tmp_path)(["Timestamp", "What is it like?", "Again or not?"], *rows))
     found = scales_of(answers)["What is it like?"]
-
     assert (found.domain.name, found.n_labels) == (kind, levels)
 
 
@@ -135,6 +134,5 @@ def test_consent_and_who_people_are_are_recognised_by_their_words() -> None:
 def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody() -> None:
     spread = [["abcd"[(person + row) % 4] for person in range(20)] for row in range(4)]
     few, many = ([cells + ["a"] * count for cells in spread] for count in (1, 5))
-
     assert find_straight(few) == [20]
     assert find_straight(many) == []
