@@ -74,7 +74,7 @@ def test_a_class_below_checks_its_own_fields_and_those_above() -> None:
     assert Longer().start == "median"
     for wrong in ({"rounds": 15}, {"depth": 0}, {"tol": 2}, {"start": "mode"}):
         with pytest.raises(OptionError, match=next(iter(wrong))):
-            Longer(**wrong)  # type: ignore[arg-type]
+            Longer(**wrong)
 
 
 UNCHECKED = {  # what only the answers, the noise or Spark can judge

@@ -22,7 +22,7 @@ from allalike.readers.guessing import roles
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.sources import open_table
 
-ABC = {"columns": {"worker": "A", "task": "B", "label": "C"}}
+ABC: dict[str, Any] = {"columns": {"worker": "A", "task": "B", "label": "C"}}
 CROWD = "3 classes, 9 workers, 30 tasks, 9 answers a task"
 
 

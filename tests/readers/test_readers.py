@@ -75,7 +75,7 @@ def test_every_source_gives_the_same_answers_at_once_and_in_a_stream(name: str, 
     assert result.workers["worker"].tolist() == ["007", "7", "bob", "åsa"]
     assert result.truth["task"].dtype == np.int64
     np.testing.assert_array_equal(result.workers["weight"], expected.workers["weight"])
-    streamed = []
+    streamed: list[Any] = []
     for batch in allalike.scan(source_of(name, tmp_path)).stream().batches():
         streamed += zip(*(map(str, column.data.to_pylist()) for column in batch.values()), strict=True)
     assert sorted(streamed) == sorted(tuple(map(str, row)) for row in ROWS)
