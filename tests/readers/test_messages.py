@@ -23,7 +23,10 @@ import allalike
 from allalike.domains.bitmap import Bitmap
 from allalike.readers.formats.paths import expand_records
 from crowds.messages import Message
+from files.evaluation_logs import inspect_log
 from files.plain_rows import TEXT, write
+from files.tool_exports import annotation, choice, coco, opened, result
+from files.tool_exports import write as write_export
 
 WORKERS, TASKS, LABELS = ["ada", "bob", "eve"] * 2, [1, 1, 1, 2, 2, 2], [*"xxyyyx"]
 RNG = np.random.default_rng(0)
@@ -225,6 +228,53 @@ GOLD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("message", [*FILES, *COLUMNS, *VALUES, *GOLD], ids=lambda message: message.name)
+BATCH = "HITId,AssignmentId,WorkerId,AssignmentStatus,Answer.taskAnswers\nh1,a1,ada,Approved,[{\n"
+RAW = "classification_id,user_name,workflow_id,annotations,subject_ids\n"
+CLASSIFIED = RAW + "".join(
+    f'{n},w{n},7,"[{{""task"": ""T0"", ""value"": ""{said}""}}]",s1\n' for n, said in enumerate("ab")
+)
+REDUCED = "subject_id,workflow_id,task,reducer,data.yes\n7,1,T0,question_reducer,3\n"
+CVAT = '<annotations><version>1.1</version><image id="0" name="a" width="12" height="10">{}</image></annotations>'
+POLYGON = annotation(1, result("polygonlabels", {"points": [[0, 0], [9, 0], [9, 9]], "polygonlabels": ["a"]}))
+TRUTH = {"id": 1, "annotations": [annotation(1, choice("x"), ground_truth=True)]}
+
+
+def draw(runs: str, left: int) -> str:
+    """Return an export of CVAT with a mask in a picture of 10 x 12 pixels."""
+    return CVAT.format(f'<mask label="cat" rle="{runs}" left="{left}" top="7" width="3" height="2"/>')
+
+
+def export(value: Any, name: str = "a.json", **how: Any) -> Callable[[Path], object]:
+    """Return a call that opens an export of a tool beside that of another annotator."""
+    return lambda folder: opened(
+        write_export(folder / "ada" / name, value), write_export(folder / "bob" / name, value), **how
+    )
+
+
+def alone(value: Any, name: str = "a.json", **how: Any) -> Callable[[Path], object]:
+    return lambda folder: opened(write_export(folder / name, value), **how)
+
+
+def marked(folder: Path) -> object:
+    return allalike.discover(write_export(folder / "p.json", [TRUTH]), gold="export")
+
+
+TOOLS = [
+    Message("mturk, no JSON", alone(BATCH, "a.csv"), ("Answer.taskAnswers in row 1",)),
+    Message("zooniverse, no JSON", alone(RAW + '1,ada,7,"[{",s1\n', "a.csv"), ("annotations in row 1",)),
+    Message("zooniverse, no such question", alone(CLASSIFIED, "a.csv", tag="T9"), ("'T9'", "'T0'")),
+    Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("who classified",)),
+    Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "whose")),
+    Message("coco without such marks", export(coco(), tag="masks"), ("'masks'", "bbox, segmentation")),
+    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file for each")),
+    Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
+    Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
+    Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("size", "Export it")),
+    Message("truths alone", marked, ("no answers", "truths")),
+    Message("inspect, a later version", alone({**inspect_log([]), "version": 3}), ("version 3", "up to 2")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", [*FILES, *COLUMNS, *VALUES, *GOLD, *TOOLS], ids=lambda message: message.name)
 def test_a_message_names_cause_and_remedy(message: Message, tmp_path: Path) -> None:
     message.check(tmp_path)

