@@ -1,17 +1,23 @@
-"""Options are checked where they are declared, once, whatever class they belong to."""
+"""Options are checked where they are declared, and registries import what has a name when it is asked for."""
 
 from __future__ import annotations
 
 import dataclasses
 import pickle
+import subprocess
+import sys
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from allalike import ENGINES, METHODS, MODELS, POPULATIONS, Copiers
 from allalike._core.options import Options, choice, flag, number, option, share, whole
+from allalike._core.registry import Registry
+from allalike.api.writers import WRITERS
 from allalike.errors import AllalikeError, OptionError
 from allalike.noise import Gaussian, IntervalNoise, MaskNoise
+from allalike.readers.tools import TOOLS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,3 +99,37 @@ def test_no_option_takes_nonsense(cls: Any, field: str) -> None:
     if f"{getattr(cls, 'name', '')}.{field}" not in UNCHECKED:
         with pytest.raises(AllalikeError):
             cls(**{field: object()})
+
+
+REGISTRIES: list[Registry[Any]] = [METHODS, DOMAINS, ENGINES, TOOLS, WRITERS]
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_every_name_is_that_of_its_class(registry: Registry[Any]) -> None:
+    assert [cls.name for cls in registry.values()] == list(registry)
+    assert all(issubclass(cls, registry.base) for cls in registry.values())
+
+
+@pytest.mark.parametrize("registry", [METHODS, DOMAINS, ENGINES, WRITERS], ids=lambda registry: registry.kind)
+def test_a_package_has_its_classes_and_nothing_else(registry: Registry[Any]) -> None:
+    package = import_module(registry.package)
+    assert all(getattr(package, cls.__name__) is cls for cls in registry.values())
+    assert all(hasattr(package, name) for name in getattr(package, "__all__", ()))
+    with pytest.raises(AttributeError, match=f"module '{registry.package}' has no attribute 'Nonsense'"):
+        _ = package.Nonsense
+
+
+def test_names_are_known_before_anything_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "from allalike import DOMAINS, METHODS\n"
+        "from allalike.readers.tools import TOOLS\n"
+        "known = [*METHODS, *DOMAINS, *TOOLS], 'UA' in METHODS, 'nonsense' in METHODS, len(DOMAINS), repr(TOOLS)\n"
+        "print([each for each in ('unweighted', 'proximity', 'auto') if f'allalike.methods.{each}' in sys.modules],\n"
+        "      'allalike.domains.real' in sys.modules, 'allalike.readers.tools.toloka' in sys.modules)\n"
+        "METHODS['UA'], DOMAINS['real']\n"
+        "print('allalike.methods.unweighted' in sys.modules, 'allalike.domains.real' in sys.modules,\n"
+        "      'allalike.methods.proximity' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] False False", "True True False"]
