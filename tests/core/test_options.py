@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from allalike import ENGINES, METHODS, MODELS, POPULATIONS, Copiers
+from allalike import DOMAINS, ENGINES, METHODS, MODELS, POPULATIONS, Copiers
 from allalike._core.options import Options, choice, flag, number, option, share, whole
 from allalike._core.registry import Registry
 from allalike.api.writers import WRITERS

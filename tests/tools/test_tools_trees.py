@@ -113,85 +113,54 @@ SIDES = {"left": 1, "top": 2, "width": 3, "height": 4}
 PERSON = {"start": 0, "end": 3, "label": "PER"}
 OFFSETS = {"id": 1, "label": "PER", "start_offset": 0, "end_offset": 3}
 OPTIONS = [{"id": "a"}, {"id": "b"}]
-RECORDS: dict[str, tuple[Any, str | None, list[tuple[Any, ...]]]] = {
-    "argilla, stars": ([{"id": 1, "responses": {"q": [said(4)]}}], None, [("u1", 1, 4)]),
-    "argilla, tags": ([{"id": 1, "responses": {"q": [said(["a", "b"])]}}], None, [("u1", 1, {"a", "b"})]),
-    "argilla, ranks": ([{"id": 1, "responses": {"q": [said(RANKED)]}}], None, [("u1", 1, ["a", "b"])]),
-    "ground-truth, classifier": (
-        [{"answers": [{**W1, "answerContent": {"crowd-classifier": {"label": "cat"}}}], "id": "7"}],
-        None,
-        [("w1", "7", "cat")],
-    ),
-    "ground-truth, ticks": (
-        [{"answers": [{**W1, "answerContent": {"pet": {"cat": True, "dog": False}}}], "id": "7"}],
-        None,
-        [("w1", "7", "cat")],
-    ),
-    "ground-truth, loop": ([{"humanAnswers": [W1], "humanLoopName": "7"}], None, [("w1", "7", "cat")]),
-    "ground-truth, object": ([{"datasetObjectId": "7", "annotations": [CONTENT]}], None, [("w1", "7", "cat")]),
-    "ground-truth, manifest": (
-        [{"source-ref": "7", "job": {"annotationsFromAllWorkers": [CONTENT]}}],
-        None,
-        [("w1", "7", "cat")],
-    ),
-    "doccano, sets": (
-        [{"id": 7, "text": "x", "username": "ada", "labels": ["a", "b"]}],
-        None,
-        [("ada", 7, {"a", "b"})],
-    ),
+DOC = {"id": 7, "text": "x"}
+CAT = [("w1", "7", "cat")]
+CLASSIFIER = {**W1, "answerContent": {"crowd-classifier": {"label": "cat"}}}
+TICKS = {**W1, "answerContent": {"pet": {"cat": True, "dog": False}}}
+RADIO = {"name": "mood", "radio_answer": {"name": "sad"}}
+OBJECTS = [{"name": "cat", "bounding_box": SIDES}, {"name": "m", "mask": {}}]
+RECORDS: dict[str, tuple[list[Any], list[tuple[Any, ...]]]] = {
+    "argilla, stars": ([{"id": 1, "responses": {"q": [said(4)]}}], [("u1", 1, 4)]),
+    "argilla, tags": ([{"id": 1, "responses": {"q": [said(["a", "b"])]}}], [("u1", 1, {"a", "b"})]),
+    "argilla, ranks": ([{"id": 1, "responses": {"q": [said(RANKED)]}}], [("u1", 1, ["a", "b"])]),
+    "ground-truth, classifier": ([{"answers": [CLASSIFIER], "id": "7"}], CAT),
+    "ground-truth, ticks": ([{"answers": [TICKS], "id": "7"}], CAT),
+    "ground-truth, loop": ([{"humanAnswers": [W1], "humanLoopName": "7"}], CAT),
+    "ground-truth, object": ([{"datasetObjectId": "7", "annotations": [CONTENT]}], CAT),
+    "ground-truth, manifest": ([{"source-ref": "7", "job": {"annotationsFromAllWorkers": [CONTENT]}}], CAT),
+    "doccano, sets": ([{**DOC, "username": "ada", "labels": ["a", "b"]}], [("ada", 7, {"a", "b"})]),
     "doccano, entities": (
-        [{"id": 7, "text": "x", "username": "ada", "entities": [OFFSETS], "relations": []}],
-        None,
-        [("ada", 7, [[0, 3, "PER"]])],
+        [{**DOC, "username": "u", "entities": [OFFSETS], "relations": []}],
+        [("u", 7, [[0, 3, "PER"]])],
     ),
-    "doccano, texts": (
-        [{"id": 7, "text": "x", "annotations": [{"text": "a tale", "user": "ada"}]}],
-        None,
-        [("ada", 7, "a tale")],
-    ),
-    "doccano, boxes": (
-        [{"id": 7, "text": "x", "username": "ada", "bbox": [{**BOX, "label": "cat"}]}],
-        None,
-        [("ada", 7, [BBOX])],
-    ),
+    "doccano, texts": ([{**DOC, "annotations": [{"text": "a tale", "user": "ada"}]}], [("ada", 7, "a tale")]),
+    "doccano, boxes": ([{**DOC, "username": "ada", "bbox": [{**BOX, "label": "cat"}]}], [("ada", 7, [BBOX])]),
     "prodigy, choices, one ignored": (
         [prodigy("ada", options=OPTIONS, accept=["a"]), prodigy("eve", options=OPTIONS, accept=[], answer="ignore")],
-        None,
         [("ada", 2, "a")],
     ),
     "prodigy, no spans": (
         [prodigy("ada", _view_id="ner_manual", spans=[PERSON]), prodigy("bob", _view_id="ner_manual", spans=[])],
-        None,
         [("ada", 2, [[0, 3, "PER"]]), ("bob", 2, [])],
     ),
     "prodigy, hashes of tasks that join nobody": (
         [prodigy("ada", _task_hash=5), prodigy("bob", _task_hash=6)],
-        None,
         [("ada", 1, "accept"), ("bob", 1, "accept")],
     ),
-    "labelbox, radio": (
-        [labelbox("ada", classifications=[{"name": "mood", "radio_answer": {"name": "sad"}}]), labelbox("bob")],
-        "mood",
-        [("ada", "a.jpg", "sad")],
-    ),
+    "labelbox, radio": ([labelbox("ada", classifications=[RADIO]), labelbox("bob")], [("ada", "a.jpg", "sad")]),
     "labelbox, boxes beside masks": (
-        [
-            labelbox("ada", objects=[{"name": "cat", "bounding_box": SIDES}, {"name": "m", "mask": {}}]),
-            labelbox("bob"),
-        ],
-        "boxes",
+        [labelbox("ada", objects=OBJECTS), labelbox("bob")],
         [("ada", "a.jpg", [BBOX]), ("bob", "a.jpg", [])],
     ),
 }
 
 
-@pytest.mark.parametrize(("records", "tag", "expected"), RECORDS.values(), ids=RECORDS)
-def test_records_are_read(
-    records: Any, tag: str | None, expected: list[Any], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_read(name: str, tmp_path: Path) -> None:
+    records, expected = RECORDS[name]
     path = write(tmp_path / "export.jsonl", records)
-    assert recognised(path) == [request.node.callspec.id.partition(",")[0]]
-    assert answers(path, tag=tag) == expected
+    assert recognised(path) == [name.partition(",")[0]]
+    assert answers(path, tag={"labelbox, boxes beside masks": "boxes"}.get(name)) == expected
 
 
 def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
