@@ -77,6 +77,8 @@ def test_objects_and_arrow_match_alike(kinds: tuple[type, type]) -> None:
     wanted, known = ([kind(number) for number in (1, 0)] for kind in kinds)
     objects = find_places(Values(wanted), Values(known)).tolist()
     assert find_places(Values(pa.array(wanted)), Values(pa.array(known))).tolist() == objects
+    for texts in (Values(["TRUE", "false"]), Values(pa.array(["TRUE", "false"]))):
+        assert find_places(Values([True, False]), texts).tolist() == [0, 1]
 
 
 def test_numbers_beyond_all_floats_and_no_values_match_nothing() -> None:
