@@ -56,7 +56,7 @@ def test_linux_says_itself_what_it_has(tmp_path: Path) -> None:
         ("0::/\n", ".", "5000000", 6_000_000, 0, 0),
     ],
 )
-def test_a_container_has_what_its_limit_leaves(
+def test_a_container_has_what_its_limit_leaves_and_files_that_can_be_dropped(
     tmp_path: Path, lines: str, folder: str, limit: str, used: int, cached: int, free: int
 ) -> None:
     own_groups(tmp_path, lines)

@@ -40,6 +40,12 @@ def test_the_parents_of_a_tree_are_limited() -> None:
         Tree(parents=parents)
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_nested_json_is_limited(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text('{"a": ' * DEEP + "1" + "}" * DEEP)
+    assert "nested" in refused(tmp_path / name, limits.MAX_DEPTH)
+
+
 def test_the_columns_of_text_are_limited(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("," * 80_000 + "\n" + "," * 80_000)
     assert "80,001 columns" in refused(tmp_path / "a.csv", limits.MAX_COLUMNS)

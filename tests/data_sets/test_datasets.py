@@ -75,6 +75,14 @@ def test_every_source_has_a_licence_a_note_and_data_sets() -> None:
     assert set(DATASETS) == {name for source in SOURCES.values() for name in source.datasets}
 
 
+def test_every_file_that_can_be_fetched_has_its_size_and_its_checksum() -> None:
+    public = [source for source in SOURCES.values() if source.public]
+    assert public
+    for source in public:
+        whole = source.bytes and source.sha256  # of an archive, whose members are summed up together
+        assert whole or all(file.bytes and len(file.sha256) == 64 for file in source.files), source.name
+
+
 def test_a_loaded_data_set_goes_into_discover_with_its_gold(here: Path) -> None:
     result = allalike.discover(load("bench_bluebird").answers, method="UA")
     # SOURCE.json of bench_bluebird: majority vote is right for 0.7593 of 108 tasks, without ties.

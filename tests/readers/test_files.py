@@ -92,7 +92,9 @@ def test_what_a_mac_puts_into_an_archive_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_bomb_is_stopped(packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_stopped_and_the_limits_are_said(
+    packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(packed, "FREE_BYTES", 10_000)
     monkeypatch.setattr(packed, "MAX_RATIO", 5)
     path = write(tmp_path, f"a.csv.{packing}", PACKINGS[packing](b"worker,task,label\n" + b"ada,t1,x\n" * 100_000))
