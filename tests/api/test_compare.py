@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from nltk.translate.gleu_score import sentence_gleu
 from scipy import stats
 
 import allalike
-from allalike import METHODS, AllalikeError, ConvergenceWarning, Engine, Method
+from allalike import METHODS, ConvergenceWarning, Method
 from allalike._core.blocks.block import Array
-from allalike._core.system.progress import watching
 from allalike.api.compare import compare
 from allalike.api.results.comparison import Comparison
 from allalike.engines import Run
-from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
-from allalike.methods import IPTD, OA, PTD, Weighing
+from allalike.errors import GoldError
+from allalike.methods import OA, Weighing
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves
 from crowds import samples
+from running.program import run
 from running.turns import in_turn
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
@@ -114,26 +118,6 @@ def test_agreement_without_gold_by_hand(domain: str) -> None:
     assert (np.diff(ranked) * (1 if by == "distance" else -1) > -1e-9).all()
 
 
-@pytest.mark.parametrize("domain", ["ranking", "text", "custom"])
-def test_labels_that_somebody_gave_are_ranked_by_how_often_they_are_the_same(domain: str) -> None:
-    assert compare(crowd(domain), domain=samples.kind(domain), methods="P-TD").ranked_by == "same"
-
-
-@pytest.mark.parametrize("domain", ["bitmap", "set", "interval", "vector"])
-def test_labels_that_are_put_together_are_ranked_by_distance(domain: str) -> None:
-    assert compare(crowd(domain), domain=samples.kind(domain), methods="P-TD").ranked_by == "distance"
-
-
-def test_per_task_every_task_is_a_problem_of_its_own() -> None:
-    answers = allalike.read(samples.crowd("real", seed=2, n=6, m=12), domain="real").per_task()
-    gold = dict.fromkeys(answers.tasks.tolist(), 1.0)
-    found = compare(answers, gold=gold, methods="iP-TD,P-TD-AK")
-    for name, row in by_method(found).items():
-        assert row["error"] == discover(answers, gold=gold, method=name).summary["gold"]["error"]
-    assert found.outcomes["iP-TD"].weighing is not None
-    assert found.outcomes["iP-TD"].weighing.weight.sum() == pytest.approx(12)  # in each task the weights sum to 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class Trust(Method):
     """Believe one worker only, so that a test can choose the errors; not among the known methods."""
@@ -183,35 +167,12 @@ def test_equal_errors_are_a_tie_and_one_task_shows_nothing() -> None:
     assert {row["verdict"] for row in trust([0.0], [100.0]).values()} == {"best", "tie"}
 
 
-def test_no_error_at_all_is_no_change_and_a_first_error_has_no_percentage() -> None:
-    none = trust([0.0, 0.0], [0.0, 0.0])
-    assert [(row["change"], row["RI"]) for row in none.values()] == [(0.0, 0.0)] * 3
-    rows = [("a", 1, 1.0), ("b", 1, -1.0), ("a", 2, -3.0), ("b", 2, 3.0)]
-    found = by_method(compare(rows, domain="real", gold={1: 0.0, 2: 0.0}, methods=Trust()))
-    assert (found["TRUST"]["error"], found["TRUST"]["change"], found["TRUST"]["RI"]) == (5.0, None, 100.0)
-    assert "TRUST,5.0,,100.0,tie" in table_text(rows, {1: 0.0, 2: 0.0})
-
-
-def table_text(rows: Any, gold: Any) -> str:
-    text: str = compare(rows, domain="real", gold=gold, methods=Trust()).table.to_csv(index=False)
-    return text
-
-
 def test_the_oracle_is_never_the_best() -> None:
     rows = samples.crowd("categorical", seed=1, n=9, m=60)
     gold = {task: label for worker, task, label in rows if worker == "w003"}
     found = compare(rows, domain="categorical", gold=gold)
     assert (found.rows[0]["method"], found.rows[0]["verdict"], found.rows[0]["p"]) == ("OA", "oracle", None)
     assert [row["method"] for row in found.rows if row["verdict"] == "best"] == [found.summary["best"]] != ["OA"]
-
-
-def test_equal_errors_stay_in_the_order_of_the_methods() -> None:
-    rows = [(worker, task, "x") for worker in "abc" for task in range(4)]
-    found = compare(rows, gold={0: "x", 3: "y"})
-    order = [row["method"] for row in found.rows]
-    assert order == [name for name in METHODS if name in order]
-    assert {row["error"] for row in found.rows} == {0.5}
-    assert [row["verdict"] for row in found.rows][:3] == ["best", "tie", "oracle"]
 
 
 def test_a_method_that_fails_is_a_row_with_the_reason() -> None:
@@ -223,34 +184,6 @@ def test_a_method_that_fails_is_a_row_with_the_reason() -> None:
     assert found.table["iterations"].tolist()[:2] == [1, 1]
     alone = compare(ROWS, methods="P-TD(weighting='chance')")
     assert [row["distance"] for row in alone.rows] == [None, None]
-
-
-def test_without_the_unweighted_answer_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise TooLargeError("These sums need more memory than there is.")
-
-    monkeypatch.setattr("allalike.engines.memory.MemoryRun.sum", full)
-    with pytest.raises(TooLargeError, match="more memory"):
-        compare(ROWS, methods=[])
-
-
-def test_a_method_that_stops_early_is_a_row_that_says_so_and_no_warning() -> None:
-    row = by_method(compare(ROWS, methods=IPTD(max_iter=1)))["iP-TD(max_iter=1)"]
-    assert (row["converged"], row["iterations"]) == (False, 1)
-    assert "stopped at its limit of 1 rounds" in row["note"]
-
-
-def test_every_method_is_there_once_and_the_unweighted_one_always() -> None:
-    found = compare(ROWS, methods=["P-TD", PTD(), "iP-TD(max_iter=3,tol=0.5)", "p-td(weighting='max')"])
-    assert list(found.outcomes) == ["UA", "P-TD", "P-TD(weighting='max')", "iP-TD(max_iter=3, tol=0.5)"]
-    assert list(compare(ROWS, methods=[]).outcomes) == ["UA"]
-
-
-def test_all_methods_by_default_but_the_oracle_only_with_gold() -> None:
-    domain = allalike.read(ROWS).domain
-    serving = [name for name in METHODS if METHODS[name]().serves(domain)]
-    assert list(compare(ROWS, gold=GOLD).outcomes) == serving
-    assert list(compare(ROWS).outcomes) == [name for name in serving if name != "OA"]
 
 
 def test_gold_once_read_is_not_remembered_where_it_is_not_given() -> None:
@@ -270,47 +203,86 @@ def test_tasks_whose_distance_to_gold_is_unknown_do_not_count() -> None:
         compare(rows, domain=domain, gold={2: 2}, methods="P-TD")
 
 
-def test_results_are_the_same_on_every_engine(engine: Engine) -> None:
-    rows = samples.crowd("categorical", seed=4, n=6, m=30, missing=0.3)
-    here, there = compare(rows, domain="categorical"), compare(rows, domain="categorical", engine=engine)
-    pd.testing.assert_frame_equal(here.agreement, there.agreement)
+def check_by_hand(printed: dict[str, Any], apart: dict[str, Any]) -> None:
+    """Compare what was printed with distances that were computed in another way, by the book."""
+    rows = {row["method"]: row for row in printed["methods"]}
+    assert rows.keys() == apart.keys()
+    means = {name: float(np.mean(values)) for name, values in apart.items()}
+    assert [row["error"] for row in printed["methods"]] == pytest.approx(sorted(means.values()))
+    best = min((name for name in METHODS if name in means and name != "OA"), key=lambda name: round(means[name], 9))
+    assert rows[best]["verdict"] == "best"
+    assert printed["best"] == best
+    for name, row in rows.items():
+        assert row["error"] == pytest.approx(means[name])
+        assert row["change"] == pytest.approx(100 * (means[name] / means["UA"] - 1))
+        assert row["RI"] == pytest.approx(100 * (means[name] - means["UA"]) / (means[name] + means["UA"]))
+        if name not in (best, "OA") and np.ptp(np.subtract(apart[name], apart[best])) > 1e-9:
+            p = stats.ttest_rel(apart[name], apart[best]).pvalue
+            assert row["p"] == pytest.approx(p)
+            assert row["verdict"] == ("worse" if p < 0.05 else "tie")
+    assert rows["OA"]["verdict"] == "oracle"
 
 
-def test_the_report_counts_methods_and_says_nothing_of_their_rounds() -> None:
-    events: list[tuple[str, int, int]] = []
-    with watching(lambda *event: events.append(event)):
-        compare(ROWS, methods="P-TD,iP-TD")
-    comparing = [event for event in events if event[0].startswith("comparing methods")]
-    assert [(stage.split(": ")[1].strip(), done, total) for stage, done, total in comparing] == [
-        ("UA", 0, 3),
-        ("P-TD", 1, 3),
-        ("iP-TD", 2, 3),
-    ]
-    assert len({len(stage) for stage, _, _ in comparing}) == 1  # the bar stays where it is
-    assert not [event for event in events if event[0] == "round"]
+def by_name(printed: str) -> list[str]:
+    return [row["method"] for row in json.loads(printed)["methods"]]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"methods": "PTD"}, LookupError, "Did you mean 'P-TD'"),
-        ({"methods": "P-TD,,UA"}, LookupError, "'' is not the name of a method"),
-        ({"methods": [3]}, OptionError, "3 is no method"),
-        ({"methods": [OA(faults={}), OA(faults={"w000": 1.0})]}, OptionError, "Two methods are called OA"),
-        ({"methods": "OA"}, GoldError, "OA needs known truths"),
-        ({"gold": {"t9": 1.0}}, GoldError, "None of the 1 tasks with gold was answered"),
-        ({"ties": "last"}, OptionError, "Choose one of: random, first"),
-        ({"engine": "memroy"}, LookupError, "Did you mean 'memory'"),
-    ],
-)
-def test_bad_calls_are_clear_errors(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message) as caught:
-        compare(ROWS, **options)
-    assert isinstance(caught.value, AllalikeError)
+def test_a_quiz_on_the_command_line_by_hand(data: Path) -> None:
+    answers, truth = data / "quiz_it" / "answer.csv", data / "quiz_it" / "truth.csv"
+    printed, _ = run("compare", answers, "--wide", "tasks", "--gold", truth, "--json")
+    known = pd.read_csv(truth, index_col="question_id")["truth"]
+    read = allalike.read(answers, wide="tasks")
+    results = {
+        name: discover(read, method=without_gold(METHODS[name]()), gold=truth).truth for name in by_name(printed)
+    }
+    apart = {name: (known[t["task"]].to_numpy() != t["label"].to_numpy()) * 1.0 for name, t in results.items()}
+    check_by_hand(json.loads(printed), apart)
+    assert {"UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD"} <= apart.keys()
 
 
-def test_a_named_method_that_cannot_serve_is_an_error() -> None:
-    words = [("ada", 1, "one word"), ("bob", 1, "two words"), ("eve", 1, "three")]
-    with pytest.raises(UnsupportedError, match="P-TD-AK cannot serve text labels"):
-        compare(words, domain="text", methods="P-TD,P-TD-AK")
-    assert "P-TD-AK" in compare(words, domain="text").summary["not_served"]
+@pytest.mark.long
+def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
+    path = data / "snow_emotion" / "anger.standardized.tsv"
+    known = pd.read_csv(path, sep="\t").groupby("orig_id")["gold"].first()
+    known.to_csv(tmp_path / "gold.csv")
+    printed, noted = run("compare", path, "--gold", tmp_path / "gold.csv", "--domain", "real", "--json")
+    apart = {}
+    for name in by_name(printed):
+        truth = discover(path, domain="real", method=without_gold(METHODS[name]()), gold=known.astype(float)).truth
+        apart[name] = (truth["label"].to_numpy() - known[truth["task"]].to_numpy()) ** 2
+    check_by_hand(json.loads(printed), apart)
+    assert np.sqrt(np.mean(apart["UA"])) == pytest.approx(13.7356, abs=1e-3)  # as the source of the data has it
+    assert "Recognised: '!amt_worker_ids' is the worker" in noted
+
+
+@pytest.mark.long
+def test_translations_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
+    folder = data / "crowdwsa2019" / "data"
+    path = folder / "CrowdWSA2019_T1_label_anonymous.tsv"
+    gold = pd.read_csv(folder / "CrowdWSA2019_T1_gt.tsv", sep="\t", index_col="sentence")["trueanswer"]
+    gold.to_csv(tmp_path / "gold.tsv", sep="\t", header=["label"], index_label="task")
+    printed, noted = run("compare", path, "--gold", tmp_path / "gold.tsv", "--domain", "text", "--json")
+    apart = {}
+    for name in by_name(printed):
+        truth = discover(path, domain="text", method=without_gold(METHODS[name]()), gold=gold).truth
+        pairs = zip(gold[truth["task"]], truth["label"], strict=True)
+        apart[name] = [1 - sentence_gleu([known.split(" ")], label.split(" ")) for known, label in pairs]
+    check_by_hand(json.loads(printed), apart)
+    assert "Set aside 118 repeated" in noted
+
+
+def test_rankings_of_dots_by_hand(data: Path) -> None:
+    folder = data / "dots_puzz_preflib" / "datasets" / "00024 - dots"
+    answers = allalike.read(folder / "00024-00000001.soc")
+    labels = answers.encoding.decode(answers.label).tolist()
+    order = np.random.default_rng(0).permutation(len(labels))[:600]
+    rows = [(place % 10, place // 10, labels[k]) for place, k in enumerate(order)]  # sixty groups of ten voters
+    truth = sorted(labels[0], key=int)
+    gold = dict.fromkeys(range(60), truth)
+    found = compare(rows, domain="ranking", gold=gold)
+    pairs = list(combinations(truth, 2))
+    apart = {}
+    for name in found.outcomes:
+        decided = discover(rows, domain="ranking", gold=gold, method=without_gold(METHODS[name]())).truth["label"]
+        apart[name] = [np.mean([label.index(a) > label.index(b) for a, b in pairs]) for label in decided]
+    check_by_hand({**found.summary, "methods": found.rows}, apart)

@@ -11,7 +11,6 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result
 from allalike.api.judges.coverage import expected_calibration_error
-from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from crowds.samples import Row
 
@@ -88,25 +87,6 @@ def test_a_vote_of_workers_who_are_alike_is_believed_as_far_as_another_crowd_wou
     np.testing.assert_allclose(result.truth["confidence"], expected.max(axis=1), atol=1e-5)
 
 
-@pytest.mark.parametrize(("workers", "most"), [(3, 0.16), (5, 0.1), (9, 0.04)])
-@pytest.mark.parametrize("k", [2, 4])
-def test_good_workers_who_err_apart_are_believed(workers: int, most: float, k: int) -> None:
-    rng = np.random.default_rng(workers)
-    wrong = (rng.random((400, workers)) < 0.12) * rng.integers(1, k, (400, workers))
-    rows = [(w, t, int((t + wrong[t, w]) % k)) for t in range(400) for w in range(workers)]
-    table = judged(allalike.discover(rows, domain="categorical"), {t: t % k for t in range(400)})
-    assert table["right"].mean() - most < table["confidence"].mean() < table["right"].mean() + 0.01
-
-
-def test_a_crowd_that_errs_together_is_not_believed_as_one_that_errs_apart() -> None:
-    rng = np.random.default_rng(1)
-    hard = rng.random(400) < 0.3  # on which everybody guesses, so that more answers bring nothing
-    wrong = np.where(hard[:, None], rng.integers(0, 2, (400, 9)), rng.random((400, 9)) < 0.03)
-    rows = [(w, t, int((t + wrong[t, w]) % 2)) for t in range(400) for w in range(9)]
-    table = judged(allalike.discover(rows, domain="categorical"), {t: t % 2 for t in range(400)})
-    assert table["confidence"].mean() == pytest.approx(table["right"].mean(), abs=0.08)
-
-
 def test_a_reading_is_believed_as_far_as_halves_of_the_workers_find_it_again() -> None:
     rows, _ = drawn(3, 5, 1.0, seed=2, tasks=120)
     result, plain = (allalike.discover(rows, domain="categorical", plain=plain) for plain in (False, True))
@@ -118,16 +98,6 @@ def test_a_reading_is_believed_as_far_as_halves_of_the_workers_find_it_again() -
     expected = again * plain.probabilities.set_index("task") + (1 - again) / 3
     np.testing.assert_allclose(result.probabilities.set_index("task"), expected, atol=1e-5)
     assert result.truth["confidence"].max() <= again + (1 - again) / 3 + 1e-5
-
-
-@pytest.mark.parametrize(("k", "answers", "difficulty"), [(2, 10, 0), (4, 5, 0), (3, 7, 1.5)])
-def test_confidences_are_rather_too_low_than_too_high_and_more_so_where_labels_are_wrong(
-    k: int, answers: int, difficulty: float
-) -> None:
-    rows, truth = drawn(k, answers, difficulty, 0)
-    table = judged(allalike.discover(rows, domain="categorical"), truth)
-    assert table["confidence"].mean() < table["right"].mean() + 0.02
-    assert table["confidence"][table["right"]].mean() > table["confidence"][~table["right"]].mean() + 0.03
 
 
 def test_a_calibration_error_is_how_far_bins_are_off_weighed_by_their_labels() -> None:
@@ -163,38 +133,6 @@ def test_limits_of_a_worker_are_those_of_wilson_made_wider_by_how_unsure_her_tru
     np.testing.assert_allclose(workers["high"], np.minimum(high + 2 * means["unsure"], 1), atol=1e-5)
 
 
-def test_the_label_is_the_most_probable_class_and_its_probability_the_confidence() -> None:
-    for seed, workers in ((0, 25), (1, 6)):
-        rows, _ = drawn(4, 5, 1.5, seed, tasks=60, workers=workers)
-        result = allalike.discover(rows, domain="categorical")
-        table = result.probabilities.set_index("task")
-        np.testing.assert_allclose(table.sum(axis=1), 1)
-        np.testing.assert_allclose(table.max(axis=1), result.truth["confidence"])
-        sure = ~result.truth["tied"].to_numpy()
-        assert (table.idxmax(axis=1).to_numpy() == result.truth["label"])[sure].all()
-
-
-def test_one_answer_is_as_sure_as_its_worker() -> None:
-    rows, truth = drawn(2, 5, 0, seed=3)
-    alone = [(f"w{i:02d}", 1000 + i, 1) for i in range(25)]
-    result = allalike.discover(rows + alone, domain="categorical")
-    sure = result.truth.set_index("task")["confidence"].loc[1000:]
-    known = pd.DataFrame(rows, columns=["worker", "task", "label"])
-    skill = (known["label"] == known["task"].map(truth)).groupby(known["worker"]).mean()
-    assert sure.max() < 0.97
-    assert np.corrcoef(sure, skill)[0, 1] > 0.6
-    assert sure.mean() <= skill.mean()
-
-
-def test_hard_tasks_make_truths_less_sure() -> None:
-    easy, hard = (
-        allalike.discover(drawn(3, 7, difficulty, 5, tasks=150)[0], domain="categorical").summary["confidence"]
-        for difficulty in (0, 3.0)
-    )
-    assert hard["found_again"] < easy["found_again"] - 0.03
-    assert hard["mean"] < easy["mean"] - 0.05
-
-
 def test_known_truths_see_the_errors_that_workers_share() -> None:
     rows, truth = drawn(2, 7, 0, seed=1)
     fooled = {task: 1 - label if task % 4 == 0 else label for task, label in truth.items()}  # three of four are right
@@ -224,28 +162,6 @@ def test_confidences_are_the_same_on_disk_in_any_order_and_in_blocks_of_any_size
             np.testing.assert_allclose(found.truth[columns], expected.truth[columns], atol=1e-9)
 
 
-def test_each_problem_of_many_is_as_sure_as_if_it_were_alone() -> None:
-    rows, _ = drawn(2, 5, 0, seed=0, tasks=6, workers=8)
-    many = allalike.discover(allalike.read(rows, domain="categorical").per_task())
-    for task in range(6):
-        alone = allalike.discover([row for row in rows if row[1] == task], domain=allalike.Categorical(classes=2))
-        if "confidence" in alone.truth:  # which one class has not
-            assert many.truth["confidence"][task] == pytest.approx(alone.truth["confidence"][0])
-    assert many.truth["confidence"].nunique() > 1
-
-
-@pytest.mark.parametrize(
-    ("said", "confidence"),
-    [({"a": "x", "b": " y"}, [0.75, 0.75]), ({"a": "x", "b": "y"}, [0.5]), ({"a": "xy", "b": "yx"}, [0.5, 0.5])],
-)
-def test_crowds_that_tell_nothing_have_truths_that_are_guesses_or_half_believed(
-    said: dict[str, str], confidence: list[float]
-) -> None:
-    rows = [(who, t, label) for who, labels in said.items() for t, label in enumerate(labels) if label != " "]
-    truth = allalike.discover(rows, domain="categorical").truth
-    np.testing.assert_allclose(truth["confidence"], confidence, atol=1e-6)
-
-
 def test_truths_that_are_not_sure_enough_stay_empty(tmp_path: Any) -> None:
     rows, truth = drawn(3, 5, 1.0, seed=4, tasks=100)
     blind = allalike.Auto(use_gold=False)
@@ -259,19 +175,3 @@ def test_truths_that_are_not_sure_enough_stay_empty(tmp_path: Any) -> None:
     some.save(tmp_path)
     assert pd.read_csv(tmp_path / "truth.csv")["label"].isna().sum() == (~sure).sum()
     assert some.update([("w00", 1000, 1)]).summary["min_confidence"] == 0.75
-
-
-def test_a_confidence_must_be_a_probability_and_be_known() -> None:
-    with pytest.raises(OptionError, match="min_confidence is 90. It must be a probability, at most 1"):
-        allalike.discover([("a", 1, "x")], domain="categorical", min_confidence=90)
-    with pytest.raises(UnsupportedError, match="does not say how sure"):
-        allalike.discover([("a", 1, 2.5), ("b", 1, 3.5)], domain="real", min_confidence=0.9)
-
-
-def test_truths_of_many_classes_have_a_confidence_too() -> None:
-    rows, truth = drawn(40, 6, 0, seed=1, tasks=400)
-    result = allalike.discover(rows, domain="categorical")
-    table = judged(result, truth)
-    assert result.summary["confidence"]["told_by"] == "pairs"
-    assert table["confidence"].mean() == pytest.approx(table["right"].mean(), abs=0.06)
-    assert table["confidence"][table["right"]].mean() > table["confidence"][~table["right"]].mean() + 0.1

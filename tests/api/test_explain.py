@@ -13,14 +13,11 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.api.explanations import reasons
-from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation, find_absence
-from allalike.api.update import load
-from allalike.engines import Engine, Run, TaskTable
-from allalike.errors import OptionError, UnknownNameError, UnsupportedError
-from crowds.samples import KINDS, Row, crowd, kind
+from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
+from allalike.api.load import load
+from allalike.engines import Engine
+from crowds.samples import Row
 from running.program import call
-from running.turns import in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 
@@ -32,14 +29,6 @@ SAID = {
     "lea": "xxyyxxxxyyxyyx" * 3,
 }
 ROWS: list[Row] = [(worker, f"t{task}", label) for worker, labels in SAID.items() for task, label in enumerate(labels)]
-NUMBERS: list[Row] = [
-    ("ada", 1, 2.0),
-    ("bob", 1, 4.0),
-    ("eve", 1, 9.0),
-    ("ada", 2, 1.0),
-    ("bob", 2, 1.5),
-    ("eve", 2, 3.0),
-]
 
 
 @cache
@@ -62,15 +51,6 @@ def of_worker(result: Result, worker: Any) -> WorkerExplanation:
 
 def answers_to(rows: list[Row], task: Any) -> dict[Any, Any]:
     return {worker: label for worker, each, label in rows if each == task}
-
-
-def test_the_truth_is_that_of_the_table_and_all_answers_are_listed() -> None:
-    result = solved()
-    for row in result.truth.iloc[:14].itertuples():
-        found = of_task(result, row.task)
-        assert (found.truth, found.confidence, found.unweighted) == (row.label, row.confidence, row.unweighted)
-        assert dict(zip(found.answers["worker"], found.answers["label"], strict=True)) == answers_to(ROWS, row.task)
-        assert found.answers["share"].sum() == pytest.approx(1.0)
 
 
 def test_the_margin_of_a_vote_is_that_of_the_weights() -> None:
@@ -113,17 +93,6 @@ def test_a_change_to_the_runner_up_that_turns_a_vote_is_named() -> None:
     assert "if one of these said 'y': a, b or c" in repr(found)
 
 
-def test_numbers_have_a_spread_and_move() -> None:
-    result = allalike.discover(NUMBERS, domain="real", method="UA")
-    found = of_task(result, 1)
-    assert np.isnan(found.margin)
-    assert found.runner_up is None
-    assert found.spread == pytest.approx(np.std([2, 4, 9]))
-    moved = dict(zip(found.answers["worker"], found.answers["moves"], strict=True))
-    assert moved == pytest.approx({"ada": 1.5**2, "bob": 0.5**2, "eve": 2.0**2})
-    assert "It moves most without eve" in repr(found)
-
-
 @pytest.mark.parametrize("engine", [Memory(block_answers=4), Disk()], ids=["small blocks", "disk"])
 def test_every_engine_explains_the_same(engine: Engine) -> None:
     here, there = solved(), allalike.discover(ROWS, engine=engine)
@@ -140,43 +109,12 @@ def _rounded(value: Any) -> Any:
     return [_rounded(each) for each in value] if isinstance(value, list) else value
 
 
-def test_who_always_says_the_same_is_told_with_the_evidence() -> None:
-    found = of_worker(solved(), "kim")
-    flags = {flag.name: flag.evidence for flag in found.flags}
-    assert flags["always the same"] == "all her 42 answers are 'x'"
-    assert "no signal" in flags
-    assert "always the same" not in {flag.name for flag in of_worker(solved(), "ada").flags}
-
-
-def test_copies_are_told_with_their_numbers() -> None:
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 4, 150)
-    said = {f"w{i}": np.where(rng.random(150) < 0.7, truth, rng.integers(0, 4, 150)) for i in range(7)}
-    said["thief"] = said["w0"]
-    result = allalike.discover([(w, t, f"c{x}") for w, labels in said.items() for t, x in enumerate(labels.tolist())])
-    [evidence] = [flag.evidence for flag in of_worker(result, "thief").flags if flag.name == "copies"]
-    assert evidence.startswith("with w0: 150 tasks in common")
-    answers = of_task(result, 5).answers.set_index("worker")
-    assert answers["voice"].loc[["w0", "thief", "w1"]].tolist() == [0.5, 0.5, 1.0]
-    assert answers["group"]["w0"] == answers["group"]["thief"] != ""
-
-
 def test_colleagues_are_as_far_apart_as_their_answers_differ() -> None:
     colleagues = of_worker(solved(), "ada").colleagues
     differ = {w: np.mean([a != b for a, b in zip(SAID["ada"], SAID[w], strict=True)]) for w in SAID if w != "ada"}
     assert dict(zip(colleagues["worker"], colleagues["distance"], strict=True)) == pytest.approx(differ)
     assert colleagues["distance"].is_monotonic_increasing
     assert colleagues["common"].tolist() == [42] * 4
-
-
-def test_disagreements_are_the_answers_that_are_not_the_truth() -> None:
-    result = solved()
-    truth = dict(zip(result.truth["task"], result.truth["label"], strict=True))
-    found = of_worker(result, "lea")
-    wrong = {task: label for worker, task, label in ROWS if worker == "lea" and label != truth[task]}
-    assert found.disagrees == len(wrong) == len(found.disagreements) > 0
-    assert dict(zip(found.disagreements["task"], found.disagreements["label"], strict=True)) == wrong
-    assert found.disagreements["confidence"].is_monotonic_decreasing
 
 
 @pytest.mark.parametrize("method", ["auto", "P-TD", "DS"])
@@ -191,40 +129,6 @@ def test_without_a_worker_truths_are_those_of_the_others_alone(method: str) -> N
         assert gone is not None
         assert (gone.changed, gone.tasks, gone.only) == (changed, len(rest), len(before) - len(rest))
         assert gone.shift == pytest.approx(changed / len(rest))
-
-
-def test_known_truths_count_without_her_too_and_stay() -> None:
-    gold = {"t8": "x", "t9": "x", "t0": "x"}
-    result = allalike.discover(ROWS, gold=gold, method="OA")
-    rest = allalike.discover([row for row in ROWS if row[0] != "bob"], gold=gold, method="OA").truth
-    gone = of_worker(result, "bob").without
-    assert gone is not None
-    assert gone.changed == int((rest["label"].to_numpy() != result.truth["label"].to_numpy()).sum())
-
-
-def test_the_run_without_her_has_everybody_else_and_what_is_known_of_them() -> None:
-    past = pd.DataFrame({"worker": ["eve", "ada", "bob"], "answers": [7, 5, 3], "error_rate": [0.3, 0.2, 0.1]})
-    result = allalike.discover(ROWS[:60], gold={"t1": "x"}, history=past)
-    seen: list[Run] = []
-
-    def again(run: Run) -> TaskTable:
-        seen.append(run)
-        return result.found
-
-    assert find_absence(result.run, result.found, again, result.run.workers.tolist().index("ada")) is not None
-    [run] = seen
-    assert run.workers.tolist() == ["bob"]
-    assert run.history is not None
-    assert [*run.history.answers, *run.history.fault] == pytest.approx([3.0, 0.1])
-    assert (run.answer_counts.tolist(), run.n_tasks, run.n_gold) == ([18], 18, 1)
-    assert "a truth that is known stays" in repr(of_task(result, "t1"))
-
-
-def test_on_many_answers_the_result_without_her_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reasons, "MAX_ANSWERS", 100)
-    found = of_worker(solved(), "ada")
-    assert found.without is None
-    assert "left out" in repr(found)
 
 
 @pytest.mark.parametrize(
@@ -244,37 +148,6 @@ def test_little_is_explained_without_a_warning(rows: list[Row], method: str) -> 
     for found in (result.explain(task=1), result.explain(worker="ada")):
         assert repr(found)
         json.dumps(found.summary(), allow_nan=False)
-
-
-@pytest.mark.parametrize("domain", in_turn(KINDS, 3))
-def test_every_kind_of_label_is_explained(domain: str) -> None:
-    rows = crowd(domain, seed=2, n=4, m=6, missing=0.3)
-    result = allalike.discover(rows, domain=kind(domain))
-    worker, task, _ = rows[0]
-    assert len(of_task(result, task).answers) == len(answers_to(rows, task))
-    assert of_worker(result, worker).compared == sum(row[0] == worker for row in rows)
-    for found in (result.explain(task=task), result.explain(worker=worker)):
-        assert max(map(len, repr(found).splitlines())) < 300
-        json.dumps(found.summary(), allow_nan=False)
-
-
-def test_ids_match_as_they_are_written_and_unknown_ones_are_told() -> None:
-    result = allalike.discover(NUMBERS, domain="real")
-    assert of_task(result, "2").task == 2
-    with pytest.raises(UnknownNameError, match=r"No worker is called 'adda'\. Did you mean 'ada'\?"):
-        result.explain(worker="adda")
-    with pytest.raises(UnknownNameError, match="No task is called 77"):
-        result.explain(task=77)
-    for given in ({}, {"task": 1, "worker": "ada"}):
-        with pytest.raises(OptionError, match="id of a task or of a worker"):
-            result.explain(**given)
-
-
-def test_where_every_task_is_a_problem_tasks_are_explained_and_workers_are_not() -> None:
-    result = allalike.discover(allalike.read(ROWS).per_task(), method="P-TD")
-    assert len(of_task(result, "t8").answers) == 5
-    with pytest.raises(UnsupportedError, match="problem of its own"):
-        result.explain(worker="ada")
 
 
 def write(path: Path, rows: list[Row]) -> None:
@@ -327,34 +200,6 @@ def test_an_id_may_look_like_an_option(tmp_path: Path) -> None:
     done = call("explain", "allalike-out", "task", "-8", folder=tmp_path)
     assert done.stdout.startswith("Task -8: 'y")
     assert call("explain", "allalike-out", "task", "-8", "--jsn", folder=tmp_path).returncode == 2
-
-
-def test_answers_read_in_an_odd_way_are_explained_without_their_files(tmp_path: Path) -> None:
-    rows = ["t0;1,5;2,5;0", "t1;2,0;?;1", "t2;7,0;8,0;2"]
-    (tmp_path / "m.csv").write_text("\n".join(["task;ada;bob;gold", *rows, ""]), encoding="utf-8")
-    matrix = ("--wide", "tasks", "--decimal", ",", "--missing", "drop", "--na", "?", "--gold", "column:gold")
-    done = call("discover", "m.csv", *matrix, "--rule", "median", "--no-report", "-q", "--force", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "m.csv").unlink()
-    again = load(tmp_path / "allalike-out")
-    assert (again.summary["answers"], again.summary["domain"]["rule"], again.run.n_gold) == (5, "median", 3)
-
-
-def test_one_problem_a_task_is_explained_without_its_files(tmp_path: Path) -> None:
-    out = saved(tmp_path, "--per-task", "--method", "P-TD")
-    (tmp_path / "answers.csv").unlink()
-    assert len(of_task(load(out), "t8").answers) == 5
-
-
-def test_a_folder_without_a_result_and_one_of_python_objects_are_told(tmp_path: Path) -> None:
-    done = call("explain", "nowhere", "task", "t8", folder=tmp_path)
-    assert (done.returncode, "There is no result in nowhere" in done.stderr) == (2, True)
-    solved().save(tmp_path / "out", answers=False)
-    done = call("explain", "out", "task", "t8", folder=tmp_path)
-    assert (done.returncode, "was saved without its answers (that was asked for)" in done.stderr) == (2, True)
-    (tmp_path / "out" / "summary.json").write_text("[]", encoding="utf-8")
-    done = call("explain", "out", "task", "t8", folder=tmp_path)
-    assert (done.returncode, "is not the summary of a result" in done.stderr) == (2, True)
 
 
 def test_what_an_older_result_names_is_not_opened(tmp_path: Path) -> None:

@@ -9,15 +9,14 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike import Disk, Memory, simulate
+from allalike import Memory, simulate
 from allalike._core.blocks.block import Block
-from allalike.cli.screen import few_text, worker_rows
 from allalike.errors import UnsupportedError
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.voices import give_voices
 from allalike.methods.insight import Faults, VoiceGroups
-from crowds.samples import problems, rows
+from crowds.samples import rows
 
 Matrix = npt.NDArray[Any]
 KINDS = {
@@ -27,7 +26,6 @@ KINDS = {
     "rankings": "mallows(items=5, population='uniform(low=0.2, high=0.9)')",
 }
 every_kind = pytest.mark.parametrize("model", KINDS.values(), ids=KINDS)
-ARRAYS = ("shared", "fault", "low", "high", "shrunk", "few")
 
 
 def faults_of(answers: Any, engine: Any = None, **options: Any) -> Faults:
@@ -63,22 +61,6 @@ def test_workers_who_always_agree_may_still_err_as_wilson_says() -> None:
         np.testing.assert_allclose(found.fault, 0.0, atol=1e-12)
         np.testing.assert_allclose(found.low, 0.0, atol=1e-12)
         np.testing.assert_allclose(found.high, square / (n_tasks + square), rtol=1e-6)
-
-
-def test_nothing_is_known_about_a_worker_whom_nobody_met() -> None:
-    together = [
-        (worker, task, "xy"[(task + (worker == "c" and task < 4)) % 2]) for worker in "abc" for task in range(8)
-    ]
-    found = faults_of([*together, *(("z", 100 + task, "x") for task in range(8))])
-    assert found.shared.tolist() == [8, 8, 8, 0]
-    assert found.few.tolist() == [False, False, False, True]
-    assert np.isnan([found.fault[3], found.low[3], found.high[3]]).all()
-    np.testing.assert_allclose(found.shrunk[3], found.shrunk[:3].mean())
-
-
-def test_few_is_less_than_five_answers_that_are_shared() -> None:
-    answers = [(worker, task, "x") for worker in "abc" for task in range(9) if worker != "c" or task < 4]
-    assert faults_of([*answers, ("c", 50, "x")]).few.tolist() == [False, False, True]
 
 
 ODD = {
@@ -135,29 +117,6 @@ def test_shrunken_faults_of_few_answers_are_closer_to_the_truth(model: str) -> N
     assert np.mean((found.shrunk - true) ** 2) < 0.9 * np.mean((np.nan_to_num(found.fault) - true) ** 2)
 
 
-@every_kind
-def test_the_engines_find_the_same(model: str) -> None:
-    answers = simulate(model, workers=12, tasks=40, answers_per_task=4, seed=2).answers
-    one = faults_of(answers)
-    for engine in (Memory(block_answers=20), Disk(partitions=3)):
-        other = faults_of(answers, engine)
-        for name in ARRAYS:
-            np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("classes", [None, 3])
-def test_many_problems_in_one_run_are_as_if_each_were_alone(classes: int | None) -> None:
-    rng = np.random.default_rng(4)
-    matrices = rng.normal(size=(4, 5, 12)) if classes is None else rng.integers(0, classes, (4, 5, 12))
-    domain = "real" if classes is None else allalike.Categorical(classes=classes)
-    together = find_faults(Memory().load(problems(matrices, classes)))
-    for number, matrix in enumerate(matrices):
-        alone = faults_of(rows(matrix), domain=domain)
-        for name in ARRAYS:
-            mine = getattr(together, name)[5 * number : 5 * number + 5]
-            np.testing.assert_allclose(mine, getattr(alone, name), rtol=1e-9, atol=1e-12)
-
-
 def test_copies_that_are_known_are_no_peers_of_each_other() -> None:
     matrix = numbers([1.0, 1.0, 1.0, 1.0, 2.0], 300)
     copied = np.vstack([matrix, matrix[4:], matrix[4:]])
@@ -169,34 +128,6 @@ def test_copies_that_are_known_are_no_peers_of_each_other() -> None:
     assert find_faults(run).fault[4] < 0.5 * known.fault[4]  # believed, because two others say the same
 
 
-def test_labels_without_a_model_of_faults_have_no_limits() -> None:
-    answers = [(worker, task, {f"{task}", worker}) for worker in "abc" for task in range(6)]
-    found = faults_of(answers, domain="set")
-    assert np.isnan([found.fault, found.low, found.high, found.shrunk]).all()
-    workers = allalike.discover(answers, domain="set").workers
-    assert workers["fault"].notna().all()
-    assert workers[["low", "high"]].isna().all(axis=None)
-
-
-@pytest.mark.parametrize(
-    ("model", "unit"),
-    [("one-coin(classes=3)", "error_rate"), ("one-coin(classes=30)", "error_rate"), ("gaussian", "rmse")],
-)
-def test_the_table_of_workers_reads_faults_in_their_unit_within_the_limits(model: str, unit: str) -> None:
-    workers = allalike.discover(simulate(model, workers=15, tasks=60, answers_per_task=5).answers).workers
-    known = ["fault", unit, "low", "high", "few", "weight"]
-    assert list(workers)[:10] == ["worker", "answers", "shared", "disparity", *known]
-    assert ((workers["low"] <= workers[unit]) & (workers[unit] <= workers["high"])).all()
-    np.testing.assert_allclose(workers[unit] ** (2 if unit == "rmse" else 1), workers["fault"])
-
-
-@pytest.mark.parametrize("method", ["UA", "P-TD", "iP-TD"])
-def test_named_methods_keep_their_columns(method: str) -> None:
-    result = allalike.discover(simulate("gaussian", workers=5, tasks=9).answers, method=method)
-    assert list(result.workers) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
-    assert list(result.truth)[:4] == ["task", "label", "confidence", "error"]
-
-
 @pytest.mark.parametrize("tails", ["gaussian", "heavy"])
 def test_limits_hold_for_nearly_95_of_100_truths(tails: str) -> None:
     rng = np.random.default_rng(3)
@@ -206,15 +137,6 @@ def test_limits_hold_for_nearly_95_of_100_truths(tails: str) -> None:
     answers = [(int(w), task, float(x)) for task in range(1000) for w, x in zip(worker[task], label[task], strict=True)]
     truth = allalike.discover(answers, domain="real").truth
     assert 0.93 <= ((truth["low"] <= 0) & (truth["high"] >= 0)).mean() <= 0.98
-
-
-def test_a_number_of_one_worker_is_as_sure_as_such_a_worker_deserves() -> None:
-    answers = [*rows(numbers([1.0] * 6, 100)), ("w0", "lonely", 0.5)]
-    answers = [(f"{worker}", f"{task}", label) for worker, task, label in answers]
-    truth = allalike.discover(answers, domain="real").truth
-    wide = (truth["high"] - truth["low"])[truth["answers"] == 1]
-    assert (wide > 2 * (truth["high"] - truth["low"])[truth["answers"] == 6].max()).all()
-    assert truth.loc[truth["answers"] == 1, "low"].item() < -0.5
 
 
 def test_copies_that_are_known_make_no_truth_surer() -> None:
@@ -229,14 +151,6 @@ def test_copies_that_are_known_make_no_truth_surer() -> None:
     assert (find_truth_limits(twice, weight[members], variance[members], label, error)["high"] < alone["high"]).all()
 
 
-def test_limits_change_no_truth() -> None:
-    answers = simulate("gaussian", workers=9, tasks=30, answers_per_task=4).answers
-    result = allalike.discover(answers)
-    weight, run = result.weighing.weight, result.run
-    plain = run.collect(lambda block, w, f: run.kernels.aggregate(block, w, f, ties=run.ties), weight, weight)
-    np.testing.assert_array_equal(result.truth["label"], plain["label"])
-
-
 def test_a_worker_who_is_always_too_high_has_a_bias() -> None:
     matrix = numbers([1.0] * 8, 100, seed=1)
     matrix[3] += 2.0
@@ -246,26 +160,3 @@ def test_a_worker_who_is_always_too_high_has_a_bias() -> None:
     assert ((found["low"] < 0) & (found["high"] > -0.5))[[0, 1, 2, 4, 5, 6, 7]].all()
     with pytest.raises(UnsupportedError, match="numbers only"):
         allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).bias()
-
-
-def test_a_bias_of_one_answer_has_no_limits_and_of_none_is_unknown() -> None:
-    found = allalike.discover([("a", 1, 1.0), ("b", 1, 2.0), ("c", 2, 5.0)], domain="real").bias()
-    assert found["bias"][:2].tolist() == [-1.0, 1.0]
-    assert found.loc[2, ["bias", "low", "high"]].isna().all()
-    assert found[["low", "high"]].isna().all(axis=None)
-
-
-def test_the_terminal_shows_limits_and_counts_workers_with_few_answers() -> None:
-    answers = [(worker, task, float(task)) for worker in "abcd" for task in range(9) if worker != "d" or task < 2]
-    result = allalike.discover(answers, domain="real")
-    assert worker_rows(result)[0] == ("worker", "answers", "rmse", "low..high", "weight")
-    assert few_text(result)[0].startswith("1 of 4 workers (25.0 %) has fewer than 5 answers")
-    named = allalike.discover(answers, domain="real", method="P-TD")
-    assert worker_rows(named)[0] == ("worker", "answers", "fault", "weight")
-    assert few_text(named) == []
-
-
-def test_a_number_that_is_known_is_sure() -> None:
-    truth = allalike.discover(rows(numbers([1.0] * 4, 9)), domain="real", gold={"t0002": 0.25}).truth
-    assert (truth["low"][2], truth["high"][2]) == (0.25, 0.25)
-    assert (truth["low"] < truth["high"]).sum() == 8

@@ -10,7 +10,6 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.cli.screen import worker_rows
 from allalike.engines import Engine
 from allalike.errors import OutputError
 from running.program import call
@@ -45,21 +44,6 @@ def test_one_answer_makes_nobody_the_best(engine: Engine) -> None:
     assert busy["error_rate"].idxmin() == "w0"
 
 
-def test_many_answers_are_hardly_pulled() -> None:
-    result = allalike.discover(crowd(odd=False))
-    own = result.weighing.insight.faults
-    assert own is not None
-    busy = result.run.answer_counts == TASKS
-    assert np.abs(own.shrunk - own.fault)[busy].max() < 0.05
-    assert np.abs(own.shrunk - own.fault)[~busy].min() > 0.1
-
-
-@pytest.mark.parametrize("method", ["auto", "P-TD", "iP-TD", "DS"])
-def test_who_gave_one_answer_is_not_listed_among_the_best_or_the_worst(method: str) -> None:
-    result = allalike.discover(crowd(odd=False), method=method)
-    assert not [row[0] for row in worker_rows(result) if str(row[0]).startswith("one")]
-
-
 def test_the_saved_table_begins_with_who_needs_a_look(tmp_path: Path) -> None:
     result = allalike.discover(crowd())
     result.save(tmp_path / "out")
@@ -75,21 +59,6 @@ def test_the_saved_table_begins_with_who_needs_a_look(tmp_path: Path) -> None:
     assert sorted(table.index) == result.workers["worker"].tolist()
 
 
-def test_python_and_the_saved_table_say_the_same_of_workers(tmp_path: Path) -> None:
-    result = allalike.discover(crowd())
-    result.save(tmp_path / "out", format="parquet")
-    saved = pd.read_parquet(tmp_path / "out" / "workers.parquet").sort_values("worker", ignore_index=True)
-    assert set(saved["flag"]) == {"block", "look", "", "few"}
-    pd.testing.assert_frame_equal(saved, result.workers, check_dtype=False)
-
-
-@pytest.mark.parametrize("engine", [Memory(block_answers=50), Disk(partitions=3)], ids=lambda engine: engine.name)
-def test_the_saved_table_is_a_history(engine: Engine, tmp_path: Path) -> None:
-    allalike.discover(crowd(), engine=engine).save(tmp_path / "out")
-    later = allalike.discover(crowd(), history=tmp_path / "out" / "workers.csv").workers.set_index("worker")
-    assert later.loc["w0", "earlier"] == TASKS
-
-
 def test_the_block_list_has_one_id_a_line_and_may_be_written_again(tmp_path: Path) -> None:
     pd.DataFrame(crowd(), columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
     typed = ["discover", "a.csv", "--no-report", "--block-list", "block.txt"]
@@ -98,13 +67,6 @@ def test_the_block_list_has_one_id_a_line_and_may_be_written_again(tmp_path: Pat
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "block.txt").read_text().splitlines() == ["copy2", "lazy"]
     assert "block.txt" in done.stdout
-
-
-def test_a_block_list_of_nobody_is_an_empty_file_and_a_word(tmp_path: Path) -> None:
-    pd.DataFrame(crowd(odd=False), columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
-    done = call("discover", "a.csv", "--no-report", "--block-list", "block.txt", folder=tmp_path)
-    assert (done.returncode, (tmp_path / "block.txt").read_text()) == (0, "")
-    assert "no worker needs to be excluded" in done.stderr
 
 
 def test_a_block_list_takes_the_place_of_no_other_file(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Tables go out in the kind of frame that came in."""
 
-import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import allalike
-from allalike.errors import InputError, OptionError, UnsupportedError
+from allalike.errors import InputError
 
 SAID = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
 ROWS = [(worker, task, label) for worker, labels in SAID.items() for task, label in enumerate(labels)]
@@ -69,12 +68,6 @@ def test_every_table_of_a_result_is_of_that_kind(engine: Any) -> None:
     assert "<table" in result._repr_html_()
 
 
-def test_what_was_read_or_named_before_remembers_its_frame() -> None:
-    frame = pl.DataFrame(COLUMNS)
-    assert isinstance(allalike.discover(allalike.read(frame), method="UA").truth, pl.DataFrame)
-    assert isinstance(allalike.discover(allalike.scan(frame), method="UA").truth, pl.DataFrame)
-
-
 def test_comparisons_panels_and_agreements_have_the_frame_that_came_in() -> None:
     frame = pl.DataFrame({**COLUMNS, "half": ["a" if task < 4 else "b" for task in COLUMNS["task"]]})
     compared = allalike.compare(frame, methods="P-TD")
@@ -87,32 +80,12 @@ def test_comparisons_panels_and_agreements_have_the_frame_that_came_in() -> None
     assert "P-TD" in repr(compared)
 
 
-def test_another_kind_of_frame_can_be_asked_for() -> None:
-    result = allalike.discover(ROWS)
-    assert isinstance(result.tables_as("arrow").workers, pa.Table)
-    assert isinstance(result.workers, pd.DataFrame)
-    with pytest.raises(OptionError, match="frame is 'spark'. Choose one of: pandas, polars, arrow, datasets."):
-        result.tables_as("spark")
-
-
 def test_a_table_that_went_out_can_be_history_and_gold_of_the_next_run() -> None:
     for frame in (pl.DataFrame(COLUMNS), pa.table(COLUMNS), datasets.Dataset.from_dict(COLUMNS)):
         first = allalike.discover(frame, method="DS-1")
         second = allalike.discover(frame, history=first.workers, gold=first.truth, use_gold=False)
         assert second.summary["gold"]["error"] == 0
         assert as_records(second.workers)[0]["earlier"] == 8
-
-
-def test_labels_that_are_lists_come_back_as_lists() -> None:
-    said = [["a", "b"], ["a", "b"], ["a"]]
-    frame = pl.DataFrame({"worker": ["ada", "bob", "eve"], "task": [1, 1, 1], "label": said})
-    assert allalike.discover(frame, domain="set").truth["label"].to_list() == [["a", "b"]]
-
-
-def test_a_class_called_task_does_not_hide_the_tasks() -> None:
-    rows = [(worker, task, "task" if task else "x") for worker in ("ada", "bob", "eve") for task in range(4)]
-    table = allalike.discover(rows).tables_as("polars").probabilities
-    assert table.columns == ["task", "task.1", "x"]
 
 
 def test_classes_of_hugging_face_have_their_names_and_minus_one_is_no_answer(engine: Any) -> None:
@@ -129,9 +102,3 @@ def test_classes_of_hugging_face_have_their_names_and_minus_one_is_no_answer(eng
     assert result.truth["label"] == ["dog"]
     with pytest.raises(InputError, match="no label"):
         allalike.discover(source, engine=engine)
-
-
-def test_polars_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(UnsupportedError, match="Tables of polars need it. Install it with: pip install 'allalike.pol"):
-        _ = allalike.discover(ROWS, method="UA").tables_as("polars").truth

@@ -12,7 +12,7 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.errors import GoldError, OptionError
+from allalike.errors import GoldError
 from running.program import call
 
 if TYPE_CHECKING:
@@ -59,30 +59,11 @@ def test_gold_in_another_coding_stops_and_the_first_way_reads_it(recode: Callabl
     assert settled.summary["gold"]["error"] <= 0.1
 
 
-def test_case_is_no_other_label() -> None:
-    truth, rows = classes()
-    names = {1: "Big cat", 2: "dog", 3: "owl"}
-    said = [(worker, task, names[label]) for worker, task, label in rows]
-    gold = by_task(names[int(label)].upper().replace(" ", "_") for label in truth)
-    with pytest.raises(GoldError, match="case and marks") as stopped:
-        allalike.discover(said, gold=gold)
-    found = allalike.discover(said, gold=gold, **stopped.value.settles).truth["label"]
-    assert found.tolist() == [names[int(label)] for label in truth]
-
-
 @pytest.mark.parametrize("write", [int, float, str, lambda label: f"{label}.0"])
 def test_another_type_is_the_same_label(write: Callable[[int], Any]) -> None:
     truth, rows = classes()
     gold = by_task(write(int(label)) for label in truth)
     assert allalike.discover(rows, domain="categorical", gold=gold).summary["gold"]["error"] <= 0.1
-
-
-def test_levels_counted_from_0_stop() -> None:
-    truth, rows = classes(n_labels=5)
-    gold = by_task(int(label) - 1 for label in truth)
-    with pytest.raises(GoldError, match="1 is added to each label") as stopped:
-        allalike.discover(rows, domain="ordinal", gold=gold)
-    assert stopped.value.settles == {"gold_map": "0=1,1=2,2=3,3=4,4=5"}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,39 +103,6 @@ def test_gold_that_is_said_to_be_right_is_taken_as_it_is() -> None:
     assert found.tolist() == list(gold.values())
 
 
-def test_a_method_that_needs_gold_cannot_do_without() -> None:
-    truth, rows = classes()
-    with pytest.raises(OptionError, match="OA weighs workers by known truths"):
-        allalike.discover(rows, method="OA", gold=by_task(truth.tolist()), use_gold=False)
-
-
-def test_answers_that_are_added_with_gold_in_another_coding_stop() -> None:
-    truth, rows = classes()
-    result = allalike.discover(rows, domain="categorical")
-    with pytest.raises(GoldError, match="1 is added"):
-        result.update([("new", "t00", 1)], gold=by_task(int(label) - 1 for label in truth))
-
-
-def test_methods_are_compared_with_a_word_on_gold_that_does_not_fit() -> None:
-    truth, rows = classes()
-    gold = by_task(int(label) - 1 for label in truth)
-    found = allalike.compare(rows, domain="categorical", gold=gold, methods="UA,P-TD")
-    assert any("1 is added to each label" in warning for warning in found.summary["warnings"])
-
-
-@pytest.mark.parametrize(
-    ("gold", "message"),
-    [
-        ({}, "The gold is empty"),
-        ({"t00": None}, "No row of the gold has a label"),
-        ({"x1": 1, "x2": 2}, "None of the 2 tasks with gold was answered"),
-    ],
-)
-def test_gold_of_nothing_is_refused(gold: dict[str, Any], message: str) -> None:
-    with pytest.raises(GoldError, match=message):
-        allalike.discover(classes()[1], domain="categorical", gold=gold)
-
-
 def save(folder: Path, rows: Any, gold: dict[str, Any], columns: list[str], gold_columns: list[str]) -> None:
     pd.DataFrame(rows, columns=columns).to_csv(folder / "a.csv", index=False)
     pd.DataFrame(list(gold.items()), columns=gold_columns).to_csv(folder / "gold.csv", index=False)
@@ -182,18 +130,6 @@ def test_each_command_that_is_proposed_runs(recode: Callable[[int], Any], tmp_pa
     assert results["--gold-only-measure"] == truth.tolist()  # as the crowd is right in nearly all answers
 
 
-def test_columns_are_found_by_the_names_that_the_answers_have(tmp_path: Path) -> None:
-    truth, rows = classes()
-    names = ["who", "photo", "vote"]
-    pd.DataFrame(rows, columns=names).to_csv(tmp_path / "a.csv", index=False)
-    gold = pd.DataFrame({"image": "-", "photo": list(by_task(truth)), "vote": truth})
-    gold.to_csv(tmp_path / "gold.csv", index=False)
-    done = call("discover", "a.csv", "--gold", "gold.csv", "--no-report", folder=tmp_path)
-    assert (done.returncode, "Error against the gold of 30 tasks" in done.stdout) == (0, True)
-    held = allalike.read(tmp_path / "a.csv")
-    assert allalike.discover(held, gold=gold).summary["gold"]["tasks"] == TASKS
-
-
 def test_swapped_columns_are_proposed_the_right_way_round(tmp_path: Path) -> None:
     truth, rows = classes()
     save(tmp_path, rows, by_task(truth), ["worker", "task", "label"], ["label", "task"])
@@ -203,29 +139,3 @@ def test_swapped_columns_are_proposed_the_right_way_round(tmp_path: Path) -> Non
     assert command[-1] == "task=label,label=task"
     done = call(*command, folder=tmp_path)
     assert (done.returncode, "Error against the gold of 30 tasks: 0" in done.stdout) == (0, True)
-
-
-def test_a_gold_map_is_remembered_with_a_result(tmp_path: Path) -> None:
-    truth, rows = classes()
-    save(tmp_path, rows, by_task(int(x) - 1 for x in truth), ["worker", "task", "label"], ["task", "label"])
-    typed = [
-        "discover",
-        "a.csv",
-        "--domain",
-        "categorical",
-        "--gold",
-        "gold.csv",
-        "--gold-map",
-        "0=1,1=2,2=3",
-        "--no-report",
-    ]
-    assert call(*typed, folder=tmp_path).returncode == 0
-    done = call("explain", "allalike-out", "task", "t00", folder=tmp_path)
-    assert (done.returncode, "known" in done.stdout or "t00" in done.stdout) == (0, True)
-
-
-@pytest.mark.parametrize("gold_map", ["x", "+1", "{1}"])
-def test_a_gold_map_that_makes_no_sense_is_refused(gold_map: str) -> None:
-    truth, rows = classes()
-    with pytest.raises(ValueError, match=r"gold_map|There is no file"):
-        allalike.discover(rows, domain="categorical", gold=by_task(truth.tolist()), gold_map=gold_map)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,7 @@ from scipy.stats import binomtest, fisher_exact
 
 import allalike
 from allalike.api.judges.changes import adjust, compare_said, line_up
-from allalike.api.judges.verdicts import KeptVerdicts, read_earlier
-from allalike.cli import main
+from allalike.api.judges.kept_verdicts import KeptVerdicts, read_earlier
 
 RIGHT = (0.9, 0.85, 0.8, 0.85)
 
@@ -104,54 +101,6 @@ def test_redraws_of_the_same_judges_raise_an_alarm_hardly_ever() -> None:
     assert alarms <= 2
 
 
-def test_who_always_agreed_and_never_does_changed_and_with_two_judges_nobody_can_tell(tmp_path: Path) -> None:
-    def rows(first: int, *odd: str) -> list[tuple[str, str, str]]:
-        return [(who, f"t{t}", "xy"[(t + (who in odd)) % 2]) for who in "abc" for t in range(first, first + 30)]
-
-    allalike.jury(rows(0)).save(tmp_path / "out")
-    panel = allalike.jury(rows(30, "b"), since=tmp_path / "out")
-    assert panel.summary["panel"]["drift"]["drifted"] == ["b"]
-    two = [row for row in rows(30, "b") if row[0] != "c"]
-    assert allalike.jury(two, since=tmp_path / "out").summary["panel"]["drift"]["tests"] == 0
-
-
-def test_labels_without_number_are_compared_too(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    truth = rng.integers(1000, size=120)
-
-    def rows(right: tuple[float, ...]) -> list[tuple[str, str, str]]:
-        said = [np.where(rng.random(120) < each, truth, rng.integers(1000, size=120)) for each in right]
-        return [(f"j{j}", f"t{t}", f"n{x}") for j, column in enumerate(said) for t, x in enumerate(column)]
-
-    allalike.jury(rows((0.8, 0.8, 0.8, 0.8)), domain="categorical").save(tmp_path / "out", format="parquet")
-    panel = allalike.jury(rows((0.8, 0.3, 0.8, 0.8)), domain="categorical", since=tmp_path / "out")
-    assert panel.summary["panel"]["drift"]["drifted"] == ["j1"]
-
-
-@pytest.mark.long
-def test_the_rate_is_compared_with_the_earlier_one(tmp_path: Path) -> None:
-    truth = np.where(np.random.default_rng(99).random(300) < 0.6, "pass", "fail").tolist()
-    gold = {f"t{task}": truth[task] for task in range(0, 300, 4)}
-    before = allalike.jury(draw(0), gold=gold, good="pass")
-    before.save(tmp_path / "out")
-    panel = allalike.jury(draw(1, harsh=0), gold=gold, good="pass", since=tmp_path / "out")
-    rate = panel.summary["panel"]["drift"]["rate"]
-    assert rate["before"]["estimate"] == before.summary["panel"]["rate"]["estimate"]
-    difference = rate["now"]["estimate"] - rate["before"]["estimate"]
-    assert rate["difference"]["estimate"] == pytest.approx(difference, rel=1e-4)
-    assert rate["difference"]["low"] < 0 < rate["difference"]["high"]
-    assert rate["effect"] < 0
-    other = allalike.jury(draw(1), gold=gold, good="fail", since=tmp_path / "out").summary["panel"]["drift"]["rate"]
-    assert other == {"other_good": ["pass"]}
-
-
-def test_judges_who_came_and_went_are_named(tmp_path: Path) -> None:
-    allalike.jury(draw(0)).save(tmp_path / "out")
-    later = draw(1).replace({"worker": {"j3": "j9"}})
-    drift = allalike.jury(later, since=tmp_path / "out").summary["panel"]["drift"]
-    assert (drift["new_judges"], drift["gone_judges"], drift["judges"]) == (["j9"], ["j3"], 3)
-
-
 def test_kept_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
     table = draw(0, tasks=20).replace({"worker": {"j0": "=1+1", "j1": 'a "b", c'}})
     for how in ({"safe_csv": True}, {"format": "parquet"}, {}):
@@ -160,43 +109,3 @@ def test_kept_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
         rows = set(zip(kept.judge, kept.task, kept.label, strict=True))
         assert rows == set(zip(table["worker"], table["task"], table["label"], strict=True))
         assert set(kept.task[kept.truth == "pass"]) == {"t3"}
-
-
-def test_a_folder_that_is_no_panel_is_refused(tmp_path: Path) -> None:
-    def compare() -> None:
-        allalike.jury(draw(0, tasks=20), since=tmp_path / "out")
-
-    with pytest.raises(allalike.AllalikeError, match="There is no panel in"):
-        compare()
-    allalike.discover(draw(0, tasks=20)).save(tmp_path / "out")
-    with pytest.raises(allalike.AllalikeError, match="is not the summary of a panel"):
-        compare()
-    allalike.jury(draw(0, tasks=20)).save(tmp_path / "out")
-    path = tmp_path / "out" / "verdicts.csv"
-    path.write_text("judge,task\nada,1\n", encoding="utf-8")
-    with pytest.raises(allalike.AllalikeError, match=r"verdicts\.csv, cannot be read"):
-        compare()
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    summary["files"].remove("verdicts.csv")
-    (tmp_path / "out" / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(allalike.AllalikeError, match="kept no verdicts"):
-        compare()
-    allalike.jury(draw(0, tasks=20).assign(worker=lambda table: "x" + table["worker"])).save(tmp_path / "x")
-    with pytest.raises(allalike.AllalikeError, match="No judge of the panel in"):
-        allalike.jury(draw(0, tasks=20), since=tmp_path / "x").summary  # noqa: B018
-
-
-def test_the_program_fails_if_a_judge_changed(tmp_path: Path, capfd: pytest.CaptureFixture[Any]) -> None:
-    out = str(tmp_path / "out")
-    for seed, harsh, code in ((0, None, 0), (1, None, 0), (2, 3, 3)):
-        draw(seed, harsh=harsh).to_csv(tmp_path / "in.csv", index=False)
-        since = ["--since", out, "--fail-if-drift"] if seed else []
-        with pytest.raises(SystemExit) as stop:
-            main(["jury", str(tmp_path / "in.csv"), "-o", out, "-q", *since])
-        assert stop.value.code == code
-    said = capfd.readouterr().err
-    assert "allalike: j3 changed since" in said
-    assert "; limits of the change 0." in said
-    with pytest.raises(SystemExit) as stop:
-        main(["jury", str(tmp_path / "in.csv"), "-o", out, "--fail-if-drift"])
-    assert stop.value.code == 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,8 @@ import pytest
 from scipy.optimize import minimize
 
 import allalike
-from allalike.api.judges.rates import Counts, Rate, correct_rate, estimate_rate, misfits, plan_truths, subtract_rates
-from allalike.cli import main
-from allalike.telling.panel import remark_panel
-from running.program import call
+from allalike.api.judges.further_truths import plan_truths
+from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, misfits, subtract_rates
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))
 
@@ -88,19 +84,6 @@ def test_known_truths_that_do_not_fit_leave_limits_and_are_told(called: float) -
     assert found[1:] == pytest.approx(correct_rate(Counts(1000 * near + known, known, good))[1:], abs=0.02)
 
 
-def test_a_run_and_a_group_that_truths_do_not_fit_are_said_to_be_so() -> None:
-    rows, told = draw_rows(400, rate=0.5, seed=1)
-    extra = [(f"j{n % 3}", f"new{n // 3}", "pass", "strange") for n in range(900)]
-    for place, name in enumerate(("worker", "task", "label", "topic")):
-        rows[name] += [each[place] for each in extra]
-    panel = allalike.jury(rows, gold=told, good="pass", by="topic", gold_drawn="truth")
-    rate, said = panel.summary["panel"]["rate"], " ".join(remark.sentence for remark in remark_panel(panel.summary))
-    assert (rate["misfit"], rate["estimate"], rate["groups"]["misfits"]) == (True, 1.0, ["strange"])
-    assert 0.9 < rate["low"] < 0.98
-    assert "do not fit this run" in said
-    assert "do not fit 1 group" in said
-
-
 def test_of_a_panel_that_knows_nothing_rogan_and_gladen_say_nothing_and_double_sampling_what_truths_alone_say() -> None:
     blind = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([30.0, 30.0]))
     assert correct_rate(blind)[1:] == (0.0, 1.0)
@@ -118,22 +101,6 @@ def test_limits_hold_the_true_rate_nineteen_times_of_twenty(rate: float, n: int,
     assert 0.9 < held < 0.995  # give or take three standard errors
 
 
-def test_nothing_is_corrected_where_nothing_is_known() -> None:
-    rows, _ = draw_rows()
-    panel = allalike.jury(rows, good="pass")
-    rate = panel.summary["panel"]["rate"]
-    assert rate["apparent"] == pytest.approx((panel.truth["label"] == "pass").mean(), rel=1e-5)
-    assert (rate["estimate"], rate["low"], rate["known"]) == (None, None, 0)
-    assert 50 <= rate["ask"]["truths"] <= 51
-
-
-def test_one_verdict_without_a_known_truth_widens_the_limits() -> None:
-    some = Counts(np.array([50.0, 50.0]), np.array([0.0, 20.0]), np.array([0.0, 20.0]))
-    found = estimate_rate(some)
-    assert found.low < 0.55
-    assert found.high > 0.95
-
-
 def test_the_fewest_truths_that_halve_limits_are_those_of_brute_force() -> None:
     counts = Counts(np.array([3e3, 9e3]), np.array([8.0, 24.0]), np.array([2.0, 22.0]))
     share, p, a = (counts.good + 1 / 3) / (counts.known + 2 / 3), 0.75, 2 / 3
@@ -149,12 +116,6 @@ def test_the_fewest_truths_that_halve_limits_are_those_of_brute_force() -> None:
     plan = plan_truths(counts)
     assert fewest <= plan.total <= fewest + 1
     assert plan.width <= 0.5
-
-
-def test_limits_that_further_truths_cannot_halve_are_said_to_be_so() -> None:
-    plan = plan_truths(Counts(np.array([20.0, 80.0]), np.array([18.0, 70.0]), np.array([1.0, 69.0])))
-    assert plan.reach > 0.5
-    assert plan.reach < plan.width < 1
 
 
 @pytest.mark.long
@@ -192,26 +153,6 @@ def test_a_rate_does_not_depend_on_where_answers_are(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(here.ask, there.ask)
 
 
-def test_several_labels_may_be_good_and_a_truth_that_no_judge_gave_is_not() -> None:
-    rows = [(judge, task, "abc"[task % 3]) for judge in "xyz" for task in range(30)]
-    told = allalike.jury(rows, gold={0: "a", 1: "b", 2: "c", 3: "d"}, good=("a", "b"), domain="categorical")
-    rate = told.summary["panel"]["rate"]
-    assert (rate["known"], rate["apparent"]) == (4, pytest.approx(2 / 3, rel=1e-5))
-    assert (rate["sensitivity"], rate["specificity"]) == (1.0, 0.5)
-
-
-def test_groups_have_rates_from_their_own_truths_or_from_those_of_all() -> None:
-    rows, truths = draw_rows(300)
-    gold = {task: truths[task] for number, task in enumerate(truths) if number % 3 and number < 100}
-    panel = allalike.jury(rows, gold=gold, good="pass", by="topic")
-    rates = panel.rates
-    assert rates["group"].tolist() == ["", "art", "law"]
-    assert rates["told_by"].tolist() == ["own", "own", "all"]
-    assert rates["tasks"].tolist() == [300, 200, 100]
-    assert (rates["low"] < rates["rate"]).all()
-    assert (rates["rate"] < rates["high"]).all()
-
-
 def test_a_group_without_truths_has_no_rate_where_errors_differ_by_group() -> None:
     rows, truths = draw_rows(600)
     table = pd.DataFrame(rows)
@@ -222,15 +163,6 @@ def test_a_group_without_truths_has_no_rate_where_errors_differ_by_group() -> No
     rates = allalike.jury(table, gold=gold, good="pass", by="topic").rates.set_index("group")
     assert rates["rate"].isna().tolist() == [False, False, False, True]
     assert rates.loc["a", "told_by"] == "own"
-
-
-def test_a_matrix_may_have_a_column_of_groups(tmp_path: Path) -> None:
-    rows, _ = draw_rows(30)
-    wide = pd.DataFrame(rows).pivot_table(index=["task", "topic"], columns="worker", values="label", aggfunc="first")
-    wide.reset_index().to_csv(tmp_path / "wide.csv", index=False)
-    panel = allalike.jury(tmp_path / "wide.csv", wide="tasks", good="pass", by="topic")
-    assert panel.judges["worker"].tolist() == ["j0", "j1", "j2"]
-    assert panel.rates["tasks"].tolist() == [30, 20, 10]
 
 
 @pytest.mark.long
@@ -247,73 +179,6 @@ def test_truths_picked_by_what_they_are_mislead_and_the_panel_says_so() -> None:
     assert picked["estimate"] == rate["rogan_gladen"]["estimate"]
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"good": "pas"}, "No verdict is 'pas'. Did you mean 'pass'"),
-        ({"good": []}, "good is empty"),
-        ({"good": "pass", "gold_drawn": "chance"}, "gold_drawn"),
-        ({"good": "pass", "by": "nothing"}, "no column 'nothing'"),
-        ({"good": "pass", "by": "worker"}, "is in two groups of 'worker'"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(how: dict[str, Any], said: str) -> None:
-    with pytest.raises(allalike.AllalikeError, match=said):
-        allalike.jury(draw_rows(30)[0], **how)
-
-
 def test_a_difference_of_rates_has_the_limits_of_a_normal_one_where_both_are() -> None:
     one, two = Rate(0.5, 0.4, 0.6), Rate(0.7, 0.6, 0.8)
     assert subtract_rates(one, two) == pytest.approx((-0.2, -0.2 - np.sqrt(0.02), -0.2 + np.sqrt(0.02)))
-
-
-def test_a_gate_fails_with_code_3_after_all_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    rows, truths = draw_rows(120)
-    pd.DataFrame(rows).to_csv(tmp_path / "in.csv", index=False)
-    pd.DataFrame({"task": list(truths)[:40], "label": list(truths.values())[:40]}).to_csv(tmp_path / "gold.csv")
-    how = [
-        str(tmp_path / "in.csv"),
-        "--gold",
-        str(tmp_path / "gold.csv"),
-        "--good",
-        "pass",
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    for least, code in (("0.99", 3), ("0.1", 0), ("7", 2)):
-        with pytest.raises(SystemExit) as stop:
-            main(["jury", *how, "--fail-under", least, "-q"])
-        said = capfd.readouterr()
-        assert stop.value.code == code
-        assert said.out == ""
-        if code == 3:
-            assert (tmp_path / "out" / "rates.csv").exists()
-            assert len(said.err.splitlines()) == 1
-            assert "below 0.99 (limits 0." in said.err
-
-
-@pytest.mark.parametrize(("good", "bad", "inferred"), [("pass", "fail", True), ("1", "0", True), ("A", "B", False)])
-def test_the_rate_is_printed_or_the_command_that_finds_it(good: str, bad: str, inferred: bool, tmp_path: Path) -> None:
-    columns, truths = draw_rows()
-    names = {"pass": good, "fail": bad}
-    rows = pd.DataFrame({**columns, "label": [names[label] for label in columns["label"]]})
-    rows.to_csv(tmp_path / "verdicts of may.csv", index=False)
-    known = {task: names[label] for task, label in list(truths.items())[:60]}
-    pd.DataFrame({"task": known.keys(), "label": known.values()}).to_csv(tmp_path / "g.csv", index=False)
-    words = ("jury", "verdicts of may.csv", "--gold", "g.csv", "-o", "out")
-    done = call(*words, folder=tmp_path)
-    asked = call(*words, "--good", good, folder=tmp_path)
-    rate = re.search(r"Rate, corrected by 60 gold labels: ([\d.]+ %) of.*? confidence interval", _join(asked.stdout))
-    assert rate
-    assert (rate[0] in _join(done.stdout)) == inferred
-    assert (f"(--good {good})" in _join(done.stdout)) == inferred
-    [command] = re.findall(r"^  allalike (jury .*)$", done.stdout, re.MULTILINE) or [""]
-    assert bool(command) != inferred
-    if command:
-        assert rate[0] in _join(call(*shlex.split(command), folder=tmp_path).stdout)
-    [command] = re.findall(r"^  allalike (jury .*)$", call(*words[:2], folder=tmp_path).stdout, re.MULTILINE)
-    assert shlex.split(command) == [*words[:2], "--gold", "gold.csv", "--good", good]
-
-
-def _join(text: str) -> str:
-    return " ".join(text.split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +15,9 @@ from scipy.stats import binomtest
 
 import allalike
 from allalike.api.judges.ballots import JudgeBallots
-from allalike.api.judges.orders import find_orders, weigh_readings
-from allalike.api.judges.samples import find_steadiness
-from allalike.cli import main
-from allalike.errors import DataNote, InputError, OptionError
+from allalike.api.judges.orders import find_orders
+from allalike.api.judges.samples import chance_to_win, find_steadiness
+from allalike.errors import DataNote, InputError
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{DataNote.__module__}.{DataNote.__name__}")
 COLUMNS = ("judge", "item", "verdict", "shown", "epoch")
@@ -77,18 +75,6 @@ def test_the_voice_of_a_judge_is_the_label_with_most_of_her_samples_where_each_o
             assert voices.get((task, judge)) == (None if not best else best[0] if len(best) == 1 else -1)
 
 
-def test_two_verdicts_that_contradict_each_other_are_a_tie_where_there_is_one_and_otherwise_silence() -> None:
-    rows = [(f"j{j}", t, "xy"[t % 2], order) for j in range(3) for t in range(10) for order in ("ab", "ba")]
-    rows = [(*row[:2], "y", "ba") if row[:2] == ("j0", 4) and row[3] == "ba" else row for row in rows]
-    panel = allalike.jury(table_of(rows), order="shown", about="answers")
-    assert panel.truth["answers"].tolist() == [2 if task == 4 else 3 for task in range(10)]
-    tied = [(*row[:2], "tie", row[3]) if row[1] == 7 else row for row in rows]
-    panel = allalike.jury(table_of(tied), order="shown", about="answers")
-    assert panel.truth["verdict"].tolist() == ["tie" if task == 7 else "class" for task in range(10)]
-    assert panel.truth["answers"].tolist() == [3] * 10
-    assert panel.summary["panel"]["outcomes"]["tie"] == "tie"
-
-
 def test_a_task_on_which_everybody_contradicts_herself_is_inconclusive_and_stays_in_the_table(tmp_path: Path) -> None:
     rows = [(f"j{j}", t, "xy"[t % 2], order) for j in range(3) for t in range(10) for order in ("ab", "ba")]
     rows = [(*row[:2], "xy"[row[3] == "ba"], row[3]) if row[1] == 4 else row for row in rows]
@@ -100,15 +86,6 @@ def test_a_task_on_which_everybody_contradicts_herself_is_inconclusive_and_stays
     saved = pd.read_csv(tmp_path / "out" / "truth.csv")
     assert saved["verdict"].tolist() == panel.truth["verdict"].tolist()
     assert saved["answers"].tolist() == [0 if task == 4 else 3 for task in range(10)]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_plain_vote_loses_nothing_by_making_one_voice_of_both_orders(seed: int) -> None:
-    rows, _ = draw_pairs(seed, bias=[0.0] * 5, right=0.7)
-    one = allalike.jury(table_of(rows), order="shown", about="answers").truth.set_index("task")
-    both = allalike.discover([(f"{judge}{order}", *rest) for judge, *rest, order, _ in rows], method="UA").truth
-    for task, label, tied in both[["task", "label", "tied"]].itertuples(index=False):
-        assert tied or one["unweighted"][task] == label
 
 
 def test_the_limits_of_the_position_bias_are_those_of_bonett_and_price_and_its_probability_that_of_a_sign_test() -> (
@@ -169,54 +146,17 @@ def test_what_verdicts_name_is_found_however_much_judges_follow_the_position(pla
     assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.array(bias) / 2, abs=0.06)
 
 
-def test_judges_who_only_follow_the_position_do_not_tell_what_verdicts_name() -> None:
-    assert weigh_readings(ballots_of(np.tile(np.arange(2).reshape(1, 1, 2, 1), (50, 3, 1, 1)))) == 0
-
-
-def test_who_does_not_say_what_verdicts_name_is_asked_if_these_do_not_tell() -> None:
-    rows, _ = draw_pairs(0, bias=[0.0, 0.0], tasks=4)
-    with pytest.raises(InputError, match="'A' may be an answer") as asked:
-        allalike.jury(table_of(rows), order="shown")
-    assert sorted(each.settles["about"] for each in asked.value.proposals) == ["answers", "places"]
-    named = [(*row[:2], {"A": "left", "B": "right"}[row[2]], *row[3:]) for row in rows]
-    assert allalike.jury(table_of(named), order="shown").summary["panel"]["orders"]["about"] == "places"
-
-
-def test_the_first_order_is_the_one_that_is_not_called_swapped() -> None:
-    rows, truth = draw_pairs(3, bias=[0.0] * 3, tasks=40, right=0.95, places=True)
-    named = [(*row[:3], {"as is": "straight", "swapped": "flipped"}[row[3]]) for row in rows]
-    labels = allalike.jury(table_of(named), order="shown", about="places").truth["label"]
-    assert np.mean([label == right for label, right in zip(labels, truth, strict=True)]) > 0.9
-
-
-def test_of_fewer_samples_the_most_frequent_is_the_verdict_and_equals_share_it() -> None:
-    rows = [("a", task, "xxy"[epoch], "as is", epoch) for task in range(60) for epoch in range(3)]
-    rows += [(judge, task, "x", "as is", epoch) for judge in "bc" for task in range(60) for epoch in range(3)]
-    panel = allalike.jury(table_of(rows), sample="epoch")
-    own = panel.samples.query("judge == 'a'").set_index("samples")["right"]
-    assert own[1] == pytest.approx(2 / 3, abs=0.05)
-    assert own[2] == pytest.approx(2 / 3, abs=0.05)  # a third of the draws agree, the others are tied
-    assert own[3] == 1
-
-
-@pytest.mark.long
-def test_samples_are_one_voice_and_the_table_says_how_many_are_enough() -> None:
-    rows, truth = draw_pairs(5, bias=[0.0] * 4, tasks=100, samples=5, right=0.8)
-    rows = [row for row in rows if row[3] == "as is"]
-    gold = dict(enumerate(truth))
-    panel = allalike.jury(table_of(rows), sample="epoch", gold=gold)
-    assert panel.truth["answers"].max() == 4
-    found = panel.summary["panel"]["samples"]
-    assert found["steadiness"] == pytest.approx(0.8**2 + 0.2**2, abs=0.03)
-    assert found["right_from"] == "gold"
-    table = panel.samples
-    alone = table[(table["judge"] != "panel") & (table["samples"] == 1)]["right"]
-    five = table[(table["judge"] != "panel") & (table["samples"] == 5)]["right"]
-    assert alone.to_numpy() == pytest.approx(0.8, abs=0.05)
-    assert five.to_numpy() == pytest.approx(0.942, abs=0.07)  # three of five are right
-    assert found["panel"]["1"] < found["panel"]["5"]
-    with pytest.raises(allalike.AllalikeError, match="Nothing is known about orders"):
-        _ = panel.orders
+def test_how_probably_a_label_wins_is_its_share_of_all_draws() -> None:
+    for counts in ([3, 2], [2, 2, 1], [1, 4, 2], [0, 3, 2], [5]):
+        samples = [label for label, n in enumerate(counts) for _ in range(n)]
+        for k in range(1, len(samples) + 1):
+            wins = 0.0
+            for drawn in combinations(samples, k):
+                often = np.bincount(drawn, minlength=len(counts))
+                wins += (often[0] == often.max()) / np.count_nonzero(often == often.max())
+            every = len(list(combinations(samples, k)))
+            assert chance_to_win(counts[0], tuple(counts[1:]), k) == pytest.approx(wins / every)
+    assert chance_to_win(40, (60,), 15) == pytest.approx(hypergeom(100, 40, 15).sf(7))
 
 
 def test_rows_in_another_order_and_another_engine_change_nothing(tmp_path: Path) -> None:
@@ -227,13 +167,6 @@ def test_rows_in_another_order_and_another_engine_change_nothing(tmp_path: Path)
     assert again.truth["label"].tolist() == panel.truth["label"].tolist()
     assert again.judges["position_bias"].tolist() == pytest.approx(panel.judges["position_bias"].tolist())
     assert again.judges["steadiness"].tolist() == pytest.approx(panel.judges["steadiness"].tolist())
-
-
-def test_what_was_made_of_rows_is_not_made_longer_by_other_rows() -> None:
-    rows, _ = draw_pairs(6, bias=[0.1, 0.4, 0.0])
-    panel = allalike.jury(table_of(rows), order="shown", about="answers")
-    with pytest.raises(allalike.AllalikeError):
-        panel.result.update([("j9", 1, "A")])
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])
@@ -252,45 +185,6 @@ def test_what_cannot_be_read_is_counted_by_judge_and_no_class(how: dict[str, Any
     assert panel.truth["task"].tolist() == list(range(20))
     assert panel.truth["verdict"].tolist() == ["unreadable" if task == 13 else "class" for task in range(20)]
     assert set(panel.truth["label"].dropna()) == {"x", "y"}
-
-
-def test_a_judge_of_whom_nothing_can_be_read_is_named() -> None:
-    rows: list[Row] = [(f"j{j}", t, None if j == 2 else "xy"[t % 2]) for j in range(3) for t in range(10)]
-    panel = allalike.jury(table_of(rows))
-    assert panel.summary["panel"]["unreadable"]["named"] == [
-        {"judge": "j2", "unreadable": 10, "asked": 10, "share": 1.0}
-    ]
-    assert panel.judges["worker"].tolist() == ["j0", "j1"]
-
-
-def test_a_judge_who_always_follows_the_position_has_no_voice_and_is_named() -> None:
-    rows = [
-        (judge, task, "xy"[order == "ba" if judge == "c" else task % 2], order)
-        for judge in "abc"
-        for task in range(12)
-        for order in ("ab", "ba")
-    ]
-    panel = allalike.jury(table_of(rows), order="shown", about="answers")
-    assert panel.judges["worker"].tolist() == ["a", "b"]
-    assert panel.summary["panel"]["outcomes"]["voiceless"] == ["c"]
-    assert panel.summary["panel"]["orders"]["named"][0]["judge"] == "c"
-    assert panel.summary["panel"]["orders"]["named"][0]["bias"] == 0.5
-
-
-def test_of_many_labels_none_is_a_tie_unless_it_is_named() -> None:
-    rows = [(judge, task, "neither" if task == 3 else f"n{task}") for judge in "abc" for task in range(20)]
-    assert set(allalike.jury(rows, domain="categorical").truth["verdict"]) == {"class"}
-    named = allalike.jury(rows, domain="categorical", tie="neither").truth["verdict"]
-    assert named.tolist() == ["tie" if task == 3 else "class" for task in range(20)]
-
-
-def test_an_empty_cell_of_a_matrix_was_not_asked_and_an_abstention_can_be_read() -> None:
-    cells = {"task": range(6), "a": [*"xyxyx", None], "b": [*"xyxyxy"], "c": [*"xyxy", None, None]}
-    panel = allalike.jury(pd.DataFrame(cells), wide="tasks")
-    assert panel.summary["panel"]["unreadable"]["verdicts"] == 0
-    rows = [(f"j{j}", t, "pass" if j == t else "xy"[t % 2]) for j in range(3) for t in range(6)]
-    panel = allalike.jury(table_of(rows), abstain="pass")
-    assert panel.summary["panel"]["unreadable"]["verdicts"] == 0
 
 
 def test_a_quorum_counts_copies_once_and_leaves_known_truths() -> None:
@@ -325,46 +219,6 @@ def test_further_rows_are_asked_about_where_a_column_tells_why() -> None:
         allalike.jury(table, order="order", about="answers")
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"order": "nothing"}, "has no column 'nothing'"),
-        ({"order": "epoch"}, "has 3 different values"),
-        ({"about": "places"}, "Name the column"),
-        ({"order": "shown", "about": "people"}, "about is 'people'"),
-        ({"order": "shown", "sample": "shown"}, "both 'shown'"),
-        ({"sample": "item", "columns": {"task": "item"}}, "is the task already"),
-        ({"order": "shown", "sample": "epoch", "tie": "C", "about": "answers"}, "tie is 'C', but no verdict is"),
-        ({"order": "shown", "sample": "epoch", "about": "answers", "quorum": -1}, "quorum is -1"),
-    ],
-)
-def test_wrong_columns_are_refused(how: dict[str, Any], said: str) -> None:
-    rows, _ = draw_pairs(1, bias=[0.0] * 3, tasks=6, samples=3)
-    with pytest.raises(allalike.AllalikeError, match=said):
-        allalike.jury(table_of(rows), **how)
-    with pytest.raises(OptionError, match="have been read already"):
-        allalike.jury(allalike.read([row[:3] for row in rows]), order="shown")
-
-
-def test_the_program_says_what_was_made_of_orders_and_samples(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    rows, _ = draw_pairs(8, bias=[0.0, 0.1, 0.6], tasks=80, samples=3)
-    rows = [(*row[:2], None if row[0] == "j1" and row[1] < 3 else row[2], *row[3:]) for row in rows]
-    pd.DataFrame(table_of(rows)).to_csv(tmp_path / "said.csv", index=False)
-    how = ["jury", str(tmp_path / "said.csv"), "-o", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as stop:
-        main([*how, "--order", "shown", "--sample", "epoch"])
-    assert stop.value.code == 0
-    said = " ".join(capfd.readouterr().out.split())
-    assert "Unreadable: 18 verdicts of j1 (18 of 480)." in said
-    assert "most j2, who prefers the first place" in said
-    assert "samples per judge" in said
-    written = json.loads((tmp_path / "out" / "summary.json").read_text())["panel"]
-    assert written["orders"]["named"][0]["judge"] == "j2"
-    assert {"orders.csv", "samples.csv"} <= {path.name for path in (tmp_path / "out").iterdir()}
-
-
 def test_pairs_that_a_tool_exports_order_by_order_are_read_as_classes(exports: Path) -> None:
     panel = allalike.jury(sorted(exports.glob("judgebench-*.jsonl")), tag="orders", order="order")
     assert set(panel.truth["label"]) == {"A>B", "B>A"}
@@ -391,3 +245,13 @@ def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest
     assert bias.idxmax() == "Falcon/Metrics"
     assert bias["Falcon/Metrics"] == pytest.approx(0.33, abs=0.01)
     assert panel.summary["panel"]["orders"]["follow"] == 16
+
+
+def test_pairs_that_a_judge_saw_in_one_order_only_are_counted() -> None:
+    rows = {"judge": [*"aabbcc"] * 2, "item": [1] * 6 + [2] * 6, "verdict": [*"xxxxxxxyxyyy"], "shown": [*"pq"] * 6}
+    whole = allalike.jury(rows, order="shown", about="answers").summary["panel"]["orders"]
+    part = {name: values[:-1] for name, values in rows.items()}
+    panel = allalike.jury(part, order="shown", about="answers")
+    assert (whole["pairs"], whole["one_order"]) == (6, 0)
+    assert [panel.summary["panel"]["orders"][name] for name in ("pairs", "one_order")] == [5, 1]
+    assert panel.orders["one_order"].tolist() == [0, 0, 1]

@@ -51,17 +51,6 @@ def test_json_has_a_summary_for_each_column_and_why_one_has_none(batch: Path) ->
     assert not (batch / "allalike-out" / "Answer.code").exists()
 
 
-def test_a_column_that_is_nonsense_does_not_stop_the_others(batch: Path) -> None:
-    typed = ["discover", "batch.csv", "--label", "Answer.mood", "--label", "Input.text", "--method", "UA"]
-    done = call(*typed, folder=batch)
-    assert done.returncode == 2
-    assert (batch / "allalike-out" / "Answer.mood" / "truth.csv").exists()
-    assert "'Input.text' have no result. All 18 labels are the same" in done.stderr
-    done = call(*typed, "--force", folder=batch)
-    assert done.returncode == 0
-    assert (batch / "allalike-out" / "Input.text" / "truth.csv").exists()
-
-
 def test_a_pattern_of_one_column_is_that_column(batch: Path) -> None:
     done = call("discover", "batch.csv", "--label", "*mood", "--json", folder=batch)
     assert json.loads(done.stdout)["files"][0] == "allalike-out/truth.csv"
@@ -70,30 +59,6 @@ def test_a_pattern_of_one_column_is_that_column(batch: Path) -> None:
     )
     done = call("discover", "odd.csv", "--label", "why?", "--json", folder=batch)
     assert json.loads(done.stdout)["answers"] == 18
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--label", "answer*"], "batch.csv has no column like 'answer*'. It has: 'WorkerId', 'HITId', 'Answer.mood'"),
-        (["--label", "Answer.*", "--gold", "gold.csv"], "--gold is for one column of labels"),
-        (["--label", "Answer.*", "--wide", "tasks"], "Choose some of them with --only and --skip"),
-        (["--label", "Answer.*", "-o", ""], "The output (-o) is ''"),
-        (["--label", "Answer.*", "-o", "batch.csv"], "batch.csv is a file"),
-    ],
-)
-def test_what_several_columns_cannot_have_is_told(arguments: list[str], message: str, batch: Path) -> None:
-    done = call("discover", "batch.csv", *arguments, folder=batch)
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    assert [path.name for path in batch.iterdir()] == ["batch.csv"]
-
-
-def test_methods_are_compared_on_one_column(batch: Path) -> None:
-    done = call("compare", "batch.csv", "--label", "Answer.*", "--methods", "P-TD", folder=batch)
-    assert done.returncode == 2
-    assert "These are 3 columns of labels: 'Answer.mood', " in done.stderr
-    assert done.stderr.endswith("allalike compare batch.csv --methods P-TD --label Answer.mood\n")
-    assert call("compare", "batch.csv", "--label", "*mood", "--methods", "P-TD", folder=batch).returncode == 0
 
 
 def test_folders_have_names_that_every_system_can_have() -> None:

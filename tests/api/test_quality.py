@@ -18,7 +18,6 @@ from allalike._core.masks.packed import Mask
 from allalike._core.masks.volumes import Grid
 from allalike.distances.matching import measure_surfaces
 from allalike.engines import Engine
-from allalike.errors import UnsupportedError
 from crowds.samples import crowd
 from running.program import run
 
@@ -114,15 +113,6 @@ def test_surface_distances_are_those_of_medpy(seed: int, expected: tuple[float, 
     assert found["hausdorff"] == pytest.approx(both)
 
 
-@pytest.mark.parametrize("shift", [1, 3, 7])
-def test_a_square_that_is_shifted_is_as_far_as_it_was_shifted(shift: int) -> None:
-    squares = np.zeros((2, 30, 40), np.bool_)
-    squares[0, 5:25, 4:24] = squares[1, 5:25, 4 + shift : 24 + shift] = True
-    hausdorff, usual, mean = measure_surfaces(*map(Mask.of, squares)).values()
-    assert hausdorff == shift
-    assert mean <= usual <= shift
-
-
 def test_empty_masks_are_near_each_other_and_far_from_nothing() -> None:
     none, some = Mask.of(np.zeros((3, 3), np.bool_)), Mask.of(np.eye(3, dtype=np.bool_))
     assert {*measure_surfaces(none, none).values()} == {0}
@@ -144,24 +134,6 @@ def test_the_quality_of_masks_has_dice_and_borders_in_millimetres(tmp_path: Path
     assert table.loc["eve", "precision"] == pytest.approx((ball & other).sum() / other.sum())
     run("discover", tmp_path / "scans", "-o", tmp_path / "out", "-q")
     assert pd.read_csv(tmp_path / "out" / "quality.csv")["dice"].tolist() == pytest.approx(table["dice"].tolist())
-
-
-def test_numbers_have_no_precision_and_no_table(tmp_path: Path) -> None:
-    result = allalike.discover([("ada", 1, 1.5), ("bob", 1, 2.5), ("ada", 2, 1.0), ("bob", 2, 2.0)], domain="real")
-    with pytest.raises(UnsupportedError, match="kind real are not counted as right and wrong"):
-        _ = result.quality
-    assert "quality.csv" not in {path.name for path in result.save(tmp_path / "out")}
-
-
-def test_known_truths_stand_among_those_found_where_they_are_evidence() -> None:
-    rows = crowd("categorical", seed=5, n=5, m=30)
-    wrong = {rows[0][1]: next(label for _, _, label in rows if label != rows[0][2])}
-    result = allalike.discover(rows, gold=wrong, gold_map="same")
-    truth = dict(zip(result.truth["task"], result.truth["label"], strict=True))
-    pairs = [(truth[task], label) for who, task, label in rows if who == rows[0][0]]
-    total = result.quality.query("tag == '(all)'").set_index("worker").loc[rows[0][0]]
-    assert total["recall"] == pytest.approx(np.mean([one == other for one, other in pairs]))
-    assert total["gold_support"] == 1
 
 
 def test_a_known_truth_that_nobody_gave_is_due_and_belongs_to_no_other_worker() -> None:

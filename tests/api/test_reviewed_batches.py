@@ -5,11 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
-
 import allalike
 from allalike.api.result import Result
-from allalike.cli import main
 from crowds.copiers import attack, rows_of
 from files.tool_exports import write
 
@@ -90,16 +87,3 @@ def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None
     with (written(found, tmp_path) / path.name).open(encoding="utf-8", newline="") as file:
         decided = {(row["WorkerId"], row["Approve"], row["Reject"]) for row in csv.DictReader(file)}
     assert decided == {(who, "" if who in blocked else "x", "") for who in found.workers["worker"]}
-
-
-def test_decisions_are_for_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("it began"))
-    write(tmp_path / "a.csv", "worker,task,label\nada,1,x\nbob,1,x\n")
-    with pytest.raises(SystemExit) as stop:
-        main(["discover", "a.csv", "--to", "mturk"])
-    assert stop.value.code == 2
-    assert "into Batch_..._batch_results.csv, and the answers are not" in " ".join(capfd.readouterr().err.split())
-    assert not Path("allalike-out").exists()

@@ -12,11 +12,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import allalike
-from allalike._core.masks.packed import to_brush
-from allalike.errors import OptionError, UnsupportedError
+from allalike._core.masks.packed import to_brush, to_run_lengths
+from allalike.api.writers import Findings, LabelStudioWriter, Truth
+from allalike.errors import UnsupportedError
+from allalike.readers.formats.files import Files
 from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, choice, result, write
 
@@ -85,10 +88,6 @@ def test_answers_that_are_no_export_come_back_too(to: str, name: str, tmp_path: 
     labels = {"ü b/1.jpg": "a<b & 'c'", "<&>.jpg": "日本"}
     found = allalike.discover([(who, *each) for who in SPANS for each in labels.items()], domain="categorical")
     assert again(written(found, tmp_path, to) / name, found, worker_from="filename") == truths(found) == labels
-    bell = allalike.discover([(who, "bell\a.jpg", "x") for who in SPANS], domain="categorical")
-    with pytest.raises(UnsupportedError, match=r"has '\\x07', which no XML can hold"):
-        bell.save(tmp_path / "no", to="cvat")
-    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.parametrize("tag", ["label", "Category"])
@@ -110,8 +109,6 @@ def test_boxes_of_label_studio_become_pixels_for_others_and_percent_again(export
     pair = [tmp_path / "out/coco/annotations.json", tmp_path / "out/cvat/annotations.xml"]
     one, other = (again(path, found, worker_from="filename") for path in pair)
     assert one == other
-    with pytest.raises(UnsupportedError, match="The size of the picture of task 'a.jpg' cannot be found"):
-        allalike.discover([("ada", "a.jpg", [[0, 0, 1, 1]])], domain="boxes").save(tmp_path / "no", to="label-studio")
 
 
 def test_cvat_and_coco_read_again_what_was_found_in_files_of_cvat(exports: Path, tmp_path: Path) -> None:
@@ -147,14 +144,13 @@ def test_tags_are_written_for_cvat_and_what_it_cannot_take_is_refused(tmp_path: 
     path = written(found, tmp_path, "cvat") / "annotations.xml"
     assert again(path, found, worker_from="filename") == truths(found) == {"a.jpg": "in"}
     assert '<image id="4" name="a.jpg">' in path.read_text(encoding="utf-8")
-    with pytest.raises(UnsupportedError, match="only areas, boxes and tags of pictures"):
-        allalike.discover(files, tag="ellipses").save(tmp_path / "no", to="cvat")
     frames = (
         '<annotations><meta/><track label="x"><box frame="3" xtl="0" ytl="0" xbr="1" ybr="1"/></track></annotations>'
     )
     video = [write(tmp_path / f"v{who}.xml", frames) for who in "ab"]
-    with pytest.raises(UnsupportedError, match="no frames of videos"):
-        allalike.discover(video).save(tmp_path / "no", to="cvat")
+    for given, tag in ((files, "ellipses"), (video, None)):
+        with pytest.raises(UnsupportedError):
+            allalike.discover(given, tag=tag).save(tmp_path / "no", to="cvat")
     assert not (tmp_path / "no").exists()
 
 
@@ -177,13 +173,6 @@ def test_images_and_categories_of_coco_keep_their_numbers(tmp_path: Path) -> Non
     assert [(each["image_id"], each["category_id"]) for each in coco["annotations"]] == [(40, 3)]
 
 
-def test_spans_without_their_texts_are_refused(tmp_path: Path) -> None:
-    found = allalike.discover([(who, "t1", spans) for who, spans in SPANS.items()], domain="spans")
-    with pytest.raises(UnsupportedError, match="The text of task 't1' cannot be found"):
-        found.save(tmp_path / "out", to="doccano")
-    assert not (tmp_path / "out").exists()
-
-
 def test_doccano_reads_again_what_was_found_in_its_files(tmp_path: Path) -> None:
     spans = {who: [{"id": 7, "text": TEXT, "label": said, "by": 1}] for who, said in SPANS.items()}
     found = allalike.discover([write(tmp_path / f"{who}.jsonl", rows) for who, rows in spans.items()])
@@ -198,34 +187,147 @@ def test_doccano_reads_again_what_was_found_in_its_files(tmp_path: Path) -> None
     }
 
 
-def test_classes_of_doccano_come_back(exports: Path, tmp_path: Path) -> None:
-    found = allalike.discover(exports / "doccano-classes.jsonl", domain="categorical")
-    path = written(found, tmp_path, "doccano") / "import.jsonl"
-    texts = {task: str(label) for task, label in truths(found).items()}  # which doccano's labels must be
-    assert again(path, found, worker_from="filename") == texts
-    assert '"annotations"' not in path.read_text(encoding="utf-8")
+def area(corner: int) -> dict[str, list[list[float]]]:
+    """Return two outlines, one of each class."""
+    return {
+        kind: [[x, y], [x + 9, y], [x + 9, y + 6], [x, y + 6]] for kind, x, y in (("cat", corner, 2), ("dog", 20, 9))
+    }
 
 
-def test_a_writer_says_which_options_it_has(tmp_path: Path) -> None:
-    found = allalike.discover([("ada", "t1", "x"), ("bob", "t1", "x")], method="UA")
-    with pytest.raises(OptionError, match="form is 'drafts'. Choose one of: predictions, annotations"):
-        found.save(tmp_path / "out", to="label-studio(form=drafts)")
-    with pytest.raises(OptionError, match="Writer doccano has no option 'form'. It has none"):
-        found.save(tmp_path / "out", to="doccano(form=drafts)")
-
-
-def test_short_exports_of_label_studio_do_not_name_their_controls(tmp_path: Path) -> None:
-    rows = [
-        {"text": "a", "id": 1, "mood": "sad", "annotator": who, "annotation_id": who, "lead_time": 1} for who in (4, 5)
+def test_areas_of_several_classes_are_one_picture_of_coco_again(tmp_path: Path) -> None:
+    images = [{"id": 7 + n, "file_name": f"p{n}.jpg", "width": 40, "height": 20} for n in range(2)]
+    kinds: list[dict[str, Any]] = [{"id": 3, "name": "cat"}, {"id": 5, "name": "dog"}]
+    for n, worker in enumerate(("ada", "bob", "eve")):
+        drawn = [
+            {
+                "image_id": image["id"],
+                "category_id": kind["id"],
+                "segmentation": [[side for point in area(3 + n // 2)[kind["name"]] for side in point]],
+            }
+            for image in images
+            for kind in kinds
+        ]
+        write(tmp_path / f"{worker}.json", {"images": images, "annotations": drawn, "categories": kinds})
+    files = [tmp_path / f"{worker}.json" for worker in ("ada", "bob", "eve")]
+    found = allalike.discover(files, tag="segmentation")
+    assert list(truths(found)) == ["p0.jpg/cat", "p0.jpg/dog", "p1.jpg/cat", "p1.jpg/dog"]
+    page = written(found, tmp_path, "coco") / "annotations.json"
+    document = json.loads(page.read_text(encoding="utf-8"))
+    assert document["images"] == images
+    assert [(each["image_id"], each["category_id"]) for each in document["annotations"]] == [
+        (7, 3),
+        (7, 5),
+        (8, 3),
+        (8, 5),
     ]
-    found = allalike.discover(write(tmp_path / "min.json", rows), domain="categorical")
-    with pytest.raises(UnsupportedError, match="Export it from Label Studio as JSON"):
-        found.save(tmp_path / "out", to="label-studio")
+    assert again(page, found, tag="segmentation", worker_from="filename") == truths(found)
 
 
-def test_spans_in_pages_are_not_written(tmp_path: Path) -> None:
-    value = {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": 0, "end": 3}, "hypertextlabels": ["PER"]}
-    tasks = [{"id": 7, "data": {"html": TEXT}, "annotations": [annotation(1, result("hypertextlabels", value))]}]
-    found = allalike.discover(write(tmp_path / "pages.json", tasks), domain="spans")
-    with pytest.raises(UnsupportedError, match=r"None of the controls .* q \(hypertextlabels\)"):
-        found.save(tmp_path / "out", to="label-studio")
+def test_masks_of_several_classes_are_one_task_of_label_studio_again(tmp_path: Path) -> None:
+    brushes = {"cat": mask("##..", "##..", "...."), "dog": mask("....", "...#", "..##")}
+    sizes = {"original_width": 4, "original_height": 3}
+    painted = [
+        {**result("brushlabels", {"format": "rle", "rle": to_brush(each), "brushlabels": [kind]}), **sizes}
+        for kind, each in brushes.items()
+    ]
+    tasks = [
+        {"id": n, "data": {"image": f"p{n}.jpg"}, "annotations": [annotation(who, *painted) for who in ("ada", "bob")]}
+        for n in (1, 2)
+    ]
+    export = write(tmp_path / "export.json", tasks)
+    found = allalike.discover(export)
+    page = written(found, tmp_path, "label-studio") / "predictions.json"
+    document = json.loads(page.read_text(encoding="utf-8"))
+    assert [task["id"] for task in document] == [1, 2]
+    assert again(page, found) == truths(found)
+    assert {tuple(value.shape) for value in found.truth["label"]} == {(3, 4)}
+
+
+@pytest.mark.parametrize("second", ["dog", "cat"])
+def test_areas_are_masks_of_cvat_and_the_same_areas_again(second: str, tmp_path: Path) -> None:
+    files = []
+    for n, worker in enumerate(("ada", "bob", "eve")):
+        drawn = [
+            f'<polygon label="{kind}" points="{";".join(f"{x},{y}" for x, y in points)}"/>'
+            for kind, points in zip(("cat", second), area(3 + n // 2).values(), strict=True)
+        ]
+        images = "".join(
+            f'<image id="{n}" name="p{n}.jpg" width="40" height="20">{"".join(drawn)}</image>' for n in range(2)
+        )
+        files.append(write(tmp_path / f"{worker}.xml", f"<annotations><version>1.1</version>{images}</annotations>"))
+    found = allalike.discover(files)
+    assert len(truths(found)) == (4 if second == "dog" else 2)
+    page = written(found, tmp_path, "cvat") / "annotations.xml"
+    assert page.read_text(encoding="utf-8").count("<image ") == 2
+    assert f'<mask label="{second}"' in page.read_text(encoding="utf-8")
+    assert again(page, found, worker_from="filename") == truths(found)
+
+
+ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
+
+
+def read_json(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def test_files_for_other_tools_belong_to_the_result(tmp_path: Path) -> None:
+    result = allalike.discover(ROWS, method="DS-1")
+    paths = result.save(tmp_path / "out", to="label-studio")
+    further = "label-studio/predictions.json"
+    assert further in {path.relative_to(tmp_path / "out").as_posix() for path in paths}
+    assert further in read_json(tmp_path / "out", "summary.json")["files"]
+    result.save(tmp_path / "out")
+    assert not (tmp_path / "out" / "label-studio").exists()
+
+
+@pytest.mark.parametrize(
+    ("domain", "label", "kind", "value"),
+    [
+        ("categorical", 3, "choices", {"choices": ["3"]}),
+        ("set", ["a", "b"], "choices", {"choices": ["a", "b"]}),
+        ("real", 2.5, "number", {"number": 2.5}),
+        ("text", "Guten Tag", "textarea", {"text": ["Guten Tag"]}),
+    ],
+)
+def test_each_kind_has_a_control_of_label_studio(
+    domain: str, label: Any, kind: str, value: dict[str, Any], tmp_path: Path
+) -> None:
+    truths = [Truth(7, label, None), Truth(8, None, 0.5)]
+    LabelStudioWriter().write(Findings(domain, lambda: iter(truths), model="allalike 1"), tmp_path)
+    result = [{"id": "1", "from_name": "label", "to_name": "text", "type": kind, "value": value}]
+    assert read_json(tmp_path, "predictions.json") == [
+        {"data": {"text": "7"}, "predictions": [{"model_version": "allalike 1", "result": result}]},
+        {"data": {"text": "8"}, "predictions": []},
+    ]
+
+
+def test_predictions_belong_to_the_tasks_and_the_control_of_an_export(tmp_path: Path) -> None:
+    def result(control: str, kind: str, value: Any) -> dict[str, Any]:
+        return {"id": "1", "from_name": control, "to_name": "doc", "type": kind, "value": {kind: value}}
+
+    said = [result("mood", "choices", ["sad"]), result("topic", "taxonomy", [["Sport", "Golf"]]), {"type": "relation"}]
+    tasks = [
+        {"id": 5, "data": {"body": "…"}, "annotations": [{"result": said}, None, {"result": None}]},
+        {"id": 6, "data": {"body": "b"}, "annotations": []},
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    truths = [Truth(5, "Sport / Golf", 0.75), Truth(6, "Sport / Golf", 0.5)]
+    about: dict[str, Any] = {"inputs": (path, tmp_path / "gone.json", tmp_path)}
+    found = Findings("categorical", lambda: iter(truths), files=Files(tool="label-studio", tag="topic"), **about)
+    LabelStudioWriter().write(found, tmp_path)
+    first, second = read_json(tmp_path, "predictions.json")
+    assert (first["id"], first["data"], second["data"]) == (5, {"body": "…"}, {"body": "b"})
+    (prediction,) = first["predictions"]
+    assert prediction["score"] == 0.75
+    assert prediction["result"] == [result("topic", "taxonomy", [["Sport", "Golf"]])]
+
+
+def test_run_lengths_are_those_of_pycocotools() -> None:
+    from pycocotools import mask as coco
+
+    rng = np.random.default_rng(0)
+    for height, width, share in ((1, 1, 0.0), (1, 1, 1.0), (40, 30, 0.5), (300, 500, 0.001), (300, 500, 0.999)):
+        pixels = rng.random((height, width)) < share
+        theirs = coco.encode(np.asfortranarray(pixels.astype(np.uint8)))
+        assert to_run_lengths(pixels) == {"size": theirs["size"], "counts": theirs["counts"].decode()}

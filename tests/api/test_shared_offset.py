@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike.api.judges.scores import _learn
-from allalike.errors import AllalikeError
+from allalike.api.judges.shared_offset import _learn
 from allalike.telling.panel import remark_panel
 
 Numbers = npt.NDArray[np.float64]
@@ -43,12 +41,6 @@ def test_what_all_judges_share_is_taken_away_by_known_truths_and_said(engine: st
     assert any("above 60 known truths" in remark.sentence for remark in remark_panel(panel.summary))
 
 
-def test_judges_who_share_nothing_lose_nothing() -> None:
-    for seed in range(3):
-        truth, said = draw(seed)
-        assert miss(judge(said, truth), truth) < miss(judge(said, truth, 19), truth, 60) + 0.01
-
-
 def test_an_offset_is_seldom_found_where_there_is_none_and_then_small() -> None:
     fold = np.arange(40, dtype=np.uint64) % np.uint64(5)
     rng, found = np.random.default_rng(3), []
@@ -67,25 +59,8 @@ def test_a_scale_that_all_stretch_takes_a_line() -> None:
     assert miss(panel, truth) < 0.45
 
 
-def test_few_truths_and_levels_change_nothing() -> None:
-    truth, said = draw(2)
-    assert "shared_offset" not in judge(said + 1.5, truth, 19).summary["panel"]
-    levels = judge(np.clip(np.round(said + 1.5), 0, 12), np.clip(np.round(truth), 0, 12), domain="ordinal")
-    assert "shared_offset" not in levels.summary["panel"]
-
-
 def test_of_absolute_distances_it_is_the_median() -> None:
     truth, said = draw(3)
     panel = judge(said - 2, truth, domain=allalike.Real(distance="absolute"))
     assert panel.summary["panel"]["shared_offset"]["offset"] == pytest.approx(-2, abs=0.3)
     assert miss(panel, truth) < 0.6
-
-
-def test_such_a_panel_is_not_updated_as_if_nothing_was_taken_away(tmp_path: Path) -> None:
-    truth, said = draw(0)
-    lines = [f"j{judge},{task},{said[task, judge] + 1.5}" for task, judge in np.ndindex(said.shape)]
-    (tmp_path / "said.csv").write_text("\n".join(["worker,task,label", *lines]))
-    gold = dict(enumerate(truth[:60].tolist()))
-    allalike.jury(tmp_path / "said.csv", domain="real", gold=gold).save(tmp_path / "out")
-    with pytest.raises(AllalikeError):
-        allalike.load(tmp_path / "out")

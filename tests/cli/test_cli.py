@@ -15,11 +15,12 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import allalike
 from allalike import DOMAINS, METHODS, RULES
+from allalike._core.system.outlook import Outlook
+from allalike._core.system.progress import report
 from allalike.cli import console, main
 from running.program import call
 
@@ -36,97 +37,18 @@ def answers(tmp_path: Path) -> Path:
 def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> None:
     done = call("discover", "answers.csv", folder=answers)
     assert done.returncode == 0
-    assert "'annotator' is the worker" in done.stderr
     assert "--columns worker=annotator,task=item,label=vote" in done.stderr
     assert "--domain categorical" in done.stderr
-    assert "6 answers of 3 workers to 2 tasks" in done.stdout
     assert "Written: allalike-out/truth.csv" in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
     assert list(truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
-    assert truth["label"].tolist() == ["x", "y"]
-    workers = pd.read_csv(answers / "allalike-out" / "workers.csv")
-    known = ["fault", "error_rate", "low", "high", "few", "weight"]
-    assert list(workers)[:10] == ["worker", "answers", "shared", "disparity", *known]
     summary = json.loads((answers / "allalike-out" / "summary.json").read_text())
-    assert summary["guessed"] == {
-        "columns": {"worker": "annotator", "task": "item", "label": "vote"},
-        "domain": "categorical",
-    }
-    assert summary["method"]["name"] == "auto"
-    assert "auto: majority vote, because" in done.stdout
+    roles = {"worker": "annotator", "task": "item", "label": "vote"}
+    assert summary["guessed"] == {"columns": roles, "domain": "categorical"}
     assert summary["versions"]["allalike"] == allalike.__version__
-
-
-def test_json_prints_one_object_and_nothing_else(answers: Path) -> None:
-    done = call("discover", "answers.csv", "--json", "-o", "out", folder=answers)
-    printed = json.loads(done.stdout)
-    assert printed["answers"] == 6
-    assert printed["files"] == [
-        "out/truth.csv",
-        "out/workers.csv",
-        "out/groups.csv",
-        "out/next.csv",
-        "out/quality.csv",
-        "out/confusion.csv",
-        "out/report.html",
-        "out/summary.json",
-    ]
-    assert "Recognised" in done.stderr
-
-
-def test_quiet_prints_nothing(answers: Path) -> None:
-    done = call("discover", "answers.csv", "--quiet", folder=answers)
+    done = call("discover", "answers.csv", "--quiet", "--format", "parquet", "-o", "out", folder=answers)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (answers / "allalike-out" / "truth.csv").exists()
-
-
-def test_the_tables_can_be_parquet(answers: Path) -> None:
-    assert call("discover", "answers.csv", "--format", "parquet", folder=answers).returncode == 0
-    assert pq.read_table(answers / "allalike-out" / "truth.parquet")["label"].to_pylist() == ["x", "y"]
-
-
-def test_options_reach_the_method_and_the_domain(answers: Path) -> None:
-    arguments = [
-        "--method",
-        "P-TD-AK(mu='exact')",
-        "--domain",
-        "categorical(classes=5)",
-        "--ties",
-        "first",
-        "--seed",
-        "7",
-    ]
-    summary = json.loads(call("discover", "answers.csv", "--json", *arguments, folder=answers).stdout)
-    assert summary["method"]["options"]["mu"] == "exact"
-    assert (summary["domain"]["classes"], summary["domain"]["classes_from"]) == (5, "given")
-    assert (summary["ties"], summary["seed"]) == ("first", 7)
-
-
-def test_gold_and_rule(answers: Path) -> None:
-    (answers / "numbers.csv").write_text("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,9.5\na,2,1.5\nb,2,3.5\n")
-    (answers / "gold.csv").write_text("task,truth\n1,2.5\n")
-    done = call("discover", "numbers.csv", "--rule", "median", "--gold", "gold.csv", "--method", "UA", folder=answers)
-    assert "Error against the gold of 1 task: 0; unweighted 0." in done.stdout
-
-
-def test_a_wide_file(answers: Path) -> None:
-    (answers / "wide.csv").write_text("question,ada,bob,eve\nq1,x,x,y\nq2,y,,y\n")
-    summary = json.loads(call("discover", "wide.csv", "--wide", "tasks", "--json", folder=answers).stdout)
-    assert (summary["answers"], summary["workers"], summary["tasks"]) == (5, 3, 2)
-
-
-def test_one_worker_repeats_and_dropped_rows_are_noted(answers: Path) -> None:
-    (answers / "one.csv").write_text("worker,task,label\na,1,x\na,1,y\na,2,x\na,3,\n")
-    done = call("discover", "one.csv", "--missing", "drop", "--force", folder=answers)
-    assert done.returncode == 0
-    assert "Note: All 2 answers are by one worker, 'a'" in done.stderr
-    assert "Set aside 1 repeated" in done.stderr
-    assert "Dropped 1 row without a label" in done.stderr
-
-
-def test_a_run_that_did_not_converge_is_noted(answers: Path) -> None:
-    done = call("discover", "answers.csv", "--method", "iP-TD(max_iter=1)", folder=answers)
-    assert "stopped at its limit of 1 rounds" in done.stderr
+    assert pd.read_parquet(answers / "out" / "truth.parquet")["label"].tolist() == ["x", "y"]
 
 
 def test_the_lists_name_everything(tmp_path: Path) -> None:
@@ -166,14 +88,6 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert passes.startswith(("compiled passes", "passes in numpy"))
     printed = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     assert printed.splitlines() == [number, passes]
-
-
-def test_a_wrong_flag_is_exit_code_two(answers: Path) -> None:
-    done = call("discover", "answers.csv", "--methd", "UA", folder=answers)
-    assert done.returncode == 2
-    assert "--method" in done.stderr
-    assert call("discover", "answers.csv", "--seed", "x", folder=answers).returncode == 2
-    assert call("discoverr", folder=answers).returncode == 2
 
 
 def test_an_unexpected_error_is_one_line_and_exit_code_one(
@@ -226,19 +140,70 @@ def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest
     assert b"weighing workers" in shown
 
 
-def test_a_short_run_shows_no_bar(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 3600.0)
-    with terminal() as shown:
-        assert call("discover", "answers.csv", folder=answers, terminal=True).returncode == 0
-    assert b"'annotator' is the worker" in shown
-    assert b"weighing" not in shown
+class Told(Outlook):
+    """An outlook that says what it is told to say."""
+
+    def __init__(self, left: float, step: tuple[int, int] | None = None) -> None:
+        super().__init__(clock=lambda: 0.0)
+        self._left, self._step = left, step
+
+    @property
+    def step(self) -> tuple[int, int] | None:
+        return self._step
+
+    @property
+    def is_measured(self) -> bool:
+        return True
+
+    def left(self) -> float | None:
+        return self._left
 
 
-def test_the_bar_shows_the_stage_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 0.0)
-    bar = console.Bar()
-    bar.start()
-    bar("round", 3, 15)
-    time.sleep(0.3)
-    bar.stop()
-    assert (bar.stage, bar.done, bar.total) == ("round", 3, 15)
+@pytest.mark.parametrize(
+    ("event", "step", "said"),
+    [
+        (("signal", 0, 0), (3, 9), "step 3 of 9, about 40 seconds left"),
+        (("round", 2, 15), (3, 5), "2 of at most 15, about 40 seconds left"),
+        (("comparing methods: DS", 1_000, 2_000), None, "1,000 of 2,000, about 40 seconds left"),
+    ],
+)
+def test_a_line_says_what_is_done_of_how_much_and_how_long_it_takes(
+    event: tuple[str, int, int],
+    step: tuple[int, int] | None,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(console, "_SECONDS_WITHOUT_LINE", 0.01)
+    monkeypatch.setattr(console, "Outlook", lambda: Told(40.0, step))
+    printed: list[str] = []
+    with console.bar_after_a_second(quiet=False, faster="Faster: nothing."):
+        report(*event)
+        while not printed:  # until the line is there
+            printed = capsys.readouterr().err.splitlines()
+    assert f": {said} (" in printed[0]
+    assert "Faster" not in printed[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "lines", "words"),
+    [
+        ("agreement a.csv --fail-under 0.1", 0, ""),
+        ("agreement a.csv --fail-under 0.95", 1, "alpha is 0.562, below 0.95"),
+        ("agreement a.csv --by topic --fail-under 0.99", 2, "alpha of a"),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.5", 0, ""),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.1", 1, "error is 0.125, above 0.1"),
+        ("jury a.csv --gold gold.csv --gold-map same --good x --fail-under 0.99", 1, "below 0.99"),
+    ],
+)
+def test_a_gate_ends_with_code_3_after_all_is_written(line: str, lines: int, words: str, tmp_path: Path) -> None:
+    said = {"ada": "xyxyxyxxyyxy", "bob": "xyxyxyxxyxxy", "eve": "xxxyxyyxxyxy"}
+    rows = [(who, f"t{task}", x, "ab"[task % 2]) for who, labels in said.items() for task, x in enumerate(labels)]
+    pd.DataFrame(rows, columns=["worker", "task", "label", "topic"]).to_csv(tmp_path / "a.csv", index=False)
+    gold = {"task": [f"t{task}" for task in range(8)], "label": list("xyxyyyxx")}
+    pd.DataFrame(gold).to_csv(tmp_path / "gold.csv", index=False)
+    out = [] if line.startswith("agreement") else ["-o", "out"]
+    done = call(*line.split(), *out, "-q", "--force", folder=tmp_path)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3 if lines else 0, "", lines)
+    assert words in done.stderr
+    assert (tmp_path / "out" / "truth.csv").exists() == bool(out)

@@ -20,9 +20,8 @@ import allalike
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.registry import make
 from allalike._core.system.json_text import Nesting, is_deep, parse_json
-from allalike.errors import AllalikeError, InputError, OptionError, OutputError, TooLargeError
+from allalike.errors import AllalikeError, InputError, OptionError
 from allalike.methods import METHODS
-from allalike.readers.formats.failures import guard
 from running.program import call
 
 GOOD = "worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\n"
@@ -64,20 +63,6 @@ def test_the_depth_of_json_is_that_of_its_brackets_outside_of_texts() -> None:
         deepest = max(nesting.feed(data[start:end]) for start, end in pairwise(cuts))
         assert (deepest, nesting.depth, nesting.inside) == (depth(text), 0, False)
         assert is_deep(text) == (depth(text) > MAX_DEPTH)
-
-
-def test_of_lines_the_depth_is_counted_fast_but_never_too_low() -> None:
-    flat, deep = b'{"a": "}\\n{", "b": [1]}\n', b'{"a":\n' + b"[\n" * 200 + b"]\n" * 200 + b"}\n"
-    for lines, is_fine in (
-        (flat * 50, True),
-        (flat * 50 + deep, False),
-        (deep + flat, False),
-        (flat + deep[:300], False),
-    ):
-        for size in (7, 64, 1 << 20):
-            nesting = Nesting()
-            found = max(nesting.feed_lines(lines[start : start + size]) for start in range(0, len(lines), size))
-            assert (found <= MAX_DEPTH) == is_fine, (lines[:30], size)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 101, "[" + "7" * 5000 + "]", "[1,"])
@@ -181,25 +166,6 @@ def test_a_dictionary_of_dictionaries_which_arrow_does_not_write_whole_is_refuse
     for _ in range(20):  # for its scanner crashes now and then
         with pytest.raises(InputError, match=r"a\.arrow.* (cannot be read|is damaged): "):
             allalike.discover(folder / "a.arrow", engine=engine)
-
-
-def test_names_that_the_system_cannot_have_are_one_line(folder: Path) -> None:
-    done = call("discover", "x" * 300 + ".csv", folder=folder)
-    assert (done.returncode, "cannot be read: File name too long" in done.stderr) == (2, True)
-    result = allalike.discover(folder / "good.csv", method="UA")
-    with pytest.raises(OutputError, match="null byte|NUL"):
-        result.save(folder / "a\0b")
-
-
-@pytest.mark.parametrize("size", ["1e999GB", "1e30GB", "9" * 400, "1e-9GB", "nan"])
-def test_sizes_of_memory_that_no_machine_has_are_refused(size: str, folder: Path) -> None:
-    done = call("discover", "good.csv", "--memory", size, folder=folder)
-    assert (done.returncode, "Write a size such as" in done.stderr) == (2, True)
-
-
-def test_what_arrow_cannot_allocate_is_told_as_such(tmp_path: Path) -> None:
-    with pytest.raises(TooLargeError, match=r"not enough memory to read .*a\.csv as CSV, unless it is damaged"):
-        guard(tmp_path / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62))
 
 
 def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,20 +136,3 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
 
 def list_options(command: Any) -> list[str]:
     return [option.name for option in command.params]
-
-
-def test_a_record_that_lacks_something_or_has_another_type_does_not_fit(
-    crowd: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    record = run(capfd, "jury", crowd, "-o", str(tmp_path / "out"), "--json")
-    schema = Draft202012Validator(make_schema("jury"))
-    assert not schema.is_valid({**record, "tasks": "many"})
-    assert not schema.is_valid({name: value for name, value in record.items() if name != "panel"})
-    assert schema.is_valid({**record, "more": "is allowed"})
-
-
-def test_a_name_without_a_schema_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["schema", "jurry"])
-    assert stop.value.code == 2
-    assert "Did you mean 'jury'?" in capfd.readouterr().err

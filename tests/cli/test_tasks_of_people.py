@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from PIL import Image
 
 import allalike
 from running.program import call
@@ -188,19 +187,6 @@ def test_a_file_of_one_model_alone_names_a_command_that_works_once_the_others_ar
     assert len(table(tmp_path / "out" / "workers.csv")) == 2
 
 
-def test_a_file_of_one_model_with_answers_of_its_own_and_known_ones_asks_for_the_others(tmp_path: Path) -> None:
-    for model in ("model-a", "model-b", "model-c"):
-        rows = [
-            {"question_id": row["id"], "question": f"What is {row['id']}?", "answer": "ABCD"[row["id"] % 4]}
-            | {"pred": row["response"][-1], "model_outputs": row["response"]}
-            for row in outputs("letters", model)
-        ]
-        (tmp_path / f"{model}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    _, asked = follow("discover", "model-a.jsonl", "-o", "out", folder=tmp_path)
-    assert asked == 1
-    assert len(table(tmp_path / "out" / "workers.csv")) == 3
-
-
 def test_species_and_counts_of_zooniverse(tmp_path: Path) -> None:
     seen = {"s1": [("zebra", 3), ("lion", 1)], "s2": [("zebra", 5)], "s3": [("giraffe", 2), ("zebra", 2)]}
     rows = [
@@ -216,35 +202,6 @@ def test_species_and_counts_of_zooniverse(tmp_path: Path) -> None:
         photo: {species for species, _ in animals} for photo, animals in seen.items()
     }
     assert [found["s1"]["count zebra"], found["s1"]["count lion"], found["s2"]["count zebra"]] == ["3", "1", "5"]
-
-
-def test_alpha_by_question_with_limits(tmp_path: Path) -> None:
-    rows = [
-        (who, f"{question}-{task}", question, label)
-        for question in ("clear", "kind")
-        for who, task, label in crowd(30, right=0.9 if question == "clear" else 0.5)
-    ]
-    write(tmp_path / "ratings.csv", "worker,task,question,label", rows)
-    said, asked = follow("agreement", "ratings.csv", "--by", "question", folder=tmp_path)
-    assert asked == 0
-    alphas = {
-        name: [float(each) for each in found]
-        for name, *found in re.findall(r"(clear|kind).*?(0\.\d+).*?(-?\d\.\d+)", said)
-    }
-    assert alphas["clear"][0] > alphas["kind"][0]
-
-
-def test_a_folder_of_masks(tmp_path: Path) -> None:
-    for who in WHO:
-        (tmp_path / "masks" / who).mkdir(parents=True)
-        for picture in range(4):
-            pixels = np.zeros((12, 12), np.uint8)
-            pixels[picture : 2 * picture + 3, 2 : 8 + (who == "kim")] = 255
-            Image.fromarray(pixels).save(tmp_path / "masks" / who / f"image{picture}.png")
-    follow("discover", "masks", "-o", "out", folder=tmp_path)
-    workers = {row["worker"]: float(row["fault"]) for row in table(tmp_path / "out" / "workers.csv")}
-    assert set(workers) == set(WHO)
-    assert max(workers, key=workers.__getitem__) == "kim"
 
 
 def test_rows_in_a_folder_of_hive(tmp_path: Path) -> None:

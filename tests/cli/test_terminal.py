@@ -11,7 +11,6 @@ import pytest
 
 from allalike import ConvergenceWarning
 from allalike.cli import console
-from allalike.errors import AllalikeError
 from running.program import run
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\r\n\b\x7f\x9b31m\u202e\u2066\u200b\u2028\u2029\ufeff\U000e0001"
@@ -67,16 +66,6 @@ def test_json_stays_json_and_is_harmless_too(answers: Path) -> None:
 )
 def test_errors_are_harmless_and_one_line(arguments: tuple[str, ...], answers: Path) -> None:
     check_harmless(run(*arguments, code=2)[1])
-
-
-def test_what_a_server_says_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str) -> None:
-        raise AllalikeError(f"The server says: {HOSTILE}")
-
-    monkeypatch.setattr("allalike.datasets.source_of", refuse)
-    _, said = run("datasets", "fetch", "any", code=2)
-    check_harmless(said)
-    assert said.count("\n") == 1
 
 
 def test_notes_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:

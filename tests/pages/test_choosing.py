@@ -28,12 +28,3 @@ def test_a_table_has_a_row_for_each_crowd_and_its_least_error_is_bold(tables: di
     figures = {("kinds", "equal", "UA", 0): 0.1, ("kinds", "equal", "auto", 0): 0.05}
     shown = tables["show"]("<!-- figures: kinds -->\n\nold\n\nmore\n", figures)
     assert shown.endswith("| workers | a vote | `auto` |\n| --- | --: | --: |\n| equal | 10.0 | **5.0** |\n\nmore\n")
-
-
-def test_errors_on_public_data_are_averaged_over_sets(tables: dict[str, Any]) -> None:
-    figures = {
-        ("public, few", name, "UA", at): error for name, at, error in (("a", 3, 0.1), ("b", 3, 0.3), ("a", 0, 0.2))
-    }
-    shown = tables["show"]("<!-- figures: public, few -->\n\nold\n", figures)
-    assert "|  | 3 | all |" in shown
-    assert "| a vote | 20.0 | 20.0 |" in shown

@@ -23,9 +23,8 @@ import pytest
 import allalike
 from allalike.cli.app import app
 from commands import command_pages
-from docstrings import read
 from gaps import find_gaps
-from prose import HOMES, relink
+from prose import HOMES
 from reference import public_names, reference_pages
 from running.chromium import WIDTHS, keep_picture, serious_problems, started, watched
 from textbook import domain_pages, engine_pages, method_pages, page_of, rule_pages
@@ -58,12 +57,6 @@ def test_every_kind_method_rule_and_engine_has_a_page() -> None:
     assert set(textbook()) == wanted | {"rules/index.md"}
 
 
-def test_every_option_of_a_method_domain_and_engine_is_explained_with_its_default() -> None:
-    assert "| `max_iter`, `tol` | `15`, `5e-05` | When the rounds end. |" in method_pages()["methods/crh.md"]
-    assert '| `rule` | `"fusion"` |' in domain_pages()["domains/points.md"]
-    assert "| `distance` |  |" in domain_pages()["domains/custom.md"]
-
-
 def test_the_index_of_the_reference_leads_to_every_public_name() -> None:
     index = reference_pages()["reference/index.md"]
     assert [name for name in public_names() if f"`{name}`" not in index] == []
@@ -86,26 +79,11 @@ def test_the_page_of_a_command_has_all_its_options() -> None:
         assert [option for option in told(command) if option not in page] == []
 
 
-def test_a_text_below_the_parameters_is_no_parameter() -> None:
-    parts = read(
-        "Do it.\n\nParameters\n----------\nx\n    A number.\n\n    Or two.\ny, z\n    Others.\n\nIt is\ndone.\n"
-    )
-    assert parts.options == {"x": "A number. Or two.", "y, z": "Others."}
-    assert (parts.text, parts.examples) == ("Do it.\n\nIt is\ndone.", "")
-
-
 def test_the_menu_has_every_page() -> None:
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2].split()
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
     places = [page.relative_to(ROOT).as_posix() for page in pages]
     assert {HOMES.get(place, place.removeprefix("docs/")) for place in places} <= set(menu)
-
-
-def test_links_between_pages_of_the_repository_hold_on_the_site() -> None:
-    for source, home in HOMES.items():
-        assert (ROOT / source).exists()
-        link = posixpath.relpath(source, "docs/guide")
-        assert relink(f"[it]({link})", "docs/guide/FILES.md") == f"[it](../{home})"
 
 
 @pytest.mark.long

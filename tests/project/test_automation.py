@@ -122,7 +122,3 @@ def test_a_notebook_shows_what_it_shows(notebook: Path) -> None:
 
     shown = nbformat.read(notebook, as_version=4)
     assert list_outputs(run_notebook(notebook)) == list_outputs(shown)
-
-
-def test_there_is_a_notebook_for_each_way_to_work() -> None:
-    assert [notebook.stem for notebook in NOTEBOOKS] == ["crowd", "masks", "panel", "spans"]

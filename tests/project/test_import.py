@@ -24,25 +24,6 @@ def test_importing_loads_numpy_and_nothing_else_that_is_large() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_program_needs_no_pandas_to_read_parquet_and_write_a_result(tmp_path: object) -> None:
-    code = (
-        "import sys, pyarrow as pa, pyarrow.parquet as pq\n"
-        "from allalike.cli import main\n"
-        f"path = {str(tmp_path)!r} + '/a.parquet'\n"
-        "strings = lambda *v: pa.compute.cast(pa.chunked_array([pa.StringArray.from_buffers(len(v),"
-        " pa.py_buffer(__import__('numpy').arange(len(v) + 1, dtype='int32')), pa.py_buffer(''.join(v).encode()))]),"
-        " pa.string())\n"
-        "import pyarrow.compute\n"
-        "names = ['worker', 'task', 'label']\n"
-        "pq.write_table(pa.Table.from_arrays([strings('a', 'b', 'c'), strings('1', '1', '1'), strings('x', 'x', 'y')],"
-        " names=names), path)\n"
-        "try:\n    main(['discover', path, '-q', '--force', '-o', path + '.out'])\n"
-        "except SystemExit as stop:\n    print(stop.code, 'pandas' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "0 False"
-
-
 @pytest.mark.parametrize("report", [[], ["--no-report"]])
 def test_the_program_needs_no_pandas_to_read_a_csv_file_with_codes_and_empty_fields(
     tmp_path: Path, report: list[str]
@@ -107,22 +88,6 @@ def test_what_a_module_uses_of_arrow_and_scipy_it_imports() -> None:
     assert missing == set()
 
 
-def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "import allalike\n"
-        "result = allalike.discover([('ada', 1, 'x'), ('bob', 1, 'x'), ('ada', 2, 'y'), ('bob', 2, 'y')])\n"
-        f"print(result.report({str(tmp_path)!r} + '/report.html').name)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "report.html"
-
-
-def test_a_name_that_is_not_public_is_refused() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        allalike.nonsense  # type: ignore[attr-defined]  # noqa: B018
-
-
 @pytest.mark.parametrize("registry", [allalike.METHODS, allalike.DOMAINS, allalike.ENGINES])
 def test_every_method_domain_and_engine_is_public(registry: Mapping[str, type]) -> None:
     for kind in registry.values():
@@ -139,7 +104,3 @@ def test_the_package_is_found_in_a_zip_as_spark_sends_it(tmp_path: Path) -> None
     found = {**os.environ, "PYTHONPATH": str(tmp_path / "allalike.zip")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=found)
     assert done.stdout.split() == [str(tmp_path / "allalike.zip" / "allalike" / "__init__.py"), "real"]
-
-
-def test_rules_are_keyed_by_the_names_people_see() -> None:
-    assert all(rule.name == name for name, rules in allalike.RULES.items() for rule in rules.values())

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import allalike
-from allalike import DOMAINS, METHODS
-from allalike.errors import PluginError, UnknownNameError
+from allalike import METHODS
+from allalike.errors import PluginError
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "z")]
 MODULE = """
@@ -88,13 +88,6 @@ def test_our_names_stay_ours(install: Install) -> None:
     assert METHODS.everything()["UA"] is allalike.UA
 
 
-def test_who_misspells_a_name_is_told_those_of_other_packages_too(install: Install) -> None:
-    install("tiny", BOTH)
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'TINY-TD'\? Known methods: auto, UA, .*, MAS, TINY-TD\."):
-        allalike.discover(ROWS, method="TINI-TD")
-    assert "tiny" not in sys.modules
-
-
 def test_the_program_lists_and_runs_what_other_packages_offer(install: Install) -> None:
     folder = install("tiny", BOTH)
     install("broken", "[allalike.methods]\nBROKEN-TD = broken:Tiny\n", "import nowhere")
@@ -132,7 +125,3 @@ def test_what_is_wrong_with_another_package_is_said(install: Install, target: st
         allalike.discover(ROWS, method="BAD-TD")
     with pytest.warns(UserWarning, match="The method 'BAD-TD' of the package bad"):
         assert list(METHODS.everything()) == list(METHODS)
-
-
-def test_without_other_packages_all_there_is_is_ours() -> None:
-    assert DOMAINS.everything() == dict(DOMAINS)

@@ -59,27 +59,6 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
         assert references == [paper.full for paper in papers]
 
 
-def test_what_else_the_model_used_is_said() -> None:
-    rows = rows_of([0.1, 0.1, 0.2, 0.2, 0.3, 0.4, 0.4], tasks=200)
-    rows += [("copy", task, label) for worker, task, label in rows if worker == "w6"]
-    gold = {task: label for worker, task, label in rows[:20]}
-    text, *_ = cite(allalike.discover(rows, gold=gold).material())
-    for said in ("20 gold labels", "1 group of workers who copied"):
-        assert said in text
-    assert "gold" not in cite(allalike.discover(rows, gold=gold, use_gold=False).material())[0]
-
-
-def test_numbers_are_weighted_by_distances_or_not_at_all() -> None:
-    crowd = allalike.simulate("gaussian", workers=12, tasks=100, seed=1)
-    text, *references = cite(allalike.discover(crowd.answers).material())
-    assert MODELS["weights"][0] in text
-    assert "Meir" in references[0]
-    pairs: list[samples.Row] = [("ada", 1, 2.0), ("bob", 1, 3.0), ("ada", 2, 2.0), ("bob", 2, 4.0)]
-    text, *references = cite(allalike.discover(pairs, domain="real").material())
-    assert "unweighted mean" in text
-    assert not references
-
-
 def test_every_method_has_papers_that_its_page_and_its_docstring_name() -> None:
     assert set(CITATIONS) == set(allalike.METHODS)
     pages = method_pages()

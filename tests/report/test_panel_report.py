@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -48,40 +48,6 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
     assert tables["judges"][1] == {"title": "answers", "numbers": [150] * 5}
     assert [len(members) for members in tables["sizes"][1]["people"]] == [1, 2, 3, 4, 5]
     assert "pairs" in content["charts"]
-
-
-def test_a_page_names_groups_and_folders_and_keeps_ids_and_counts_whole(tmp_path: Path) -> None:
-    rows: dict[str, list[Any]] = {"judge": [], "item": [], "verdict": [], "topic": []}
-    for judge in ("ada", "bob", "eve"):
-        for task in range(60):
-            verdict = "yes" if (task * 7 + len(judge) * (judge == "eve")) % 5 < 3 else "no"
-            for name, value in zip(rows, (judge, 123_400 + task, verdict, f"topic {task % 2}"), strict=True):
-                rows[name].append(value)
-    allalike.jury(rows).save(tmp_path / "before")
-    panel = allalike.jury(rows, good="yes", by="topic", since=tmp_path / "before")
-    content = describe(panel.material())
-    said = ["".join(map(str, pieces)) for pieces in content["panel"]["said"]]
-    assert any(line.startswith("- topic topic 1: ") for line in said)
-    assert any(line.startswith(f"Since {tmp_path / 'before'} (") for line in said)
-    tables = {table["name"]: table["columns"] for table in content["panel"]["tables"]}
-    assert set(tables["ask"][0]["texts"]) <= {str(123_400 + task) for task in range(60)}
-
-
-def test_a_page_draws_whose_scores_are_off_together() -> None:
-    rng = np.random.default_rng(0)
-    errors = rng.normal(size=(7, 100))
-    for together in (False, True):
-        errors[:2] += 2 * rng.normal(size=100) * together
-        rows = [(f"j{judge}", task, task % 7 + error) for (judge, task), error in np.ndenumerate(errors)]
-        content = describe(allalike.jury(rows, domain="real").material())
-        assert ("pairs" in content["charts"]) == together
-    assert "errors correlate" in content["captions"]["pairs"]
-
-
-def test_a_result_that_is_no_panel_has_no_such_part() -> None:
-    content = describe(make_panel().result.material())
-    assert content["panel"] is None
-    assert [table["name"] for table in content["data"]["panel"]] == ["quality"]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 
 import allalike
 from allalike.api.result import Result
-from allalike.errors import OutputError, UnsupportedError
 from allalike.report.plot import Chart
 
 
@@ -35,11 +34,3 @@ def test_a_picture_is_an_svg_that_needs_no_style_sheet(name: str, tmp_path: Path
 def test_workers_have_their_names_and_not_aliases() -> None:
     texts = {element.text for element in ET.fromstring(discover().plot.workers().svg).iter() if element.text}
     assert {f"<{name}>" for name in range(9)} <= texts
-
-
-def test_what_cannot_be_drawn_or_saved_is_refused(tmp_path: Path) -> None:
-    result = discover()
-    with pytest.raises(UnsupportedError, match="gold labels"):
-        result.plot.gold()
-    with pytest.raises(OutputError, match=r"picture\.svg"):
-        result.plot.workers().save(tmp_path / "picture.png")

@@ -62,14 +62,6 @@ def test_a_command_of_the_report_repeats_the_run_with_all_of_its_options(tmp_pat
             assert before == {name: (out / name).read_bytes() for name in before}
 
 
-def test_screen_and_report_propose_the_same_command(tmp_path: Path) -> None:
-    source = tmp_path / "a.csv"
-    write_matrix(source)
-    screen = call("discover", "a.csv", *OPTIONS, folder=tmp_path).stdout
-    [command] = [each for each in read_commands((tmp_path / "my results/report.html").read_text()) if "--gold" in each]
-    assert command in screen
-
-
 def test_what_was_found_in_python_is_repeated_there() -> None:
     rows = samples.crowd("categorical", seed=3, n=5, m=20)
     assert read_commands(render(allalike.discover(rows).material())) == ["allalike.discover(..., gold='gold.csv')"]

@@ -82,17 +82,6 @@ def test_a_head_sorts_its_column_and_sorts_it_the_other_way_again(page: Page) ->
 
 
 @pytest.mark.long
-def test_workers_are_found_by_name_and_by_remark(page: Page) -> None:
-    page.fill("#workers-search", "ev")
-    assert column(page, "workers", 1) == ["eve"]
-    page.fill("#workers-search", "no such worker")
-    assert page.locator("#workers-table .count").inner_text() == "Nothing fits."
-    page.fill("#workers-search", "")
-    page.check("#workers-flagged")
-    assert 0 < len(column(page, "workers", 1)) < 7
-
-
-@pytest.mark.long
 def test_tasks_are_filtered_by_confidence_change_and_text_and_turned_page_by_page(page: Page) -> None:
     assert len(column(page, "tasks", 1)) == 20
     first = column(page, "tasks", 1)
@@ -194,34 +183,6 @@ def test_the_rows_shown_are_saved_as_a_table(page: Page) -> None:
     assert started_download.value.suggested_filename == "tasks.csv"
     assert rows[0][:2] == ["Task", "Truth"]
     assert sorted(row[0] for row in rows[1:]) == [f"t000{number}" for number in range(10)]
-
-
-@pytest.mark.long
-def test_the_theme_can_be_chosen(page: Page) -> None:
-    ground = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(ground)
-    page.select_option("#theme", "dark")
-    assert page.evaluate(ground) != light
-    page.select_option("#theme", "light")
-    assert page.evaluate(ground) == light
-
-
-@pytest.mark.long
-def test_advice_leads_to_its_workers_and_the_paragraph_can_be_copied(page: Page) -> None:
-    page.locator(".advice .chip").first.click()
-    assert page.locator("#panel").is_visible()
-    page.keyboard.press("Escape")
-    page.click("#copy-paragraph")
-    page.wait_for_function("document.getElementById('copied').textContent !== ''")
-
-
-@pytest.mark.long
-def test_it_prints_without_its_controls(page: Page) -> None:
-    page.emulate_media(media="print")
-    assert not page.locator("nav").is_visible()
-    assert not page.locator("#workers-search").is_visible()
-    assert page.locator("#workers-table table").is_visible()
-    assert page.pdf().startswith(b"%PDF")
 
 
 @pytest.mark.long

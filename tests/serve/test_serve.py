@@ -44,7 +44,6 @@ if order["do"] == "run":
     Path(order["folder"], "summary.json").write_text(json.dumps(summary))
 print(json.dumps({"outcome": {"notes": [order["files"][0] + " is strange"], "facts": []}}), flush=True)
 """
-ENDED = "import sys; sys.stdin.readline()"
 
 
 class Reply(NamedTuple):
@@ -277,16 +276,6 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
     assert ask(server, "run", b"{}").data["doing"] == "run"
 
 
-def test_a_look_takes_the_place_of_one_that_is_under_way(server: Server, work: Callable[[str], None]) -> None:
-    work(ENDLESS)
-    ask(server, "answers?name=a.csv", ROWS)
-    ask(server, "preview", b"{}")
-    first = server.desk._job
-    assert ask(server, "preview", b'{"domain": "real"}').data["choices"] == {"domain": "real"}
-    assert first is not None
-    assert first._process.returncode == -signal.SIGKILL
-
-
 def test_what_came_of_a_run_is_shown_until_another_begins(server: Server, work: Callable[[str], None]) -> None:
     work(PROMPT)
     ask(server, "answers?name=mine.csv", ROWS)
@@ -299,14 +288,6 @@ def test_what_came_of_a_run_is_shown_until_another_begins(server: Server, work: 
     assert ask(server, "run", b"{}").data["result"] is None
     assert ask(server, "files/truth.csv").status == 404
     assert kept(server) == ["files/mine.csv"]
-
-
-def test_work_that_was_ended_from_outside_says_so(server: Server, work: Callable[[str], None]) -> None:
-    work(ENDED)
-    ask(server, "answers?name=a.csv", ROWS)
-    ask(server, "preview", b"{}")
-    state = wait(server, lambda state: not state["doing"])
-    assert state["error"]["what"].startswith("The work was ended from outside")
 
 
 def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
@@ -346,15 +327,3 @@ def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp
     assert reply.headers["content-disposition"] == 'attachment; filename="truth.csv"'
     ask(server, "clear", b"")
     assert (folder / "report.html").exists()
-
-
-def test_a_folder_without_a_report_gets_one_elsewhere(
-    server: Server, tmp_path: Path, work: Callable[[str], None]
-) -> None:
-    (tmp_path / "a.csv").write_bytes(ROWS)
-    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out")
-    work(ENDLESS)
-    server.desk.show(tmp_path / "out")
-    state = wait(server, lambda state: state["doing"] == "revisit")
-    assert not state["result"]["page"]
-    assert not (tmp_path / "out" / "report.html").exists()

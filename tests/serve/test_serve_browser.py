@@ -130,33 +130,6 @@ def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
 
 
 @pytest.mark.long
-def test_every_choice_that_a_message_advises_has_a_control(browser: Browser, server: Server, tmp_path: Path) -> None:
-    for name in ("ada", "bob", "eve"):
-        rows = [f"{task},{'poor' if task % 2 else 'good'}" for task in range(8)] + ["8,unsure"]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["task,label", *rows]), encoding="utf-8")
-    with visited(browser, server.address) as page:
-        page.set_input_files("#answers", [tmp_path / f"{name}.csv" for name in ("ada", "bob", "eve")])
-        page.wait_for_selector("#problem:not([hidden])")
-        ready(page)
-        page.click("#more summary")
-        page.select_option("#worker_from", "filename")
-        page.locator("#reading-facts", has_text="3 workers").wait_for()
-        page.fill("#abstain", "unsure")
-        page.press("#abstain", "Tab")
-        page.locator("#reading-facts", has_text="24 answers").wait_for()
-        page.fill("#levels", "poor, good")
-        page.press("#levels", "Tab")
-        page.locator("#reading-facts", has_text="ordinal labels").wait_for()
-        ready(page)
-        assert page.input_value("#levels") == "poor, good"
-        assert page.input_value("#worker_from") == "filename"
-        keep_picture(page, "serve-more-desktop-light")
-        assert not serious_problems(page)
-        for name in ("tag", "repeats", "only", "skip", "na", "decimal", "encoding", "tool"):
-            assert page.is_visible(f"#{name}")
-
-
-@pytest.mark.long
 def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text('worker,task,label\nada,1,"[1, 2]"\nbob,1,"[2]"\neve,1,"[1]"\neve,2,"[3]"\n', encoding="utf-8")
@@ -193,28 +166,6 @@ def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("last", "button"), [("Bob", "Take wide = tasks"), ("gold", "Take wide = tasks, gold = gold")])
-def test_a_matrix_is_read_with_the_first_button(
-    browser: Browser, server: Server, tmp_path: Path, last: str, button: str
-) -> None:
-    rows = [(f"i{row}", "xyz"[row % 3], "xyyz"[row % 4], "xyz"[row % 3]) for row in range(30)]
-    cells = rows if last == "gold" else [row[:3] for row in rows]
-    path = rows_of(tmp_path / "a.csv", list(dict.fromkeys(["item", "Anna", "Bob", last])), cells)
-    with visited(browser, server.address) as page:
-        page.set_input_files("#answers", path)
-        page.wait_for_selector("#settle button")
-        first = page.locator("#settle button").first
-        assert first.inner_text() == button
-        first.click()
-        page.locator("#reading-facts", has_text="2 workers").wait_for()
-        ready(page)
-        assert not page.is_visible("#problem")
-        assert page.input_value("#wide") == "tasks"
-        assert page.input_value("#gold-column") == ("gold" if last == "gold" else "")
-        assert page.is_enabled("#run")
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("name", MISFITS)
 def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
     browser: Browser, server: Server, tmp_path: Path, name: str
@@ -243,15 +194,3 @@ def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
             page.get_by_text("truth.csv").click()
         allalike.discover(answers, gold=gold, gold_map=misfit.gold_map).save(tmp_path / "out")
         assert Path(download.value.path()).read_bytes() == (tmp_path / "out" / "truth.csv").read_bytes()
-
-
-@pytest.mark.long
-def test_a_folder_is_shown_with_its_report(browser: Browser, server: Server, answers: Path, tmp_path: Path) -> None:
-    allalike.discover(answers).save(tmp_path / "out")
-    server.desk.show(tmp_path / "out")
-    with visited(browser, server.address, theme="dark") as page:
-        page.frame_locator("#frame").locator("h1").wait_for()
-        assert not page.is_visible("#reading")
-        assert page.locator("#files a").count() >= 4
-        keep_picture(page, "serve-folder-desktop-dark")
-        assert not serious_problems(page)

@@ -116,11 +116,6 @@ def test_a_refused_body_that_comes_byte_by_byte_is_not_waited_for(
     wait_for_room(opened, server)
 
 
-def test_a_larger_body_has_more_time() -> None:
-    assert ConnectionLimits(grace_seconds=60, least_rate=10_000).allow(0) == 60
-    assert ConnectionLimits(grace_seconds=60, least_rate=10_000).allow(200_000_000) == 20_060
-
-
 def test_only_so_many_ask_at_once_and_the_next_is_told_so(opened: ExitStack, tmp_path: Path) -> None:
     server = serve(opened, tmp_path, ConnectionLimits(connections=2, head_seconds=LONG))
     first, _ = connect(opened, server), connect(opened, server)

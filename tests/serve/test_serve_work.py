@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +12,8 @@ from typing import Any
 
 import pytest
 
-import allalike
 from allalike.serve.work import perform
 from crowds import samples
-from crowds.gold_misfits import MISFITS
 from running.program import call
 
 ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x\n"
@@ -89,21 +86,6 @@ def test_a_bad_file_gives_the_message_of_the_library(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("last", ["Bob", "final", "gold"])
-def test_a_matrix_is_read_with_each_choice_that_is_proposed(tmp_path: Path, last: str) -> None:
-    path = tmp_path / "a.csv"
-    rows = [(f"i{row}", "xyz"[row % 3], "xyyz"[row % 4], "xyz"[row % 3]) for row in range(30)]
-    columns = {"item": 0, "Anna": 1, "Bob": 2, last: 2 if last == "Bob" else 3}
-    path.write_text(
-        "\n".join([",".join(columns), *(",".join(row[place] for place in columns.values()) for row in rows)])
-    )
-    question = json.loads(json.dumps(ordered("preview", path)["question"]))
-    offered = [each["settles"] for each in question["proposals"]]
-    tasks = [settles for settles in offered if settles["wide"] == "tasks"]
-    assert offered[0] in tasks
-    assert all("2 workers" in ordered("preview", path, choices=settles)["facts"] for settles in tasks)
-
-
 def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
@@ -126,33 +108,6 @@ def test_a_run_is_that_of_the_program(tmp_path: Path) -> None:
     for name in ("truth.csv", "workers.csv"):
         assert (out / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
     assert (out / "report.html").exists()
-
-
-def test_gold_that_only_measures_the_error_is_a_choice(tmp_path: Path) -> None:
-    misfit, path, gold = MISFITS["swapped"], tmp_path / "a.csv", tmp_path / "gold.csv"
-    path.write_text("worker,task,label\n" + "".join(f"{w},{t},{label}\n" for w, t, label in misfit.rows))
-    gold.write_text("task,label\n" + "".join(f"{task},{label}\n" for task, label in misfit.gold.items()))
-    order = {"do": "run", "files": [str(path)], "gold": str(gold), "folder": str(tmp_path / "out")}
-    stopped = perform({**order, "choices": {}})["error"]
-    [choices] = [each["settles"] for each in stopped["proposals"] if "use_gold" in each["settles"]]
-    done = perform({**order, "choices": choices})
-    assert "The gold does not fit the answers" in done["notes"][0]
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["gold"]["tasks"] == 30
-
-
-def test_what_cannot_be_served_is_one_message(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    taken = socket.create_server(("127.0.0.1", 0))
-    port = taken.getsockname()[1]
-    for arguments, said in (
-        (["nowhere.csv"], "There is no file nowhere.csv."),
-        (["empty"], "There is no summary.json in empty."),
-        (["--max-size", "much"], "--max-size is 'much'."),
-        (["--port", str(port)], f"Port {port} cannot be listened to"),
-    ):
-        done = call("serve", *arguments, "--no-browser", folder=tmp_path)
-        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-    taken.close()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
@@ -179,15 +134,3 @@ def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, 
             program.kill()
     assert not list((tmp_path / "temporary").iterdir())
     assert (tmp_path / "answers.csv").read_bytes() == ROWS
-
-
-def test_a_result_without_a_report_gets_one(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(ROWS)
-    allalike.discover(tmp_path / "a.csv").save(tmp_path / "out")
-    (tmp_path / "a.csv").unlink()
-    folder, page = str(tmp_path / "out"), str(tmp_path / "page.html")
-    order = {"do": "revisit", "folder": folder, "page": page}
-    assert perform(order) == {"notes": []}
-    assert (tmp_path / "page.html").exists()
-    (tmp_path / "out" / "state" / "state.json").unlink()
-    assert "is incomplete" in perform(order)["error"]["what"]
