@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +13,7 @@ import pytest
 import allalike
 from allalike import Disk, Memory
 from allalike._core.columns.column import Column
-from allalike.api.agreement.agreement import measure_agreement
 from allalike.api.agreement.label_totals import MAX_SLOTS
-from allalike.api.agreement.resamples import draw_weights, find_limits
 from allalike.engines import Engine
 from crowds.samples import Row, crowd, kind, sparse_crowd
 
@@ -38,7 +35,7 @@ IRRCAC = (
 )
 
 
-def table(seed: int, *, n: int = 6, m: int = 14, classes: int = 4, missing: float = 0.4) -> Any:
+def draw_table(seed: int, *, n: int = 6, m: int = 14, classes: int = 4, missing: float = 0.4) -> Any:
     """Draw a table with a row per worker, a column per task and NaN for what is missing."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, m)
@@ -68,7 +65,7 @@ def by_the_book(rows: list[Row], domain: Any) -> float:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_of_classes_is_that_of_the_package_krippendorff(seed: int, engine: Engine) -> None:
-    said = table(seed)
+    said = draw_table(seed)
     found = allalike.agreement(rows_of(said), domain="categorical", engine=engine)
     assert found.alpha == pytest.approx(krippendorff.alpha(said, level_of_measurement="nominal"), abs=1e-9)
     assert found.expected_from == "label totals"
@@ -76,14 +73,14 @@ def test_alpha_of_classes_is_that_of_the_package_krippendorff(seed: int, engine:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_of_numbers_is_that_of_the_package_krippendorff(seed: int, engine: Engine) -> None:
-    said = table(seed, classes=7) ** 2 / 3
+    said = draw_table(seed, classes=7) ** 2 / 3
     found = allalike.agreement(rows_of(said), domain="real", engine=engine)
     assert found.alpha == pytest.approx(krippendorff.alpha(said, level_of_measurement="interval"), abs=1e-9)
     assert found.percent is found.fleiss is found.ac1 is found.cohen is None
 
 
 def test_numbers_far_from_zero_agree_as_much_as_near_it() -> None:
-    said = np.round(table(3, classes=9) * 8) / 64
+    said = np.round(draw_table(3, classes=9) * 8) / 64
     near, far = (allalike.agreement(rows_of(said + offset), domain="real").alpha for offset in (0.0, 2.0**30))
     assert far == pytest.approx(near, abs=1e-9)
 
@@ -97,7 +94,7 @@ def test_fleiss_and_gwet_are_those_of_the_package_irrcac(text: str, expected: tu
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cohens_kappa_is_the_mean_over_pairs_with_common_tasks(seed: int) -> None:
-    said, kappas = table(seed, m=20), []
+    said, kappas = draw_table(seed, m=20), []
     for one, other in combinations(said, 2):
         common = ~np.isnan(one) & ~np.isnan(other)
         if common.sum() >= 5:
@@ -125,33 +122,6 @@ def test_the_effect_of_a_worker_is_what_alpha_is_without_her_answers(domain: str
         again = allalike.agreement([row for row in rows if row[0] != worker], domain=kind(domain))
         assert without == pytest.approx(again.alpha, abs=1e-9, nan_ok=True)
         assert effect == pytest.approx(found.alpha - again.alpha, abs=1e-9, nan_ok=True)
-
-
-@pytest.mark.parametrize("domain", ["categorical", "real", "text"])
-def test_a_resample_is_what_alpha_is_of_the_tasks_drawn(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = crowd(domain, seed=4, n=4, m=7, missing=0.3)
-    drawn: list[Any] = []
-
-    def watch(values: Any) -> tuple[float, float]:
-        drawn.append(values)
-        return find_limits(values)
-
-    monkeypatch.setattr("allalike.api.agreement.alpha.find_limits", watch)
-    run = allalike.discover(rows, domain=kind(domain), method="UA").run
-    measure_agreement(run)
-    tasks = defaultdict(list)
-    for worker, task, label in rows:
-        tasks[task].append((worker, label))
-    named = allalike.read(rows, domain=kind(domain)).tasks
-    order = [named[int(place)] for place in np.argsort(named.hashes())]
-    for number, weights in enumerate(draw_weights(len(tasks))[:5].astype(int)):
-        copies = [
-            (worker, f"{task} {copy}", label)
-            for task, weight in zip(order, weights, strict=True)
-            for copy in range(weight)
-            for worker, label in tasks[task]
-        ]
-        assert drawn[0][number] == pytest.approx(allalike.agreement(copies, domain=kind(domain)).alpha, abs=1e-9)
 
 
 def test_the_limits_are_those_of_a_plain_loop_over_resamples_of_many_tasks() -> None:
@@ -191,17 +161,6 @@ def test_engines_and_blocks_and_the_order_of_rows_make_no_difference(domain: str
         )
         assert numbers == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert {"alpha", "low", "high", "expected_error"} <= set(numbers)
-
-
-@pytest.mark.parametrize("domain", ["categorical", "real", "text"])
-def test_an_updated_result_agrees_like_a_new_one(domain: str) -> None:
-    rows = crowd(domain, seed=7, n=5, m=30, missing=0.4)
-    first, more = rows[:60], rows[60:]
-    grown = allalike.discover(first, domain=kind(domain), method="UA").update(more).agreement
-    expected = allalike.discover(rows, domain=kind(domain), method="UA").agreement
-    assert repr(grown) == repr(expected)
-    assert grown.cohen == pytest.approx(expected.cohen) if domain == "categorical" else grown.cohen is None
-    pd.testing.assert_frame_equal(grown.workers, expected.workers, rtol=1e-9, atol=1e-12)
 
 
 def test_alpha_of_many_classes_is_exact_and_the_effects_nearly() -> None:
@@ -272,3 +231,13 @@ def test_chance_gives_zero_and_opposition_less() -> None:
     assert chance.low < 0 < chance.high
     opposed = np.arange(20) % 2
     assert allalike.agreement(rows_of(np.stack([opposed, 1.0 - opposed])), domain="categorical").alpha < -0.9
+
+
+def test_groups_are_measured_alone(engine: Engine) -> None:
+    table = pd.DataFrame(rows_of(draw_table(2)), columns=["worker", "task", "label"])
+    table["page"] = table["task"].str[-1].isin([*"02468"]).map({True: "even", False: "odd"})
+    found = allalike.agreement(table, domain="categorical", by="page", engine=engine)
+    for page, part in table.groupby("page"):
+        assert found[page].alpha == pytest.approx(
+            allalike.agreement(part.drop(columns="page"), domain="categorical").alpha
+        )

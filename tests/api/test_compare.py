@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from nltk.translate.gleu_score import sentence_gleu
 from scipy import stats
 
 import allalike
@@ -186,12 +185,6 @@ def test_a_method_that_fails_is_a_row_with_the_reason() -> None:
     assert [row["distance"] for row in alone.rows] == [None, None]
 
 
-def test_gold_once_read_is_not_remembered_where_it_is_not_given() -> None:
-    answers = allalike.read(ROWS)
-    assert "gold" in compare(answers, gold=GOLD, methods="P-TD").summary
-    assert "gold" not in compare(answers, methods="P-TD").summary
-
-
 def test_tasks_whose_distance_to_gold_is_unknown_do_not_count() -> None:
     nan = float("nan")
     domain = allalike.Custom(distance=[[0, 1, 2], [1, 0, nan], [2, nan, 0]])
@@ -253,22 +246,6 @@ def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path
     check_by_hand(json.loads(printed), apart)
     assert np.sqrt(np.mean(apart["UA"])) == pytest.approx(13.7356, abs=1e-3)  # as the source of the data has it
     assert "Recognised: '!amt_worker_ids' is the worker" in noted
-
-
-@pytest.mark.long
-def test_translations_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
-    folder = data / "crowdwsa2019" / "data"
-    path = folder / "CrowdWSA2019_T1_label_anonymous.tsv"
-    gold = pd.read_csv(folder / "CrowdWSA2019_T1_gt.tsv", sep="\t", index_col="sentence")["trueanswer"]
-    gold.to_csv(tmp_path / "gold.tsv", sep="\t", header=["label"], index_label="task")
-    printed, noted = run("compare", path, "--gold", tmp_path / "gold.tsv", "--domain", "text", "--json")
-    apart = {}
-    for name in by_name(printed):
-        truth = discover(path, domain="text", method=without_gold(METHODS[name]()), gold=gold).truth
-        pairs = zip(gold[truth["task"]], truth["label"], strict=True)
-        apart[name] = [1 - sentence_gleu([known.split(" ")], label.split(" ")) for known, label in pairs]
-    check_by_hand(json.loads(printed), apart)
-    assert "Set aside 118 repeated" in noted
 
 
 def test_rankings_of_dots_by_hand(data: Path) -> None:

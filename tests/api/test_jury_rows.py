@@ -1,4 +1,4 @@
-"""What counts as a verdict: rows that cannot be read, both orders of a pair, several samples, ties and a quorum."""
+"""Verdicts: unreadable rows, both orders of a pair, samples, a quorum; scores that changed or share an offset."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, hypergeom, ttest_ind, wilcoxon
 
 import allalike
 from allalike.api.judges.ballots import JudgeBallots
+from allalike.api.judges.changes import Said, adjust
 from allalike.api.judges.orders import find_orders
 from allalike.api.judges.samples import chance_to_win, find_steadiness
-from allalike.errors import DataNote, InputError
+from allalike.api.judges.score_changes import compare_scores
+from allalike.api.judges.shared_offset import _learn
+from allalike.errors import DataNote, InputError, UnsupportedError
+from allalike.telling.panel import remark_panel
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{DataNote.__module__}.{DataNote.__name__}")
 COLUMNS = ("judge", "item", "verdict", "shown", "epoch")
@@ -219,14 +223,6 @@ def test_further_rows_are_asked_about_where_a_column_tells_why() -> None:
         allalike.jury(table, order="order", about="answers")
 
 
-def test_pairs_that_a_tool_exports_order_by_order_are_read_as_classes(exports: Path) -> None:
-    panel = allalike.jury(sorted(exports.glob("judgebench-*.jsonl")), tag="orders", order="order")
-    assert set(panel.truth["label"]) == {"A>B", "B>A"}
-    assert panel.truth["answers"].max() == 3
-    assert panel.summary["panel"]["orders"]["about"] == "answers"
-    assert panel.summary["panel"]["orders"]["pairs"] == 180
-
-
 @pytest.mark.long
 def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crowd_data import load
@@ -247,11 +243,141 @@ def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest
     assert panel.summary["panel"]["orders"]["follow"] == 16
 
 
-def test_pairs_that_a_judge_saw_in_one_order_only_are_counted() -> None:
-    rows = {"judge": [*"aabbcc"] * 2, "item": [1] * 6 + [2] * 6, "verdict": [*"xxxxxxxyxyyy"], "shown": [*"pq"] * 6}
-    whole = allalike.jury(rows, order="shown", about="answers").summary["panel"]["orders"]
-    part = {name: values[:-1] for name, values in rows.items()}
-    panel = allalike.jury(part, order="shown", about="answers")
-    assert (whole["pairs"], whole["one_order"]) == (6, 0)
-    assert [panel.summary["panel"]["orders"][name] for name in ("pairs", "one_order")] == [5, 1]
-    assert panel.orders["one_order"].tolist() == [0, 0, 1]
+TASKS = 150
+TRUTH = np.random.default_rng(5).normal(3, 1.5, 2 * TASKS)
+
+
+def draw_scores(seed: int, *, first: int = 0, lenient: float = 0.0, levels: bool = False) -> pd.DataFrame:
+    """Draw scores of four judges with offsets of their own; the second may have become more lenient."""
+    rng = np.random.default_rng(seed)
+    tasks = np.arange(first, first + TASKS)
+    parts = []
+    for judge, (offset, spread) in enumerate(((0.0, 0.4), (0.5 + lenient, 0.5), (-0.4, 0.6), (0.1, 0.7))):
+        scores = TRUTH[tasks] + offset + rng.normal(0, spread, TASKS)
+        scores = np.clip(scores.round(), 1, 5).astype(int) if levels else scores.round(2)
+        parts.append(pd.DataFrame({"worker": f"j{judge}", "task": [f"t{task}" for task in tasks], "label": scores}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize(("first", "levels"), [(0, False), (TASKS, True)])
+def test_who_became_lenient_is_found_among_scores_and_nobody_if_nobody_did(
+    tmp_path: Path, first: int, levels: bool
+) -> None:
+    how: dict[str, Any] = {"domain": "ordinal(levels=[1, 2, 3, 4, 5])" if levels else "real"}
+    allalike.jury(draw_scores(0, levels=levels), **how).save(tmp_path / "out")
+    same = allalike.jury(draw_scores(1, first=first, levels=levels), since=tmp_path / "out", **how)
+    assert same.summary["panel"]["drift"]["drifted"] == []
+    panel = allalike.jury(draw_scores(2, first=first, lenient=1.0, levels=levels), since=tmp_path / "out", **how)
+    assert panel.summary["panel"]["drift"]["drifted"] == ["j1"]
+    change: Any = panel.drift.set_index(["judge", "what"]).loc[("j1", "scores")]
+    assert change["low"] < (0.8 if levels else 1.0) < change["high"]
+
+
+def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
+    rng = np.random.default_rng(1)
+    then, now = rng.normal(size=(2, 60, 3))
+    now[:, 0] += 0.3
+    numbers = np.concatenate([then.ravel(), now.ravel()])
+    codes = np.arange(len(numbers)).reshape(2, 60, 3)
+    names = [str(place) for place in range(60)]
+    said = Said(list("abc"), names, names, codes[0], codes[1], np.full(60, -1), np.full(60, "", object))
+    found = {(each.judge, each.what): each for each in compare_scores(said, numbers)}
+    expected = wilcoxon(now[:, 0] - then[:, 0], method="approx").pvalue
+    assert found[0, "scores"].probability == pytest.approx(expected, rel=1e-6)
+    apart = np.full((60, 3), -1)
+    before, after = np.vstack([codes[0], apart]), np.vstack([apart, codes[1]])
+    other = Said(list("abc"), names * 2, names, before, after, np.full(120, -1), np.full(120, "", object))
+    found = {(each.judge, each.what): each for each in compare_scores(other, numbers)}
+    above: Any = [table[:, 0] - np.median(table[:, 1:], axis=1) for table in (then, now)]
+    assert found[0, "scores"].probability == pytest.approx(ttest_ind(*above, equal_var=False).pvalue)
+
+
+def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(size=80)[:, None]
+        then, now = (truth + rng.standard_t(3, size=(80, 4)) for _ in range(2))
+        numbers = np.concatenate([then.ravel(), now.ravel()])
+        codes = np.arange(len(numbers)).reshape(2, 80, 4)
+        names = [str(place) for place in range(80)]
+        said = Said(list("abcd"), names, names, codes[0], codes[1], np.full(80, -1), np.full(80, "", object))
+        alarms += bool((adjust(np.array([each.probability for each in compare_scores(said, numbers)])) < 0.01).any())
+    assert alarms <= 3
+
+
+def test_the_rate_of_scores_within_a_bound_is_corrected_by_known_truths() -> None:
+    rows = draw_scores(3)
+    gold = {f"t{task}": float(TRUTH[task]) for task in range(60)}
+    rate = allalike.jury(rows, domain="real", gold=gold, good=">=3").summary["panel"]["rate"]
+    assert rate["good"] == [">=3"]
+    assert rate["low"] < float((TRUTH[:TASKS] >= 3).mean()) < rate["high"]
+    levels = draw_scores(3, levels=True)
+    told = [
+        allalike.jury(levels, domain="ordinal", good=good).summary["panel"]["rate"]["apparent"]
+        for good in (">=4", [4, 5], ["4", ">4"])
+    ]
+    assert told[0] == told[1] == told[2]
+
+
+def test_scores_are_compared_with_scores_as_they_were_given(tmp_path: Path) -> None:
+    allalike.jury(draw_scores(0), domain="real").save(tmp_path / "out")
+    kept = pd.read_csv(tmp_path / "out" / "verdicts.csv", dtype={"task": str})
+    merged = kept.merge(draw_scores(0), left_on=["judge", "task"], right_on=["worker", "task"])
+    assert (merged["label_x"] == merged["label_y"]).all()  # though offsets were taken away
+    with pytest.raises(UnsupportedError, match="leave out bias"):
+        allalike.jury(draw_scores(1), domain="real(bias=True)", since=tmp_path / "out")
+
+
+Numbers = npt.NDArray[np.float64]
+
+
+def draw_truths(seed: int, tasks: int = 150) -> tuple[Numbers, Numbers]:
+    rng = np.random.default_rng([seed, tasks])
+    truth = rng.normal(5, 2, tasks)
+    return truth, truth[:, None] + rng.normal(size=(tasks, 5)) * 0.8
+
+
+def judge(said: Numbers, truth: Numbers, known: int = 60, **how: Any) -> allalike.Panel:
+    rows = [(f"j{judge}", int(task), float(said[task, judge])) for task, judge in np.ndindex(said.shape)]
+    return allalike.jury(rows, gold=dict(enumerate(truth[:known].tolist())), **{"domain": "real", **how})
+
+
+def miss(panel: allalike.Panel, truth: Numbers, known: int = 60) -> float:
+    return float(np.sqrt(np.mean((panel.truth["label"].to_numpy() - truth)[known:] ** 2)))
+
+
+def test_what_all_judges_share_is_taken_away_by_known_truths_and_said(engine: str) -> None:
+    truth, said = draw_truths(0)
+    panel = judge(said + 1.5, truth, engine=engine)
+    found = panel.summary["panel"]["shared_offset"]
+    assert found["low"] < 1.5 < found["high"]
+    assert found["after"] < 0.45 < 1.4 < found["before"]
+    assert miss(panel, truth) == pytest.approx(miss(judge(said, truth), truth), abs=0.03)
+    assert panel.summary["gold"]["error"] == pytest.approx(found["before"] ** 2, rel=0.05)  # before it was taken away
+    assert any("above 60 known truths" in remark.sentence for remark in remark_panel(panel.summary))
+
+
+def test_an_offset_is_seldom_found_where_there_is_none_and_then_small() -> None:
+    fold = np.arange(40, dtype=np.uint64) % np.uint64(5)
+    rng, found = np.random.default_rng(3), []
+    for _ in range(300):
+        truth = rng.normal(size=40)
+        found.append(_learn(truth + rng.normal(size=40) / 3, truth, fold, 2))
+    assert np.mean([each is not None for each in found]) < 0.25
+    lost = [0.0 if each is None else each.intercept**2 + (each.slope - 1) ** 2 for each in found]
+    assert np.mean(lost) < 0.1 / 9  # beside a squared error of 1/9
+
+
+def test_a_scale_that_all_stretch_takes_a_line() -> None:
+    truth, said = draw_truths(1)
+    panel = judge(5 + 2 * (said - 5), truth)
+    assert panel.summary["panel"]["shared_offset"]["slope"] == pytest.approx(0.5, abs=0.03)
+    assert miss(panel, truth) < 0.45
+
+
+def test_of_absolute_distances_it_is_the_median() -> None:
+    truth, said = draw_truths(3)
+    panel = judge(said - 2, truth, domain=allalike.Real(distance="absolute"))
+    assert panel.summary["panel"]["shared_offset"]["offset"] == pytest.approx(-2, abs=0.3)
+    assert miss(panel, truth) < 0.6

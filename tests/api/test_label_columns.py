@@ -51,16 +51,6 @@ def test_json_has_a_summary_for_each_column_and_why_one_has_none(batch: Path) ->
     assert not (batch / "allalike-out" / "Answer.code").exists()
 
 
-def test_a_pattern_of_one_column_is_that_column(batch: Path) -> None:
-    done = call("discover", "batch.csv", "--label", "*mood", "--json", folder=batch)
-    assert json.loads(done.stdout)["files"][0] == "allalike-out/truth.csv"
-    pd.DataFrame(ROWS, columns=["worker", "task"]).assign(**{"why?": MOODS, "whys": MOODS}).to_csv(
-        batch / "odd.csv", index=False
-    )
-    done = call("discover", "odd.csv", "--label", "why?", "--json", folder=batch)
-    assert json.loads(done.stdout)["answers"] == 18
-
-
 def test_folders_have_names_that_every_system_can_have() -> None:
     names = ["a" * 300, "NUL", "nul.txt", "a/b", "a\\b", "../../etc", ".hidden", "", "é", "a\nb"]
     folders = name_folders(names)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ from allalike import Disk, Memory, Result
 from allalike.engines import Engine
 from allalike.errors import AllalikeError, InputError, OutputError, UnsupportedError
 from crowds.samples import KINDS, crowd, kind
-from running.program import call
 from running.updates import assert_same, cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning", "ignore::allalike.errors.DataNote")
@@ -91,16 +87,6 @@ def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) 
     assert_equal(again.update(tmp_path / "b.csv"), result.update(tmp_path / "b.csv"))
 
 
-def test_one_problem_a_task_and_the_last_of_repeats_are_loaded(tmp_path: Path) -> None:
-    rows = [("ada", 1, "z"), ("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
-    answers = allalike.read(rows, repeats="last", domain="categorical")
-    for each in (answers, answers.per_task()):
-        result = allalike.discover(each, method="P-TD")
-        result.save(tmp_path / "out")
-        assert_equal(allalike.load(tmp_path / "out"), result)
-        assert result.run.encoding.n_labels == 3
-
-
 @BOTH
 def test_comparisons_that_were_added_up_are_loaded_and_more_are_added(engine: Engine, tmp_path: Path) -> None:
     rows = [(w, t, [a, b]) for w in "abc" for t in (1, 2) for a, b in (("x", "y"), ("y", "z"), ("x", "z"))]
@@ -161,51 +147,6 @@ def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkey
     with pytest.raises(OutputError, match="No space"):
         allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
     assert bytes_of(tmp_path) == before
-
-
-KILLED = """
-import os, signal, sys
-import allalike
-from allalike._core.system import output
-from allalike.api.results import saving
-
-where, name, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-module = {"write_state": saving, "_opened": output}[name]
-function, calls = getattr(module, name), []
-
-def die(*given, **more):
-    calls.append(given)
-    if len(calls) == number:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return function(*given, **more)
-
-setattr(module, name, die)
-allalike.update(where, [("zoe", "t0001", 1)])
-"""
-
-
-@pytest.mark.parametrize("when", [("write_state", 1, 36), ("_opened", 3, 36)], ids=["writing", "replacing"])
-def test_an_update_that_is_killed_leaves_a_whole_result_or_an_incomplete_one_that_the_next_run_replaces(
-    when: tuple[str, int, int], tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(out)
-    (out / "notes.txt").write_text("mine")  # so that files are replaced one by one
-    name, number, expected = when
-    command = [sys.executable, "-c", KILLED, str(out), name, str(number)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    if name == "write_state":  # nothing was replaced yet
-        assert allalike.load(out).summary["answers"] == expected
-    else:
-        with pytest.raises(InputError, match=r"is incomplete.* with: allalike discover answers.csv -o \S+$"):
-            allalike.load(out)
-        for typed in ("update out b.csv", "explain out task t0001", "next out", "serve out"):
-            stopped = call(*typed.split(), folder=tmp_path)
-            assert (stopped.returncode, "incomplete" in stopped.stderr) == (2, True)
-        allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(out)
-    assert allalike.update(out, [("kim", "t0001", 1)]).summary["answers"] == expected + 1
-    assert allalike.load(out).summary["answers"] == expected + 1
-    assert (out / "notes.txt").read_text() == "mine"
 
 
 def test_it_is_written_again_as_it_was_saved(tmp_path: Path) -> None:

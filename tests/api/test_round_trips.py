@@ -19,7 +19,6 @@ import allalike
 from allalike._core.masks.packed import to_brush, to_run_lengths
 from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.errors import UnsupportedError
-from allalike.readers.formats.files import Files
 from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, choice, result, write
 
@@ -299,28 +298,6 @@ def test_each_kind_has_a_control_of_label_studio(
         {"data": {"text": "7"}, "predictions": [{"model_version": "allalike 1", "result": result}]},
         {"data": {"text": "8"}, "predictions": []},
     ]
-
-
-def test_predictions_belong_to_the_tasks_and_the_control_of_an_export(tmp_path: Path) -> None:
-    def result(control: str, kind: str, value: Any) -> dict[str, Any]:
-        return {"id": "1", "from_name": control, "to_name": "doc", "type": kind, "value": {kind: value}}
-
-    said = [result("mood", "choices", ["sad"]), result("topic", "taxonomy", [["Sport", "Golf"]]), {"type": "relation"}]
-    tasks = [
-        {"id": 5, "data": {"body": "…"}, "annotations": [{"result": said}, None, {"result": None}]},
-        {"id": 6, "data": {"body": "b"}, "annotations": []},
-    ]
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(tasks))
-    truths = [Truth(5, "Sport / Golf", 0.75), Truth(6, "Sport / Golf", 0.5)]
-    about: dict[str, Any] = {"inputs": (path, tmp_path / "gone.json", tmp_path)}
-    found = Findings("categorical", lambda: iter(truths), files=Files(tool="label-studio", tag="topic"), **about)
-    LabelStudioWriter().write(found, tmp_path)
-    first, second = read_json(tmp_path, "predictions.json")
-    assert (first["id"], first["data"], second["data"]) == (5, {"body": "…"}, {"body": "b"})
-    (prediction,) = first["predictions"]
-    assert prediction["score"] == 0.75
-    assert prediction["result"] == [result("topic", "taxonomy", [["Sport", "Golf"]])]
 
 
 def test_run_lengths_are_those_of_pycocotools() -> None:

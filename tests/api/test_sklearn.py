@@ -83,12 +83,3 @@ def test_a_vector_is_taken_for_the_truth() -> None:
     model = CrowdClassifier(GaussianNB(), cv=3).fit(X, KNOWN)
     np.testing.assert_allclose(model.predict_proba(X), GaussianNB().fit(X, KNOWN).predict_proba(X))
     assert cross_val_score(CrowdClassifier(GaussianNB()), X, KNOWN, cv=3).min() > 0.9
-
-
-def test_samples_that_nobody_answered_are_not_learned_from_unless_the_classifier_joins() -> None:
-    y = draw()
-    y[:10] = -1
-    alone, joined = (CrowdClassifier(GaussianNB(), cv=cv).fit(X, y) for cv in (None, 5))
-    assert (len(alone.truth_), len(joined.truth_)) == (len(X) - 10, len(X))
-    assert np.isnan(alone.posteriors_[:10]).all()
-    assert (joined.truth_[:10] == KNOWN[:10]).mean() > 0.8

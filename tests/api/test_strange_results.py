@@ -276,15 +276,3 @@ def test_columns_of_other_types_are_one_message(domain: str, tmp_path: Path) -> 
                 assert len(str(error).splitlines()) == 1
             shutil.rmtree(tmp_path / "again")
         path.write_bytes(held)
-
-
-def test_the_oracle_is_loaded_and_its_own_faults_are_said_not_to_be_kept(tmp_path: Path) -> None:
-    faults = {f"w{w}": 0.1 + w / 10 for w in range(4)}
-    for method, loads in (("OA", True), (allalike.OA(faults=faults), False)):
-        result = allalike.discover(ROWS, method=method, gold={"t0": "x"})
-        result.save(tmp_path / "out")
-        if loads:
-            assert allalike.load(tmp_path / "out").truth.equals(result.truth)
-        else:
-            with pytest.raises(AllalikeError, match="saved without its answers"):
-                allalike.load(tmp_path / "out")

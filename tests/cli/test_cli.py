@@ -1,4 +1,4 @@
-"""The program, as a person at a terminal uses it."""
+"""The program as a person at a terminal uses it: files, lists, demo, progress and gates."""
 
 from __future__ import annotations
 

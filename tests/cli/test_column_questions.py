@@ -33,36 +33,24 @@ def two(header: str) -> str:
 
 TABLES = {
     "who, what, when": "who,what,when\nada,a,2020-01-01\nbob,a,2020-01-02\nada,b,2020-01-03\n",
-    "who, what, when of many": "\n".join(
-        ["who,what,when", *(f"{who},t{task},2020-01-{day + 1:02}" for day, (who, task) in enumerate(LABELS))]
-    ),
     "row id and value": "row_id,val\n1,x\n2,y\n3,x\n",
-    "numbers of rows and values": "row_id,val\n1,3\n2,1\n3,2\n",
     "x and y": "x,y\n1,2\n2,1\n3,3\n",
-    "x and y with fractions": "x,y\n1.5,2.5\n2.0,1.0\n3.25,3.5\n",
     "measurements": "Anna,Bob\n1.5,2.5\n2.0,1.0\n3.25,3.5\n",
-    "x, y and z": "x,y,z\n1,2,3\n2,1,3\n3,3,1\n",
     "one column": "label\nx\ny\n",
-    "one column of numbers": "1\n2\n3\n",
     "two columns": "task,label\na,x\na,y\nb,x\nb,x\n",
     "worker and label": "worker,label\nada,x\nbob,y\n",
     "all ids": "a,b,c\n" + "\n".join(f"u{row},v{row},w{row}" for row in range(20)),
     "all numbers": "a,b,c,d\n" + "\n".join(f"{row},{row * 7 % 5},{row * 3 % 4},{row % 3}" for row in range(20)),
-    "all the same": "a,b,c\n" + "1,1,1\n" * 5,
     "one row": "a,b,c\n1,2,3\n",
     "one answer": "worker,task,label\nada,t1,x\n",
     "a header": "who,what,said\n",
-    "a header of roles": "worker,task,label\n",
     "a name twice": "worker,task,label,label\nada,1,x,y\nbob,1,x,y\n",
-    "a name twice among others": "who,what,what\nada,1,x\nbob,1,x\n",
     "no names": ",,\nada,t1,x\nbob,t1,x\n",
     "a column without a name": long(",task,label"),
     "blank names": long(" ,  ,   "),
     "names of letters": long("a,b,c"),
-    "names of another language": long("Bearbeiterin,Aufgabe,Antwort"),
     "two columns for a worker": long("user,annotator,label,time", "12.5"),
     "a time beside": long("a,b,c,created", "2020-01-01"),
-    "an empty column beside": long("a,b,c,d", ""),
     "three workers in columns": wide("item,Anna,Bob,Cem"),
     "two workers in columns": two("item,Anna,Bob"),
     "two workers and no task": "\n".join(line.partition(",")[2] for line in two("item,Anna,Bob").splitlines()),
@@ -125,19 +113,3 @@ def test_a_wrong_name_is_replaced_or_left_out_in_the_command_that_is_proposed(
     code, said = run(capfd, "discover", "a.csv", *typed.split())
     assert code == 2
     assert re.findall(r"^  (allalike .*)$", said, re.MULTILINE)[:1] == [f"allalike discover a.csv {right}".strip()]
-
-
-def test_a_table_that_lacks_a_column_is_answered_with_one_that_works(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text(TABLES["row id and value"], encoding="utf-8")
-    code, said = run(capfd, "discover", "a.csv", "--no-report")
-    assert code == 2
-    assert "--wide tasks" in said
-    assert "--worker-from filename" in said
-    table = said[said.index("worker,task,label") :].split("A table with")[0]
-    Path("a.csv").write_text(table, encoding="utf-8")
-    [again] = re.findall(r"^  allalike (.*)$", said, re.MULTILINE)
-    code, said = run(capfd, *shlex.split(again))
-    assert code == 0, said

@@ -130,18 +130,6 @@ def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(folder: Path) -> Non
     assert call("explain", "out", "task", "1", folder=folder).returncode == 2
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
-def test_whole_numbers_beyond_the_exact_ones_are_the_nearest(kind: Any, folder: Path, engine: Any) -> None:
-    label = [2**53 + 1, 2**53 + 3, 2**62 + 1]
-    pq.write_table(
-        pa.table({"worker": ["a", "b", "c"], "task": [1] * 3, "label": pa.array(label, kind)}), folder / "a.parquet"
-    )
-    found = allalike.discover(folder / "a.parquet", domain="real(rule=median)", method="UA", engine=engine)
-    assert found.truth["label"].tolist() == pytest.approx([2**53 + 3], rel=1e-12)
-    found = allalike.discover(folder / "a.parquet", domain="categorical", method="UA", engine=engine)
-    assert found.truth["label"].tolist()[0] in label
-
-
 def test_bytes_that_are_no_text_are_refused_with_their_row(folder: Path, engine: Any) -> None:
     for name in ("worker", "label"):
         columns: dict[str, Any] = {"worker": ["a", "b"], "task": [1, 1], "label": ["x", "y"], name: [b"x", b"\xff"]}

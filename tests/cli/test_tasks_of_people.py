@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 
 import allalike
@@ -71,33 +69,6 @@ def test_a_batch_of_mturk_and_whom_to_block(tmp_path: Path) -> None:
     first = table(tmp_path / "out" / "workers.csv")[0]
     assert (first["worker"], first["flag"]) == ("W4", "block")
     assert first["reason"]
-
-
-def test_spans_of_three_people_from_label_studio(tmp_path: Path) -> None:
-    def span(start: int, end: int, label: str) -> dict[str, Any]:
-        value = {"start": start, "end": end, "text": "x", "labels": [label]}
-        return {"from_name": "label", "to_name": "text", "type": "labels", "value": value}
-
-    tasks = [
-        {
-            "id": task,
-            "data": {"text": "Barack Obama visited Paris."},
-            "annotations": [
-                {
-                    "id": 10 * task + who,
-                    "completed_by": {"id": who, "email": f"{who}@x.org"},
-                    "result": [span(0, 12 if who != task % 3 else 6, "PER"), span(21, 26, "LOC")],
-                }
-                for who in range(3)
-            ],
-        }
-        for task in range(9)
-    ]
-    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
-    _, asked = follow("discover", "export.json", "-o", "out", folder=tmp_path)
-    assert asked == 0
-    found = [json.loads(row["label"]) for row in table(tmp_path / "out" / "truth.csv")]
-    assert {(each["start"], each["end"]) for spans in found for each in spans} == {(0, 12), (21, 26)}
 
 
 @pytest.mark.parametrize("coded", [False, True])
@@ -187,34 +158,6 @@ def test_a_file_of_one_model_alone_names_a_command_that_works_once_the_others_ar
     assert len(table(tmp_path / "out" / "workers.csv")) == 2
 
 
-def test_species_and_counts_of_zooniverse(tmp_path: Path) -> None:
-    seen = {"s1": [("zebra", 3), ("lion", 1)], "s2": [("zebra", 5)], "s3": [("giraffe", 2), ("zebra", 2)]}
-    rows = [
-        (f"c{who}{photo}", who, photo, species, number + (who == "kim"))
-        for who in WHO
-        for photo, animals in seen.items()
-        for species, number in animals
-    ]
-    write(tmp_path / "animals.csv", "classification_id,user_name,subject_id,species,count", rows)
-    follow("discover", "animals.csv", "-o", "out", folder=tmp_path)
-    found = {row["task"]: json.loads(row["label"]) for row in table(tmp_path / "out" / "truth.csv")}
-    assert {photo: set(label["species"]) for photo, label in found.items()} == {
-        photo: {species for species, _ in animals} for photo, animals in seen.items()
-    }
-    assert [found["s1"]["count zebra"], found["s1"]["count lion"], found["s2"]["count zebra"]] == ["3", "1", "5"]
-
-
-def test_rows_in_a_folder_of_hive(tmp_path: Path) -> None:
-    rows = crowd(300)
-    columns = dict(zip(("uid", "item_id", "cls"), map(list, zip(*rows, strict=True)), strict=True))
-    days = ["d1" if number % 2 else "d2" for number in range(len(rows))]
-    schema = ds.partitioning(pa.schema([("day", pa.string())]), flavor="hive")
-    ds.write_dataset(pa.table({**columns, "day": days}), tmp_path / "data", format="parquet", partitioning=schema)
-    follow("discover", "data", "-o", "out", folder=tmp_path)
-    assert {row["label"] for row in table(tmp_path / "out" / "truth.csv")} == {"A", "B"}
-    assert len(table(tmp_path / "out" / "workers.csv")) == len(WHO)
-
-
 def test_files_of_every_week(tmp_path: Path) -> None:
     for week in (1, 2):
         rows = [(who, f"week{week}-{task}", label, 3.5, "") for who, task, label in crowd(30 + week)]
@@ -224,16 +167,6 @@ def test_files_of_every_week(tmp_path: Path) -> None:
     follow("discover", "week1.csv", "week2.csv", "-o", "both", folder=tmp_path)
     assert asked == 0
     assert len(table(tmp_path / "both" / "truth.csv")) == 63
-
-
-def test_one_file_for_each_rater(tmp_path: Path) -> None:
-    for who in WHO:
-        rows = [(task, label) for other, task, label in crowd(30) if other == who]
-        write(tmp_path / f"{who}.csv", "id,answer", rows)
-    names = [f"{who}.csv" for who in WHO]
-    _, asked = follow("discover", *names, "-o", "out", folder=tmp_path)
-    assert asked == 1
-    assert {row["worker"] for row in table(tmp_path / "out" / "workers.csv")} == set(WHO)
 
 
 def test_which_tasks_to_ask_next(tmp_path: Path) -> None:

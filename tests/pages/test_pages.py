@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import allalike
+import shown_examples
 from allalike.readers.formats.endings import ENDINGS
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +99,45 @@ def test_the_version_is_in_one_place_and_the_citation_has_the_paper_of_the_docs(
     assert not re.search(r"^version\b", others, flags=re.MULTILINE)
     (doi,) = re.findall(r"doi: (.+)$", citation, flags=re.MULTILINE)
     assert all(doi in (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/README.md"))
+
+
+def test_the_page_shows_its_examples_as_they_are() -> None:
+    page = shown_examples.PAGE.read_text(encoding="utf-8")
+    assert shown_examples.show(page) == page, "python tests/programs/shown_examples.py writes them into the page again"
+
+
+def test_the_page_shows_every_example() -> None:
+    page = shown_examples.PAGE.read_text(encoding="utf-8")
+    examples = [path.name for path in (shown_examples.ROOT / "examples").glob("[!_]*.py")]
+    assert len(examples) == 7
+    for name in examples:
+        assert f"<!-- shown: examples/{name} -->" in page
+
+
+def test_what_changed_in_a_file_is_shown() -> None:
+    page = "<!-- shown: examples/reader.py -->\n\n```python\nold\n```\n\nmore\n"
+    shown = shown_examples.show(page)
+    assert "class QuizNight(Tool):" in shown
+    assert "old" not in shown.partition("class")[0]
+    assert shown.endswith("```\n\nmore\n")
+
+
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "choosing_tables.py"
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Any]:
+    return runpy.run_path(str(PROGRAM))
+
+
+def test_the_tables_of_the_page_are_those_of_the_figures(tables: dict[str, Any]) -> None:
+    page = tables["PAGE"].read_text(encoding="utf-8")
+    figures = tables["read"]()
+    assert set(re.findall("<!-- figures: (.+) -->", page)) == {part for part, *_ in figures}
+    assert tables["show"](page, figures) == page, "python benchmarks/choosing_tables.py writes them again"
+
+
+def test_a_table_has_a_row_for_each_crowd_and_its_least_error_is_bold(tables: dict[str, Any]) -> None:
+    figures = {("kinds", "equal", "UA", 0): 0.1, ("kinds", "equal", "auto", 0): 0.05}
+    shown = tables["show"]("<!-- figures: kinds -->\n\nold\n\nmore\n", figures)
+    assert shown.endswith("| workers | a vote | `auto` |\n| --- | --: | --: |\n| equal | 10.0 | **5.0** |\n\nmore\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import os
-import posixpath
 import re
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from allalike.cli.app import app
 from commands import command_pages
 from gaps import find_gaps
 from prose import HOMES
-from reference import public_names, reference_pages
 from running.chromium import WIDTHS, keep_picture, serious_problems, started, watched
 from textbook import domain_pages, engine_pages, method_pages, page_of, rule_pages
 
@@ -55,14 +53,6 @@ def test_every_kind_method_rule_and_engine_has_a_page() -> None:
     wanted = {page_of(folder, name) for folder, some in kinds.items() for name in some}
     assert len(wanted) == sum(map(len, kinds.values()))
     assert set(textbook()) == wanted | {"rules/index.md"}
-
-
-def test_the_index_of_the_reference_leads_to_every_public_name() -> None:
-    index = reference_pages()["reference/index.md"]
-    assert [name for name in public_names() if f"`{name}`" not in index] == []
-    pages = {**textbook(), **reference_pages()}
-    links = re.findall(r"\]\(([^)]+)\)", index)
-    assert [link for link in links if posixpath.normpath(f"reference/{link}") not in pages] == []
 
 
 def test_the_page_of_a_command_has_all_its_options() -> None:
@@ -187,18 +177,3 @@ def test_pages_fit_the_screen_and_everybody_can_read_them(
             assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width], name
             assert not serious_problems(page), name
         assert not [url for url in asked if not url.startswith(served)]
-
-
-@pytest.mark.long
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("from_disk", [True, False])
-def test_the_search_finds_a_method(browser: Browser, site: Path, served: str, from_disk: bool) -> None:
-    address = site.as_uri() if from_disk else served
-    with watched(browser, WIDTHS["desktop"], "light") as (page, asked):
-        page.set_default_timeout(60_000)
-        page.goto(f"{address}/rules/kemeny.html")
-        page.get_by_role("textbox", name="Search").click()
-        page.wait_for_load_state("networkidle")  # when the index is there
-        page.keyboard.type("Dawid")
-        page.locator(".md-search-result__link[href*='methods/ds.html']").first.wait_for()
-    assert not [url for url in asked if not url.startswith(address)]

@@ -98,20 +98,11 @@ def test_the_image_runs_the_program_as_somebody_who_is_not_root() -> None:
     assert lines.index("USER allalike") < lines.index('ENTRYPOINT ["allalike"]')
 
 
-@pytest.mark.long
-def test_the_image_copies_what_a_wheel_is_made_of(tmp_path: Path) -> None:
+def test_the_image_copies_what_is_kept_for_it() -> None:
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
     copied = [name for line in lines if (found := re.match(r"COPY (.*) /source", line)) for name in found[1].split()]
     kept = [line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[0] == "!"]
     assert sorted(copied) == sorted(kept)
-    for name in copied:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copyfile(ROOT / name, tmp_path / name)
-    call = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "wheels", "."]
-    subprocess.run(call, cwd=tmp_path, check=True, capture_output=True)
-    assert len(list(tmp_path.glob("wheels/allalike-*.whl"))) == 1
 
 
 @pytest.mark.long

@@ -66,10 +66,6 @@ def test_a_method_of_another_package_is_found_by_its_name_in_any_case_with_its_o
     assert result.summary["method"] == {"name": "TINY-TD", "options": {"size": 5}}
     assert result.truth["label"].tolist() == allalike.discover(ROWS, method="UA").truth["label"].tolist()
     assert list(allalike.compare(ROWS, methods="TINY-TD").outcomes) == ["UA", "TINY-TD"]
-
-
-def test_a_domain_of_another_package_is_found_by_its_name(install: Install) -> None:
-    install("tiny", BOTH)
     assert allalike.discover(ROWS, domain="colours").summary["domain"]["name"] == "colours"
 
 
@@ -100,28 +96,26 @@ def test_the_program_lists_and_runs_what_other_packages_offer(install: Install) 
     listed = call("methods")
     assert "TINY-TD  a method of another package" in listed.stdout
     assert "BROKEN-TD" not in listed.stdout
-    assert "Note: The method 'BROKEN-TD' of the package broken (broken:Tiny) cannot be imported" in listed.stderr
+    assert "'BROKEN-TD' of the package broken" in listed.stderr
     assert "colours" in call("domains").stdout
     refused = call("discover", "answers.csv", "--method", "broken-td")
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("allalike: The method 'BROKEN-TD' of the package broken (broken:Tiny) cannot be")
+    assert (refused.returncode, "'BROKEN-TD' of the package broken" in refused.stderr) == (2, True)
     assert "Traceback" not in refused.stderr
 
 
 @pytest.mark.parametrize(
-    ("target", "module", "message"),
+    ("module", "words"),
     [
-        ("bad:Tiny", "import nowhere", "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
-        ("bad:Tiny", "def", "cannot be imported: SyntaxError"),
-        ("bad:Tiny", "", "cannot be imported: AttributeError"),
-        ("bad:Tiny", "Tiny = 3", "is no class below allalike.Method"),
-        ("bad:Tiny", "class Tiny: name = 'BAD-TD'", "is no class below allalike.Method"),
-        ("bad:Tiny", MODULE, "calls itself 'TINY-TD'. Both names must be the same"),
+        ("import nowhere", "ModuleNotFoundError"),
+        ("def", "SyntaxError"),
+        ("", "AttributeError"),
+        ("Tiny = 3", "below allalike.Method"),
+        (MODULE, "'TINY-TD'"),
     ],
 )
-def test_what_is_wrong_with_another_package_is_said(install: Install, target: str, module: str, message: str) -> None:
-    install("bad", f"[allalike.methods]\nBAD-TD = {target}\n", module)
-    with pytest.raises(PluginError, match=rf"The method 'BAD-TD' of the package bad \(bad:Tiny\) {message}"):
+def test_what_is_wrong_with_another_package_is_said(install: Install, module: str, words: str) -> None:
+    install("bad", "[allalike.methods]\nBAD-TD = bad:Tiny\n", module)
+    with pytest.raises(PluginError, match=rf"'BAD-TD' of the package bad .*{words}"):
         allalike.discover(ROWS, method="BAD-TD")
     with pytest.warns(UserWarning, match="The method 'BAD-TD' of the package bad"):
         assert list(METHODS.everything()) == list(METHODS)

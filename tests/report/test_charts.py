@@ -1,16 +1,25 @@
-"""Charts are pictures that show the numbers they are drawn from."""
+"""Charts show the numbers they are drawn from, in the order of a tree, and stand alone as SVG."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import ClusterNode, leaves_list, linkage, to_tree
+from scipy.spatial.distance import squareform
 
-from allalike.report.drawing import Axis, chart_bins, chart_gold, chart_intervals, chart_map
+import allalike
+from allalike.api.result import Result
+from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.drawing import Axis
+from allalike.report.leaves import order_leaves
+from allalike.report.plot import Chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -114,3 +123,68 @@ def test_numbers_beyond_drawing_are_drawn_all_the_same(number: float) -> None:
     assert drawn(chart_intervals(rows, "rmse")) is not None
     assert drawn(chart_gold(rows, "squared error")) is not None
     assert drawn(chart_bins(np.array([number, 0.0]), "rmse", "workers")) is not None
+
+
+def distances(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    places = np.random.default_rng(seed).normal(size=(n, 3))
+    return np.asarray(np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1)))
+
+
+def length(apart: np.ndarray[tuple[int, int], np.dtype[np.float64]], order: list[int]) -> float:
+    return float(sum(apart[one, other] for one, other in itertools.pairwise(order)))
+
+
+def orders(tree: ClusterNode) -> list[list[int]]:
+    """List all orders of the leaves of a tree."""
+    if tree.left is None or tree.right is None:
+        return [[tree.id]]
+    both = list(itertools.product(orders(tree.left), orders(tree.right)))
+    return [*(one + other for one, other in both), *(other + one for one, other in both)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_of_all_orders_of_the_tree_is_found(seed: int) -> None:
+    apart = distances(8, seed)
+    order = order_leaves(apart, best=True).tolist()
+    possible = orders(to_tree(linkage(squareform(apart), "average")))
+    assert order in possible
+    assert length(apart, order) == pytest.approx(min(length(apart, each) for each in possible))
+
+
+def test_no_library_finds_a_better_one() -> None:
+    apart = distances(60, 0)
+    theirs = leaves_list(linkage(squareform(apart), "average", optimal_ordering=True)).tolist()
+    assert length(apart, order_leaves(apart, best=True).tolist()) <= length(apart, theirs) + 1e-9
+
+
+@pytest.mark.parametrize("best", [True, False])
+def test_whom_the_tree_joins_stands_together(best: bool) -> None:
+    apart = distances(60, 1)
+    place = np.argsort(order_leaves(apart, best=best))
+    groups = [[number] for number in range(60)]
+    for one, other in linkage(squareform(apart), "average")[:, :2].astype(int):
+        groups.append(groups[one] + groups[other])
+        assert np.ptp(place[groups[-1]]) == len(groups[-1]) - 1
+
+
+def discover(*, gold: bool = False) -> Result:
+    skills = np.linspace(0.95, 0.4, 9)
+    rng = np.random.default_rng(3)
+    truth = rng.integers(4, size=60)
+    answers = np.where(rng.random((9, 60)) < skills[:, None], truth, (truth + rng.integers(1, 4, (9, 60))) % 4)
+    rows = [(f"<{name}>", task, "abcd"[label]) for name, row in enumerate(answers) for task, label in enumerate(row)]
+    return allalike.discover(rows, gold={task: "abcd"[label] for task, label in enumerate(truth)} if gold else None)
+
+
+@pytest.mark.parametrize("name", ["workers", "map", "confidence", "errors", "gold"])
+def test_a_picture_is_an_svg_that_needs_no_style_sheet(name: str, tmp_path: Path) -> None:
+    picture: Chart = getattr(discover(gold=True).plot, name)()
+    tree = ET.parse(picture.save(tmp_path / "picture.svg"))
+    assert tree.getroot().tag.endswith("svg")
+    assert "var(--" not in picture.svg
+    assert picture._repr_svg_() == picture.svg
+
+
+def test_workers_have_their_names_and_not_aliases() -> None:
+    texts = {element.text for element in ET.fromstring(discover().plot.workers().svg).iter() if element.text}
+    assert {f"<{name}>" for name in range(9)} <= texts

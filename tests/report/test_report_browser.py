@@ -124,40 +124,6 @@ def test_a_task_opens_from_a_disagreement_with_all_answers_and_weights_that_add_
 
 
 @pytest.mark.long
-def test_workers_are_opened_from_the_map_by_mouse_and_by_keys(page: Page) -> None:
-    marks = page.locator("#chart-map path[data-worker]")
-    assert marks.count() == 7
-    marks.nth(2).hover(force=True)
-    assert "answers" in page.locator("#tip").inner_text()
-    marks.first.focus()
-    page.keyboard.press("ArrowRight")
-    told = page.locator("#tip").inner_text().partition(":")[0]
-    page.keyboard.press("Enter")
-    assert page.locator("#panel-title").inner_text() == told
-
-
-@pytest.mark.long
-def test_the_matrix_tells_pairs_by_mouse_and_by_keys(page: Page) -> None:
-    page.click("#show-matrix")
-    assert not page.locator("#chart-map").is_visible()
-    page.locator("#matrix").hover()
-    assert " apart on average" in page.locator("#matrix-hint").inner_text() or "herself" in page.inner_text(
-        "#matrix-hint"
-    )
-    page.locator("#matrix").focus()
-    before = page.inner_text("#matrix-hint")
-    page.keyboard.press("ArrowLeft")
-    assert page.inner_text("#matrix-hint") != before
-    painted = (
-        "[...document.querySelector('#matrix').getContext('2d').getImageData(300, 10, 600, 600).data].some(x => x)"
-    )
-    assert page.evaluate(painted)
-    keep_picture(page, "matrix")
-    page.click("#show-map")
-    assert page.locator("#chart-map").is_visible()
-
-
-@pytest.mark.long
 def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
     assert "good" not in page.inner_text("body")
     page.check("#hide-names")
@@ -172,17 +138,6 @@ def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
     page.keyboard.press("Escape")
     page.uncheck("#hide-names")
     assert set(column(page, "workers", 1)) == set(NAMES[:7])
-
-
-@pytest.mark.long
-def test_the_rows_shown_are_saved_as_a_table(page: Page) -> None:
-    page.fill("#tasks-search", "t000")
-    with page.expect_download() as started_download:
-        page.locator("#tasks-table .save").click()
-    rows = saved(started_download.value)
-    assert started_download.value.suggested_filename == "tasks.csv"
-    assert rows[0][:2] == ["Task", "Truth"]
-    assert sorted(row[0] for row in rows[1:]) == [f"t000{number}" for number in range(10)]
 
 
 @pytest.mark.long

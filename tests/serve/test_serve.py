@@ -1,11 +1,14 @@
-"""The page that is served: who may ask, what is taken and refused, how work is watched and ended, and what stays."""
+"""The served page: who may ask, what is taken and refused, the work behind it, and what stays."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,6 +23,9 @@ import pytest
 import allalike
 from allalike.serve.desk import Desk, Job
 from allalike.serve.server import Server
+from allalike.serve.work import perform
+from crowds import samples
+from running.program import call
 
 ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x\n"
 LIMIT = 10_000
@@ -31,18 +37,6 @@ if order["do"] == "run":
     Path(order["folder"]).with_name("half.written").touch()
 print(json.dumps({"progress": {"stage": "weighing workers", "round": True, "done": 3, "total": 15}}), flush=True)
 time.sleep(600)
-"""
-PROMPT = """
-import json, sys
-from pathlib import Path
-order = json.loads(sys.stdin.readline())
-print("a library prints", flush=True)
-if order["do"] == "run":
-    Path(order["folder"]).mkdir()
-    Path(order["folder"], "truth.csv").write_text("task,label")
-    summary = {"files": ["truth.csv", "summary.json"], "versions": {"allalike": "1"}}
-    Path(order["folder"], "summary.json").write_text(json.dumps(summary))
-print(json.dumps({"outcome": {"notes": [order["files"][0] + " is strange"], "facts": []}}), flush=True)
 """
 
 
@@ -276,20 +270,6 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
     assert ask(server, "run", b"{}").data["doing"] == "run"
 
 
-def test_what_came_of_a_run_is_shown_until_another_begins(server: Server, work: Callable[[str], None]) -> None:
-    work(PROMPT)
-    ask(server, "answers?name=mine.csv", ROWS)
-    ask(server, "run", b"{}")
-    state = wait(server, lambda state: not state["doing"])
-    assert [file["name"] for file in state["result"]["files"]] == ["truth.csv", "summary.json"]
-    assert state["result"]["notes"] == ["mine.csv is strange"]
-    assert ask(server, "report").status == 404
-    work(ENDLESS)
-    assert ask(server, "run", b"{}").data["result"] is None
-    assert ask(server, "files/truth.csv").status == 404
-    assert kept(server) == ["files/mine.csv"]
-
-
 def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,13 +280,6 @@ def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
     job.cancel()
     cancelled.set()
     job._thread.join()  # an error in it would fail this test
-
-
-def test_clients_that_say_nothing_hang_nobody(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.server_port)) as silent:
-        silent.sendall(f"POST /{server.token}/answers?name=a.csv HTTP/1.1\r\n".encode())
-        assert ask(server, "state").status == 200
-        assert b" 400 " in say(server, "nonsense\n\n")
 
 
 def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp_path: Path) -> None:
@@ -327,3 +300,109 @@ def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp
     assert reply.headers["content-disposition"] == 'attachment; filename="truth.csv"'
     ask(server, "clear", b"")
     assert (folder / "report.html").exists()
+
+
+def test_work_ends_with_whoever_ordered_it() -> None:
+    code = (
+        "import time, allalike.serve.work as work; work._ORDERS['preview'] = lambda order: (work.report('reading'),"
+        " time.sleep(600)); work.main()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write('{"do": "preview"}\n')
+            child.stdin.flush()
+            assert json.loads(child.stdout.readline())["progress"]["stage"] == "reading answers"
+            child.stdin.close()
+            assert child.wait(30) == 0
+        finally:
+            child.kill()
+
+
+def ordered(do: str, *files: Path, choices: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return perform({"do": do, "files": [str(file) for file in files], "gold": None, "choices": choices or {}, **more})
+
+
+def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("annotator;item;vote\nada;1;x\nbob;1;x\neve;1;y\nada;2;y\nbob;2;y\n")
+    found = ordered("preview", path)
+    assert found["picked"] == {"worker": "annotator", "task": "item", "label": "vote"}
+    assert found["facts"][:3] == ["5 answers", "3 workers", "2 tasks"]
+    assert (found["columns"], found["rows"][2]) == (["annotator", "item", "vote"], ["eve", "1", "y"])
+    assert (found["rules"], "GTM" in found["methods"]) == (["plurality"], False)
+    other = ordered("preview", path, choices={"columns": {"worker": "item", "task": "annotator"}})
+    assert other["facts"][1:3] == ["2 workers", "3 tasks"]
+
+
+@pytest.mark.parametrize(
+    ("content", "settles"),
+    [
+        ("", {}),
+        ("a,1,[1]\nb,1,[2]\n", {"domain": "set"}),
+        ("a,1,x\nb,1,\n", {}),
+        ("a,1,x\nb,1,x\n" * 9 + "c,1,\n", {"missing": "drop"}),
+    ],
+)
+def test_a_bad_file_gives_the_message_of_the_library(tmp_path: Path, content: str, settles: dict[str, Any]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"worker,task,label\n{content}" if content else "", encoding="utf-8")
+    question = ordered("preview", path)["question"]
+    with pytest.raises(allalike.AllalikeError) as caught:
+        allalike.read(path)
+    assert question["what"].split()[:4] == str(caught.value).split()[:4]
+    assert [each["settles"] for each in question["proposals"]][:1] == ([settles] if settles else [])
+    assert ordered("run", path, folder=str(tmp_path / "out"))["error"]["what"] == question["what"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
+    assert ordered("preview", path)["stops"][0].startswith("All 3 answers are by one worker")
+    stopped = ordered("run", path, folder=str(out))["error"]
+    assert [each["settles"] for each in stopped["proposals"]] == [{"force": True}]
+    done = ordered("run", path, choices={"force": True, "method": "UA"}, folder=str(out))
+    assert done["notes"][0].startswith("All 3 answers are by one worker"), "what was overridden stays visible"
+    assert (out / "truth.csv").exists()
+
+
+def test_a_run_is_that_of_the_program(tmp_path: Path) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    rows = samples.crowd("categorical", seed=1, n=5, m=20)
+    path.write_text("worker,task,label,known\n" + "".join(f"{w},{t},{label},{rows[0][2]}\n" for w, t, label in rows))
+    choices = {"method": "iP-TD(max_iter=1)", "domain": "categorical", "gold": "known"}
+    done = ordered("run", path, choices=choices, folder=str(out))
+    assert "stopped at its limit of 1 rounds" in done["notes"][0]
+    call("discover", "a.csv", "--method", "iP-TD(max_iter=1)", "--gold", "column:known", "-o", "own", folder=tmp_path)
+    for name in ("truth.csv", "workers.csv"):
+        assert (out / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
+    assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "answers.csv").write_bytes(ROWS)
+    (tmp_path / "temporary").mkdir()
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        f"import allalike.serve.jobs as jobs; jobs._WORK = {ENDLESS!r};"
+        "from allalike.cli import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "serve", "answers.csv", "--no-browser"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            address = program.stdout.readline().split()[-1]
+            assert address.startswith("http://127.0.0.1:")
+            (folder,) = (tmp_path / "temporary").iterdir()
+            assert folder.stat().st_mode & 0o777 == 0o700
+            program.send_signal(how)
+            assert program.wait(30) == 0
+        finally:
+            program.kill()
+    assert not list((tmp_path / "temporary").iterdir())
+    assert (tmp_path / "answers.csv").read_bytes() == ROWS

@@ -105,31 +105,6 @@ def test_from_the_drop_of_a_file_to_its_report(
 
 
 @pytest.mark.long
-def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
-    browser: Browser, server: Server, answers: Path
-) -> None:
-    with visited(browser, server.address, theme="dark") as page:
-        page.set_input_files("#answers", answers)
-        page.wait_for_selector("#reading-facts span")
-        page.select_option("#task", "worker")
-        page.select_option("#worker", "task")
-        page.locator("#reading-facts", has_text="30 workers").wait_for()
-        assert page.locator("#sample th.role").all_inner_texts()[0] == "task\nworker"
-        ready(page)
-        page.click("#run")
-        page.wait_for_selector("#work:not([hidden])")
-        page.keyboard.press("Enter")  # the button that cancels has the focus
-        ready(page)
-        assert not page.is_visible("#work")
-        assert not page.is_visible("#result")
-        assert page.is_visible("#run")
-        assert server.desk.describe()["doing"] is None
-        page.click("#clear")
-        page.wait_for_selector("#drop:not([hidden])")
-        assert not list(server.desk.folder.iterdir())
-
-
-@pytest.mark.long
 def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text('worker,task,label\nada,1,"[1, 2]"\nbob,1,"[2]"\neve,1,"[1]"\neve,2,"[3]"\n', encoding="utf-8")

@@ -1,30 +1,126 @@
-"""Crowds that the default was not made on: scores are those of scipy, and the page shows what was measured."""
+"""Pages of measurements: figures are those of discover, crowd-kit and scipy, and the pages show them."""
 
 from __future__ import annotations
 
-import sys
+import math
+import warnings
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import allalike
+import league
+import unseen
 from allalike import METHODS
 from allalike.answers import Answers
+from allalike.datasets import DATASETS, SOURCES, source_of
 from allalike.readers import read_gold
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-import unseen
+from crowd_data import load
+from league_figures import ranks
+from league_rivals import frame_of, rivals_of
 from unseen_crowds import FAMILIES, blind
 from unseen_figures import read_figures
-from unseen_page import FIGURES, PAGE, write_page
+from unseen_page import FIGURES, write_page
+from unseen_page import PAGE as UNSEEN
 from unseen_scores import compare_pairs, find_calibration, hold_limits, share_ties
 
+pytestmark = pytest.mark.slow
 
-def made(rows: list[tuple[Any, Any, Any]], gold: dict[Any, Any]) -> Answers:
+LEAGUE = Path(__file__).parents[2] / "docs" / "evidence" / "LEAGUE.md"
+
+
+@pytest.fixture
+def here(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
+
+
+def made(rows: list[tuple[Any, Any, Any]], gold: dict[Any, Any], domain: Any) -> Answers:
+    return allalike.readers.read_gold(gold, allalike.read(rows, domain=domain))
+
+
+def test_a_rank_is_one_more_than_the_better_ones_and_half_of_the_equal_ones() -> None:
+    errors = np.random.default_rng(0).integers(0, 6, (50, 9)) / 7
+    for row in errors:
+        expected = [1 + (row < one).sum() + ((row == one).sum() - 1) / 2 for one in row]
+        assert ranks(row.tolist()).tolist() == expected
+        assert ranks((row * (1 + 1e-13)).tolist()).tolist() == expected
+    assert ranks([300.0, 300.0 + 1e-8, 300.0 + 1e-6]).tolist() == [1.5, 1.5, 3.0]
+
+
+def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue() -> None:
+    chosen, absent = league.choose()
+    assert {source_of(name).name for name in chosen + absent} == set(SOURCES)
+    for pattern in league.AGAIN:
+        left_out = [name for name in DATASETS if fnmatch(name, pattern)]
+        assert left_out
+        assert not {*left_out} & {*chosen, *absent}
+
+
+def test_our_error_is_the_average_of_discover_over_the_draws(here: None) -> None:
+    data = load("English")
+    error, seconds, _ = league.play_ours(METHODS["UA"](), data.answers, limit=math.inf)
+    seeds = range(league.SEEDS)
+    each = [allalike.discover(data.answers, method="UA", seed=seed).summary["gold"]["error"] for seed in seeds]
+    assert len(set(each)) > 1
+    assert error == pytest.approx(np.mean(each), rel=1e-12)
+    assert seconds > 0
+
+
+def test_their_error_is_that_of_their_truths(here: None) -> None:
+    from crowdkit.aggregation import MajorityVote, Wawa
+
+    data = load("snow_wsd")
+    rivals = rivals_of(data.answers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {name: league.play_theirs(rivals[name], data.answers)[0] for name in ("MajorityVote", "Wawa")}
+        frame = frame_of(data.answers)
+        skills = Wawa().fit(frame).skills_
+        truths = {"MajorityVote": MajorityVote().fit_predict(frame), "Wawa": MajorityVote().fit_predict(frame, skills)}
+    gold = pd.Series([data.gold[task] for task in data.answers.tasks.tolist()])
+    assert found == {method: pytest.approx((truth != gold).mean()) for method, truth in truths.items()}
+
+
+def test_their_majority_of_masks_is_ours_whatever_value_is_on() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.random((4, 6, 7)) < 0.4
+    drawn = truth ^ (rng.random((5, 4, 6, 7)) < 0.2)
+    rows = [(worker, task, drawn[worker, task].astype(int)) for worker in range(5) for task in range(4)]
+    for on in (None, 0, 1):
+        answers = made(rows, {task: truth[task].astype(int) for task in range(4)}, allalike.Bitmap(on=on))
+        theirs = league.play_theirs(rivals_of(answers)["SegmentationMajorityVote"], answers)[0]
+        assert theirs == pytest.approx(league.play_ours(METHODS["UA"](), answers, math.inf)[0], abs=1e-12)
+        assert 0 < theirs < 1
+
+
+def rows_of(page: str, name: str) -> list[dict[str, str]]:
+    """Return the rows of a data set in all tables of the page, by the heads of their columns."""
+    found, head = [], [""]
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| data |"):
+            head = cells
+        elif line.startswith(f"| {name} |"):
+            found.append(dict(zip(head, cells, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["Chinese", "snow_wordsim"])
+def test_the_page_shows_what_methods_find_now(here: None, name: str) -> None:
+    ours = rows_of(LEAGUE.read_text(encoding="utf-8"), name)[0]
+    answers = load(name).answers
+    described = league.describe(name, answers)
+    for method in ("UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD", "CRH", "CATD", "EXP", "TOP2"):
+        assert ours[method].strip("*") == described.score(league.play_ours(METHODS[method](), answers, math.inf)[0])
+
+
+def made_classes(rows: list[tuple[Any, Any, Any]], gold: dict[Any, Any]) -> Answers:
     return read_gold(gold, allalike.read(rows, domain="categorical"))
 
 
@@ -69,7 +165,7 @@ def test_limits_may_hold_unless_those_of_clopper_and_pearson_are_elsewhere() -> 
 def test_a_vote_shares_its_ties_as_draws_do_on_average() -> None:
     rng = np.random.default_rng(2)
     rows = [(worker, task, int(rng.integers(3))) for worker in range(4) for task in range(60)]
-    answers = made(rows, {task: task % 3 for task in range(0, 60, 2)} | {58: 7})  # nobody ever said 7
+    answers = made_classes(rows, {task: task % 3 for task in range(0, 60, 2)} | {58: 7})  # nobody ever said 7
     drawn = [allalike.discover(blind(answers), method="UA", seed=seed).truth["label"] for seed in range(40)]
     gold = np.array([task % 3 for task in range(0, 58, 2)])
     shares = [np.sum(labels.to_numpy()[0:58:2] == gold) / 30 for labels in drawn]
@@ -84,7 +180,7 @@ def spoilt(n: int = 12, m: int = 300) -> Answers:
     right = rng.random((n, m)) < np.where(np.arange(n) < 3, 0.95, 0.5)[:, None]
     said = np.where(right, truth, 1 - truth)
     rows = [(f"w{i}", j, int(said[i, j])) for i in range(n) for j in range(m)]
-    return made(rows, dict(enumerate(truth.tolist())))
+    return made_classes(rows, dict(enumerate(truth.tolist())))
 
 
 def test_limits_are_judged_by_errors_on_known_truths() -> None:
@@ -117,7 +213,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_is_made_of_the_figures_beside_it() -> None:
-    assert write_page(read_figures(FIGURES)) == PAGE.read_text(encoding="utf-8"), (
+    assert write_page(read_figures(FIGURES)) == UNSEEN.read_text(encoding="utf-8"), (
         "benchmarks/unseen_page.py makes it again"
     )
 

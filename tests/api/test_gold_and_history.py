@@ -1,4 +1,4 @@
-"""Known truths: they count as evidence, stand in the output, and the error against them is that without them."""
+"""Gold labels and worker statistics of earlier runs as evidence."""
 
 from __future__ import annotations
 
