@@ -166,14 +166,6 @@ def test_equal_errors_are_a_tie_and_one_task_shows_nothing() -> None:
     assert {row["verdict"] for row in trust([0.0], [100.0]).values()} == {"best", "tie"}
 
 
-def test_the_oracle_is_never_the_best() -> None:
-    rows = samples.crowd("categorical", seed=1, n=9, m=60)
-    gold = {task: label for worker, task, label in rows if worker == "w003"}
-    found = compare(rows, domain="categorical", gold=gold)
-    assert (found.rows[0]["method"], found.rows[0]["verdict"], found.rows[0]["p"]) == ("OA", "oracle", None)
-    assert [row["method"] for row in found.rows if row["verdict"] == "best"] == [found.summary["best"]] != ["OA"]
-
-
 def test_a_method_that_fails_is_a_row_with_the_reason() -> None:
     found = compare(ROWS, gold=GOLD, methods="P-TD(weighting='chance'),P-TD")
     assert [row["method"] for row in found.rows] == ["P-TD", "UA", "P-TD(weighting='chance')"]

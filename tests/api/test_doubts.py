@@ -120,14 +120,6 @@ def test_what_is_strange_is_said_and_the_run_goes_on(words: str, tmp_path: Path)
     assert f"Note: {write_flags(said[0])}" in done.stderr or said[0].startswith(NUMBERS)
 
 
-def test_repeats_are_told_once() -> None:
-    with pytest.warns(DataNote) as caught:
-        result = allalike.discover([*crowd(), *crowd()[:5]], method="UA")
-    [said] = [str(each.message) for each in caught]
-    assert "5 repeated answers" in said
-    assert [each for each in result.notes if "repeated" in each] == [said]
-
-
 DIFFERENT: dict[str, list[Any]] = {
     "dates": ["2024-01-31", "31-01-2024", "2024-01-30"],
     "lists of places": ["0-0 1-6", "0-0 16", "0 1 6"],

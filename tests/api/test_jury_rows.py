@@ -260,9 +260,7 @@ def draw_scores(seed: int, *, first: int = 0, lenient: float = 0.0, levels: bool
 
 
 @pytest.mark.parametrize(("first", "levels"), [(0, False), (TASKS, True)])
-def test_who_became_lenient_is_found_among_scores_and_nobody_if_nobody_did(
-    tmp_path: Path, first: int, levels: bool
-) -> None:
+def test_a_judge_who_became_lenient_is_found(tmp_path: Path, first: int, levels: bool) -> None:
     how: dict[str, Any] = {"domain": "ordinal(levels=[1, 2, 3, 4, 5])" if levels else "real"}
     allalike.jury(draw_scores(0, levels=levels), **how).save(tmp_path / "out")
     same = allalike.jury(draw_scores(1, first=first, levels=levels), since=tmp_path / "out", **how)

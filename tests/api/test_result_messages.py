@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 import allalike
 from allalike.errors import DataWarning
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
+from allalike.readers.formats.failures import guard
 from crowds.messages import Message
 from files.tool_exports import annotation, result, write
 
@@ -124,6 +125,7 @@ READING = [
     Message("no columns", discover(pd.DataFrame({"x": [1]})), ("Cannot tell which column", "'x'")),
     Message("nested labels", discover(pa.table({"worker": ["a"], "task": [1], "label": [[[[1]]]]})), ("lists",)),
     Message("uneven columns", discover({"worker": ["a", "b"], "task": [1], "label": ["x"]}), ("not equally long",)),
+    Message("memory", lambda f: guard(f / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62)), ("memory", "a.csv")),
     Message("tool of rows", read(ROWS, tool="toloka"), ("tool is for files",)),
     Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), only=("label",)), ("wide='tasks'",)),
     Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("read or named already",)),
@@ -241,9 +243,7 @@ CLASSIFIER = [
 
 
 @pytest.mark.parametrize(
-    "message",
-    [*READING, *OPTIONS, *EXPLAINING, *WRITING, *JURY, *CLASSIFIER],
-    ids=lambda message: message.name,
+    "message", [*READING, *OPTIONS, *EXPLAINING, *WRITING, *JURY, *CLASSIFIER], ids=lambda message: message.name
 )
 def test_a_message_names_cause_and_remedy(message: Message, tmp_path: Path) -> None:
     message.check(tmp_path)

@@ -7,6 +7,7 @@ and COCO's boxes by the importers of datumaro 1.13.12; brat's by pybrat 0.1.7; d
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ import allalike
 from allalike._core.masks.packed import to_brush, to_run_lengths
 from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.errors import UnsupportedError
+from crowds.copiers import attack, rows_of
 from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, choice, result, write
 
@@ -67,7 +69,7 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("form", ["predictions", "annotations"])
 @pytest.mark.parametrize(("kind", "values", "more"), KINDS, ids=[kind for kind, _, _ in KINDS])
-def test_label_studio_reads_again_what_was_found_in_its_export(
+def test_label_studio_reads_what_was_written(
     kind: str, values: dict[str, Any], more: dict[str, Any], form: str, tmp_path: Path
 ) -> None:
     found = allalike.discover(label_studio(kind, values, tmp_path, **more), tag="tag", method="UA")
@@ -288,7 +290,7 @@ def test_files_for_other_tools_belong_to_the_result(tmp_path: Path) -> None:
         ("text", "Guten Tag", "textarea", {"text": ["Guten Tag"]}),
     ],
 )
-def test_each_kind_has_a_control_of_label_studio(
+def test_label_types_have_controls_of_label_studio(
     domain: str, label: Any, kind: str, value: dict[str, Any], tmp_path: Path
 ) -> None:
     truths = [Truth(7, label, None), Truth(8, None, 0.5)]
@@ -308,3 +310,71 @@ def test_run_lengths_are_those_of_pycocotools() -> None:
         pixels = rng.random((height, width)) < share
         theirs = coco.encode(np.asfortranarray(pixels.astype(np.uint8)))
         assert to_run_lengths(pixels) == {"size": theirs["size"], "counts": theirs["counts"].decode()}
+
+
+HEAD = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.url", "Answer.animal", "Approve", "Reject"]
+
+
+def batch(path: Path) -> Path:
+    """Write a batch of thirty HITs, in which eve always says the same; rows end before the decisions."""
+    said = {"ada": "xyz", "bob": "xyz", "eve": "zzz", "kim": "xyz"}
+    rows = [
+        [f"H{hit}", f"A{hit}{who}", who, "Submitted", f"{hit}.jpg", label[hit % 3]]
+        for who, label in said.items()
+        for hit in range(30)
+    ]
+    rows[0][3] = "Approved"
+    rows[1] += ["by hand", ""]
+    rows[60][3] = "Rejected"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEAD, *rows])
+    return path
+
+
+def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tmp_path: Path) -> None:
+    path = batch(tmp_path / "Batch_1_batch_results.csv")
+    found = allalike.discover(path)
+    assert found.save_block_list(tmp_path / "block.txt") == ["eve"]
+    made = written(found, tmp_path, "mturk") / path.name
+    with made.open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == HEAD
+    with path.open(encoding="utf-8", newline="") as file:
+        assert [row[:6] for row in list(csv.reader(file))[1:]] == [row[:6] for row in rows]
+    decided = [(row[2], row[6], row[7]) for row in rows]
+    why = "All of your answers are the same, whatever was asked."
+    assert decided[:2] == [("ada", "", ""), ("ada", "by hand", "")]  # approved before, and decided by hand
+    assert set(decided[2:60]) == {("ada", "x", ""), ("bob", "x", "")}
+    assert decided[60] == ("eve", "", "")  # rejected before
+    assert {(name, approve) for name, approve, reject in decided[61:90]} == {("eve", "")}
+    assert all(reject.startswith(why) for _, _, reject in decided[61:90])
+    assert set(decided[90:]) == {("kim", "x", "")}
+    assert truths(allalike.discover(made)) == truths(found)
+
+
+def test_a_crowd_alone_has_nobody_rejected(exports: Path, tmp_path: Path) -> None:
+    text = (exports / "mturk-batch.csv").read_text(encoding="utf-8").replace("Approved", "Submitted")
+    path = write(tmp_path / "batch.csv", text)
+    found = allalike.discover(path)
+    blocked = set(found.save_block_list(tmp_path / "block.txt"))
+    reasons = found.workers.set_index("worker")["reason"]
+    same = {worker for worker in blocked if "always " in reasons[worker]}
+    with (written(found, tmp_path, "mturk") / "batch.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 180
+    for row in rows:
+        assert bool(row["Reject"]) == (row["WorkerId"] in same)
+        assert (row["Approve"] == "x") == (row["WorkerId"] not in blocked)
+
+
+def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None:
+    rows = [[hit, f"{hit}{who}", who, "Submitted", hit, label] for who, hit, label in rows_of(attack(1)[1])]
+    path = tmp_path / "Batch_2_batch_results.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEAD[:6], *rows])
+    found = allalike.discover(path)
+    blocked = found.save_block_list(tmp_path / "block.txt")
+    assert blocked
+    with (written(found, tmp_path, "mturk") / path.name).open(encoding="utf-8", newline="") as file:
+        decided = {(row["WorkerId"], row["Approve"], row["Reject"]) for row in csv.DictReader(file)}
+    assert decided == {(who, "" if who in blocked else "x", "") for who in found.workers["worker"]}

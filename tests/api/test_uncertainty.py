@@ -169,12 +169,6 @@ def drawn(k: int, answers: int, difficulty: float, seed: int, tasks: int = 300, 
     return rows, dict(enumerate(truth.tolist()))
 
 
-def calibration_error(confidence: Any, right: Any) -> float:
-    """Return by how much confidences and shares of right labels differ, in ten bins."""
-    table = pd.DataFrame({"bin": np.minimum(np.floor(10 * confidence), 9), "sure": confidence, "right": right})
-    return float(table.groupby("bin")[["sure", "right"]].sum().diff(axis=1)["right"].abs().sum() / len(table))
-
-
 def judged(result: Result, truth: dict[int, int]) -> pd.DataFrame:
     return result.truth.assign(right=result.truth["label"] == result.truth["task"].map(truth))
 
@@ -243,11 +237,6 @@ def test_a_calibration_error_is_how_far_bins_are_off_weighed_by_their_labels() -
     count, sure, hits = np.array([10.0, 30.0, 0.0]), np.array([4.0, 27.0, 0.0]), np.array([6.0, 24.0, 0.0])
     assert expected_calibration_error(count, sure, hits) == pytest.approx(10 / 40 * 0.2 + 30 / 40 * 0.1)
     assert np.isnan(expected_calibration_error(*np.zeros((3, 2))))
-    drawn_sure = np.random.default_rng(0).uniform(0.5, 1, 200)
-    right = np.random.default_rng(1).random(200) < 0.7
-    bins = np.minimum((10 * drawn_sure).astype(int), 9)
-    sums = [np.bincount(bins, each, 10).astype(np.float64) for each in (np.ones(200), drawn_sure, right)]
-    assert expected_calibration_error(*sums) == pytest.approx(calibration_error(drawn_sure, right))
 
 
 def test_limits_of_a_worker_are_those_of_wilson_made_wider_by_how_unsure_her_truths_are() -> None:
@@ -299,18 +288,3 @@ def test_confidences_are_the_same_on_disk_in_any_order_and_in_blocks_of_any_size
             assert found.summary["confidence"] == expected.summary["confidence"]
             columns = ["confidence", "voices"] if gold else ["confidence"]
             np.testing.assert_allclose(found.truth[columns], expected.truth[columns], atol=1e-9)
-
-
-def test_truths_that_are_not_sure_enough_stay_empty(tmp_path: Any) -> None:
-    rows, truth = drawn(3, 5, 1.0, seed=4, tasks=100)
-    blind = allalike.Auto(use_gold=False)
-    whole = allalike.discover(rows, domain="categorical", gold=truth, method=blind)
-    some = allalike.discover(rows, domain="categorical", gold=truth, method=blind, min_confidence=0.75)
-    sure = whole.truth["confidence"] >= 0.75
-    assert some.truth["label"].notna().tolist() == sure.tolist()
-    assert some.truth["label"][sure].tolist() == whole.truth["label"][sure].tolist()
-    assert some.summary["abstained"] == (~sure).sum() > 0
-    assert some.summary["gold"]["error"] < whole.summary["gold"]["error"]
-    some.save(tmp_path)
-    assert pd.read_csv(tmp_path / "truth.csv")["label"].isna().sum() == (~sure).sum()
-    assert some.update([("w00", 1000, 1)]).summary["min_confidence"] == 0.75

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from allalike.cli.app import main
+from running.program import call
 
 WORKERS, TASKS = ("ada", "bob", "eve"), range(8)
 LABELS = {(who, task): "xyz"[(task + (place == task)) % 3] for place, who in enumerate(WORKERS) for task in TASKS}
@@ -63,19 +63,11 @@ TABLES = {
 }
 
 
-def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    return int(str(stop.value.code)), capfd.readouterr().err
-
-
 @pytest.mark.parametrize("name", TABLES)
-def test_a_question_about_columns_ends_with_a_command_that_works(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text(TABLES[name], encoding="utf-8")
-    code, said = run(capfd, "discover", "a.csv", "--no-report")
+def test_a_question_about_columns_ends_with_a_command_that_works(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(TABLES[name], encoding="utf-8")
+    done = call("discover", "a.csv", "--no-report", folder=tmp_path)
+    code, said = done.returncode, done.stderr
     assert code in (0, 2), said
     assert "Traceback" not in said
     if code == 0:
@@ -87,8 +79,8 @@ def test_a_question_about_columns_ends_with_a_command_that_works(
         return
     if " other.csv " in proposed[0]:  # which stands for the files of other workers
         return
-    code, said = run(capfd, *shlex.split(proposed[0]))
-    assert code == 0, said
+    done = call(*shlex.split(proposed[0]), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 WRONG = {
@@ -104,12 +96,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_name_is_replaced_or_left_out_in_the_command_that_is_proposed(
-    case: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text(long("worker,task,label"), encoding="utf-8")
+def test_a_wrong_name_is_replaced_or_left_out_in_the_proposed_command(case: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(long("worker,task,label"), encoding="utf-8")
     typed, right = WRONG[case]
-    code, said = run(capfd, "discover", "a.csv", *typed.split())
-    assert code == 2
-    assert re.findall(r"^  (allalike .*)$", said, re.MULTILINE)[:1] == [f"allalike discover a.csv {right}".strip()]
+    done = call("discover", "a.csv", *typed.split(), folder=tmp_path)
+    assert done.returncode == 2
+    proposed = re.findall(r"^  (allalike .*)$", done.stderr, re.MULTILINE)
+    assert proposed[:1] == [f"allalike discover a.csv {right}".strip()]

@@ -88,9 +88,7 @@ def test_every_kind_of_label_fits(domain: str, method: str) -> None:
     assert max(map(len, texts(result))) <= 80
 
 
-def test_bars_are_number_signs_where_blocks_cannot_be_written(
-    crowd: allalike.Result, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bars_are_ascii_if_they_must(crowd: allalike.Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
     said = "\n".join(texts(crowd))
     assert "########" in said

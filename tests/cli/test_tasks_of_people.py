@@ -144,9 +144,7 @@ def test_a_file_of_one_model_is_read_with_those_of_the_others(kind: str, command
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_one_model_alone_names_a_command_that_works_once_the_others_are_there(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_file_of_one_model_alone_asks_for_the_others(kind: str, tmp_path: Path) -> None:
     name, other = place_of(kind, "model-a"), place_of(kind, "other")
     write_outputs(tmp_path / name, kind, "model-a")
     done = call("discover", name, "-o", "out", folder=tmp_path)
@@ -156,17 +154,6 @@ def test_a_file_of_one_model_alone_names_a_command_that_works_once_the_others_ar
     write_outputs(tmp_path / other, kind, "model-b")
     follow(*shlex.split(proposed), folder=tmp_path)
     assert len(table(tmp_path / "out" / "workers.csv")) == 2
-
-
-def test_files_of_every_week(tmp_path: Path) -> None:
-    for week in (1, 2):
-        rows = [(who, f"week{week}-{task}", label, 3.5, "") for who, task, label in crowd(30 + week)]
-        write(tmp_path / f"week{week}.csv", "annotator,item,answer,seconds,comment", rows)
-    _, asked = follow("discover", "week1.csv", "-o", "first", folder=tmp_path)
-    follow("discover", "week2.csv", "-o", "second", "--history", "first/workers.csv", folder=tmp_path)
-    follow("discover", "week1.csv", "week2.csv", "-o", "both", folder=tmp_path)
-    assert asked == 0
-    assert len(table(tmp_path / "both" / "truth.csv")) == 63
 
 
 def test_which_tasks_to_ask_next(tmp_path: Path) -> None:

@@ -141,12 +141,7 @@ QUOTED: list[Quoted] = [
         Cell(LEAGUE, "Two classes", "llmbar_llm_judges", "OA"),
     ),
     ("docs/guide/FAILURES.md", "fifty known truths lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
-    (
-        PANELS,
-        "fifty known truths lift it from {} to {} %",
-        Cell(*JUDGES, "panel"),
-        Cell(*JUDGES, "panel, 50 known"),
-    ),
+    (PANELS, "fifty known truths lift it from {} to {} %", Cell(*JUDGES, "panel"), Cell(*JUDGES, "panel, 50 known")),
     (
         "docs/guide/JURY.md",
         "fifty truths lift the panel from {} to {} %",

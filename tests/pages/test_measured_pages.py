@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from scipy import stats
 
 import allalike
 import league
-import unseen
 from allalike import METHODS
 from allalike.answers import Answers
 from allalike.datasets import DATASETS, SOURCES, source_of
@@ -24,7 +22,7 @@ from allalike.readers import read_gold
 from crowd_data import load
 from league_figures import ranks
 from league_rivals import frame_of, rivals_of
-from unseen_crowds import FAMILIES, blind
+from unseen_crowds import blind
 from unseen_figures import read_figures
 from unseen_page import FIGURES, write_page
 from unseen_page import PAGE as UNSEEN
@@ -173,30 +171,6 @@ def test_a_vote_shares_its_ties_as_draws_do_on_average() -> None:
     assert np.std(shares) > 0
 
 
-def spoilt(n: int = 12, m: int = 300) -> Answers:
-    """Draw a crowd in which most workers guess, and a vote errs often."""
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 2, m)
-    right = rng.random((n, m)) < np.where(np.arange(n) < 3, 0.95, 0.5)[:, None]
-    said = np.where(right, truth, 1 - truth)
-    rows = [(f"w{i}", j, int(said[i, j])) for i in range(n) for j in range(m)]
-    return made_classes(rows, dict(enumerate(truth.tolist())))
-
-
-def test_limits_are_judged_by_errors_on_known_truths() -> None:
-    answers = spoilt()
-    wrong, given = unseen.count_errors(answers)
-    assert given.tolist() == [300] * 12
-    error = dict(zip(answers.workers.tolist(), wrong / given, strict=True))
-    assert max(error[name] for name in ("w0", "w1", "w2")) < 0.2 < min(error[f"w{i}"] for i in range(3, 12))
-    table = allalike.discover(blind(answers)).workers.set_index("worker").loc[answers.workers.tolist()]
-    inside = (table["low"] <= wrong / given) & (wrong / given <= table["high"])
-    found = unseen.play(METHODS["auto"](), answers)
-    assert (found["judged"], found["within"]) == (12, inside.sum())
-    few = replace(answers, gold_task=answers.gold_task[:19], gold_label=answers.gold_label[:19])
-    assert unseen.play(METHODS["auto"](), few)["judged"] == 0
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder with a small crowd of each family."""
@@ -216,11 +190,3 @@ def test_the_page_is_made_of_the_figures_beside_it() -> None:
     assert write_page(read_figures(FIGURES)) == UNSEEN.read_text(encoding="utf-8"), (
         "benchmarks/unseen_page.py makes it again"
     )
-
-
-def test_every_method_for_classes_was_measured_on_every_family() -> None:
-    figures = read_figures(FIGURES)
-    for family in FAMILIES:
-        assert figures.crowds(family)
-        measured = {one.method for one in figures.every if one.family == family}
-        assert measured == set(unseen.choose_methods("")) - {"GTM", "KDE"} - ({"IBP", "EVD"} - measured)

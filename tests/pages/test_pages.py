@@ -1,9 +1,11 @@
-"""The README and docs/: short, linked to what exists, complete, and illustrated with what the library says today."""
+"""The README and docs/: linked to what exists, complete, and with what the library and its tests say today."""
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +143,52 @@ def test_a_table_has_a_row_for_each_crowd_and_its_least_error_is_bold(tables: di
     figures = {("kinds", "equal", "UA", 0): 0.1, ("kinds", "equal", "auto", 0): 0.05}
     shown = tables["show"]("<!-- figures: kinds -->\n\nold\n\nmore\n", figures)
     assert shown.endswith("| workers | a vote | `auto` |\n| --- | --: | --: |\n| equal | 10.0 | **5.0** |\n\nmore\n")
+
+
+SECURITY = (ROOT / "docs" / "guide" / "SECURITY.md").read_text(encoding="utf-8")
+WORKFLOW = ROOT / ".github" / "workflows" / "test.yml"
+SYSTEMS = {
+    "ubuntu": "Operating System :: POSIX :: Linux",
+    "macos": "Operating System :: MacOS",
+    "windows": "Operating System :: Microsoft :: Windows",
+}
+
+needs_workflow = pytest.mark.skipif(not WORKFLOW.is_file(), reason="what is released has no workflow")
+
+
+def read_rows() -> list[tuple[str, str]]:
+    """Return the promises of the table, each with a test."""
+    return re.findall(r"^\| (.+) \| `(test_\w+\.py::test_\w+)` \|$", SECURITY, re.MULTILINE)
+
+
+def test_every_promise_has_tests_and_every_row_has_its_promise() -> None:
+    promised = SECURITY.partition("## What is promised")[2].partition("\n## ")[0]
+    promises = [text.rstrip(".") for text in re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE)]
+    assert len(promises) > 5
+    assert {promise for promise, _ in read_rows()} == set(promises)
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    rows = read_rows()
+    assert (
+        len(rows) == SECURITY.partition("| Promise | Test |")[2].count("\n|") - 1
+    )  # so that no row is written otherwise
+    for file in {test.partition("::")[0] for _, test in rows}:
+        [path] = (ROOT / "tests").rglob(file)
+        tree = ast.parse(path.read_bytes())
+        there = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert {name for _, test in rows for of, _, name in [test.partition("::")] if of == file} <= there, file
+
+
+@needs_workflow
+def test_the_audit_runs_in_ci() -> None:
+    for path in (WORKFLOW, ROOT / ".ci" / "run"):
+        assert "make audit" in path.read_text(encoding="utf-8")
+
+
+@needs_workflow
+def test_the_systems_that_the_package_names_are_those_that_are_tested() -> None:
+    [tested] = re.findall(r"system: \[(.*)\]", WORKFLOW.read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [each for each in project["classifiers"] if each.startswith("Operating System")]
+    assert named == sorted({SYSTEMS[system.partition("-")[0]] for system in tested.split(", ")})

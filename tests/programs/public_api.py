@@ -22,13 +22,7 @@ from allalike.cli.app import app
 from allalike.readers import ReadOptions
 
 SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
-PACKAGES = (
-    "datasets",
-    "errors",
-    "noise",
-    "simulation",
-    "theory",
-)  # reached as `allalike.theory`
+PACKAGES = ("datasets", "errors", "noise", "simulation", "theory")  # reached as `allalike.theory`
 
 
 def describe() -> str:

@@ -24,23 +24,6 @@ def test_importing_loads_numpy_and_nothing_else_that_is_large() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("report", [[], ["--no-report"]])
-def test_the_program_needs_no_pandas_to_read_a_csv_file_with_codes_and_empty_fields(
-    tmp_path: Path, report: list[str]
-) -> None:
-    rows = [f"{worker},{task},{'xy'[task % 2]}" for worker in "abc" for task in range(8)]
-    path = tmp_path / "a.csv"
-    path.write_text("\n".join(["worker,task,label", *rows, "c,8,NA", "c,9,"]), encoding="utf-8")
-    code = (
-        "import sys\n"
-        "from allalike.cli import main\n"
-        f"try:\n    main({['discover', str(path), '-q', '--missing', 'drop', '-o', f'{path}.out', *report]})\n"
-        "except SystemExit as stop:\n    print(stop.code, 'pandas' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "0 False"
-
-
 LOADED = """
 import sys
 from allalike.cli import main

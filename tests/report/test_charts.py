@@ -75,14 +75,6 @@ def test_dots_lie_as_the_numbers_do() -> None:
     assert np.corrcoef(y, [row["error"] for row in rows])[0, 1] == pytest.approx(-1, abs=1e-4)
 
 
-def test_a_map_has_a_ring_and_a_number_for_who_is_in_a_group_and_a_colour_for_each_fifth_of_the_faults() -> None:
-    rows = crowd(30)
-    svg = drawn(chart_map(rows, "fault"))
-    assert [text.text for text in svg.iter(f"{SVG}text")].count("1") == 2
-    colours = [marks(svg)[row["alias"]].get("fill") for row in sorted(rows, key=lambda row: row["fault"])]
-    assert [colour for colour, _ in itertools.groupby(colours)] == [f"var(--fault-{number})" for number in range(1, 6)]
-
-
 def test_bars_are_as_high_as_there_are_values_and_say_so() -> None:
     values = np.random.default_rng(0).random(200)
     bars = marks(drawn(chart_bins(values, "fault", "workers")))

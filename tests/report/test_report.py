@@ -74,9 +74,7 @@ def _rounded(value: Any) -> Any:
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def test_content_does_not_depend_on_the_engine_the_blocks_or_the_order_of_rows(
-    seen: dict[str, Any], engine: Engine
-) -> None:
+def test_content_does_not_depend_on_engine_blocks_or_order(seen: dict[str, Any], engine: Engine) -> None:
     other = content_of(list(reversed(ROWS)), engine=engine)["data"]
     small = content_of(ROWS, engine=Memory(block_answers=7))["data"]
     for name in ("labels", "people", "workers", "tasks"):
@@ -119,9 +117,7 @@ def test_crowds_of_which_little_is_known_are_shown_without_a_warning(crowd: str,
     [([0.02, 0.05, 0.1, 0.5, 0.6], False), ([0.2] * 12, False), ([0.05] * 4 + [0.55] * 4, True)],
     ids=["few", "equal", "clear"],
 )
-def test_pictures_show_differences_between_workers_whose_intervals_do_not_overlap(
-    errors: list[float], differ: bool
-) -> None:
+def test_charts_compare_workers_only_if_intervals_differ(errors: list[float], differ: bool) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 300)
     said = [np.where(rng.random(300) < error, (truth + rng.integers(1, 3, 300)) % 3, truth) for error in errors]
@@ -167,6 +163,16 @@ def test_nothing_of_a_user_is_part_of_the_page() -> None:
     assert page.count("<script") == page.count("</script>") == 2
     [block] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert set(HOSTILE) <= set(json.loads(block)["labels"])
+
+
+def test_what_changed_shows_what_users_wrote_as_text(tmp_path: Path) -> None:
+    rows = [(f"{HOSTILE[1]}{worker}", task, HOSTILE[0]) for worker in range(2) for task in range(3)]
+    allalike.discover([*rows, ("ada", 1, HOSTILE[1])], domain="categorical").save(tmp_path, report=True)
+    allalike.update(tmp_path, [(f"{HOSTILE[0]}{worker}", 0, HOSTILE[1]) for worker in range(5)])
+    changes = (tmp_path / "report.html").read_text(encoding="utf-8").partition('id="changes"')[2]
+    shown = changes.partition("</section>")[0]
+    assert "&lt;img" in shown
+    assert not re.search("<(script|img)", shown)
 
 
 def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else() -> None:
@@ -226,9 +232,7 @@ def test_a_report_replaces_a_report_but_no_other_file(tmp_path: Path, monkeypatc
     assert "allalike" in Path("mine.html").read_text()
 
 
-def test_a_report_that_does_not_fit_in_memory_does_not_take_the_tables_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_saved_if_the_report_needs_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise MemoryError
 

@@ -140,16 +140,6 @@ def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
     assert set(column(page, "workers", 1)) == set(NAMES[:7])
 
 
-@pytest.mark.long
-def test_texts_and_charts_are_there_without_the_script(browser: Browser, report: Path) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(report.as_uri())
-    assert page.locator("#chart-map svg").is_visible()
-    assert page.locator(".advice li").count() > 0
-    context.close()
-
-
 def plain_page(folder: Path, rows: list[samples.Row], **options: Any) -> Path:
     """Write a page without charts, which take time to draw."""
     content = describe(allalike.discover(rows, **options).material())

@@ -270,9 +270,7 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
     assert ask(server, "run", b"{}").data["doing"] == "run"
 
 
-def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_is_cancelled_before_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled = Event()
     slow = SimpleNamespace(dumps=lambda order: str(cancelled.wait()), loads=json.loads)
     monkeypatch.setattr("allalike.serve.desk.json", slow)

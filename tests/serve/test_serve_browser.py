@@ -142,9 +142,7 @@ def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MISFITS)
-def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
-    browser: Browser, server: Server, tmp_path: Path, name: str
-) -> None:
+def test_gold_that_does_not_fit_has_buttons(browser: Browser, server: Server, tmp_path: Path, name: str) -> None:
     misfit = MISFITS[name]
     answers = rows_of(tmp_path / "answers.csv", ["worker", "task", "label"], misfit.rows)
     gold = rows_of(tmp_path / "gold.csv", ["task", "label"], list(misfit.gold.items()))

@@ -107,9 +107,7 @@ def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_
     assert len(hear(slow)) < 1 << 28
 
 
-def test_a_refused_body_that_comes_byte_by_byte_is_not_waited_for(
-    opened: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_body_is_not_waited_for(opened: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.serve.server._DRAIN_SECONDS", SHORT)
     server = serve(opened, tmp_path, ConnectionLimits(connections=1))
     assert b" 413 " in dribble(connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT + 1)), b"x")
