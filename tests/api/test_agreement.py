@@ -238,6 +238,6 @@ def test_groups_are_measured_alone(engine: Engine) -> None:
     table["page"] = table["task"].str[-1].isin([*"02468"]).map({True: "even", False: "odd"})
     found = allalike.agreement(table, domain="categorical", by="page", engine=engine)
     for page, part in table.groupby("page"):
-        assert found[page].alpha == pytest.approx(
+        assert found[str(page)].alpha == pytest.approx(
             allalike.agreement(part.drop(columns="page"), domain="categorical").alpha
         )

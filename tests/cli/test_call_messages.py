@@ -164,8 +164,11 @@ OTHERS: tuple[tuple[str, ...], ...] = (
     ("serve --max-size much --no-browser", "--max-size is 'much'"),
 )
 MESSAGES = [
-    *(Message(line, typed(f"discover {shlex.join(line.split())}"), words, CallError) for line, *words in DISCOVER),
-    *(Message(line, typed(line), words, CallError) for line, *words in OTHERS),
+    *(
+        Message(line, typed(f"discover {shlex.join(line.split())}"), tuple(words), CallError)
+        for line, *words in DISCOVER
+    ),
+    *(Message(line, typed(line), tuple(words), CallError) for line, *words in OTHERS),
     *(Message(name, typed(f"discover {name}"), (words,), CallError) for name, (_, words) in BROKEN.items()),
 ]
 
