@@ -171,7 +171,9 @@ def test_images_and_categories_of_coco_keep_their_numbers(tmp_path: Path) -> Non
     assert again(path, found, worker_from="filename") == truths(found)
     coco = json.loads(path.read_text(encoding="utf-8"))
     assert [(each["id"], each.get("width")) for each in coco["images"]] == [(40, 90), (41, None)]
-    assert [(each["image_id"], each["category_id"]) for each in coco["annotations"]] == [(40, 3)]
+    [mark] = coco["annotations"]
+    assert (mark["image_id"], mark["category_id"]) == (40, 3)
+    assert mark["area"] == pytest.approx(mark["bbox"][2] * mark["bbox"][3])
 
 
 def test_doccano_reads_again_what_was_found_in_its_files(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import allalike
 from allalike import Disk, Memory, Result, simulate
 from allalike._core.blocks.block import Block
 from allalike.api.judges.coverage import expected_calibration_error
-from allalike.errors import UnsupportedError
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
@@ -149,8 +148,6 @@ def test_a_worker_who_is_always_too_high_has_a_bias() -> None:
     assert list(found) == ["worker", "bias", "low", "high"]
     assert found["low"][3] < 2.0 < found["high"][3]
     assert ((found["low"] < 0) & (found["high"] > -0.5))[[0, 1, 2, 4, 5, 6, 7]].all()
-    with pytest.raises(UnsupportedError, match="numbers only"):
-        allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).bias()
 
 
 Drawn = tuple[list[Row], dict[int, int]]

@@ -75,8 +75,6 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
 
 def test_help_and_version(tmp_path: Path) -> None:
     assert "discover" in call("--help", folder=tmp_path).stdout
-    for flag in ("--output", "--domain", "--rule", "--method", "--columns", "--engine", "--gold", "--seed", "--json"):
-        assert flag in call("discover", "--help", folder=tmp_path).stdout
     number, passes = call("--version", folder=tmp_path).stdout.splitlines()
     assert number == allalike.__version__
     assert passes.startswith(("compiled passes", "passes in numpy"))
@@ -170,7 +168,7 @@ def batch(tmp_path: Path) -> Path:
 
 
 def test_a_pattern_gives_a_result_for_each_column_in_a_folder_of_its_name(batch: Path) -> None:
-    done = call("discover", "batch.csv", "--label", "Answer.m*", "--label", "Answer.is*", "-o", "out", folder=batch)
+    done = call("discover", "batch.csv", "--label", "Answer.moo?", "--label", "Answer.is*", "-o", "out", folder=batch)
     assert done.returncode == 0
     assert {path.name for path in (batch / "out").iterdir()} == {"Answer.mood", "Answer.is it_new"}
     truth = pd.read_csv(batch / "out" / "Answer.mood" / "truth.csv")
@@ -178,7 +176,7 @@ def test_a_pattern_gives_a_result_for_each_column_in_a_folder_of_its_name(batch:
     assert pd.read_csv(batch / "out" / "Answer.is it_new" / "truth.csv")["label"].tolist() == ["yes"] * 6
     assert "Answer.mood\n-----------\n18 answers" in done.stdout
     assert "Answer.is it/new?:\nRecognised" in done.stderr
-    again = call("discover", "batch.csv", "--label", "Answer.m*", "--label", "Answer.is*", "-o", "out", folder=batch)
+    again = call("discover", "batch.csv", "--label", "Answer.moo?", "--label", "Answer.is*", "-o", "out", folder=batch)
     assert (again.returncode, again.stdout) == (0, done.stdout)
 
 

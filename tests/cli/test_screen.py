@@ -24,7 +24,7 @@ from allalike.api.history import read_history
 from allalike.cli import console, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
-from allalike.errors import DataWarning, OptionError
+from allalike.errors import DataWarning
 from crowds import samples
 from running.program import call
 
@@ -172,8 +172,6 @@ def test_the_program_says_it_and_explains_the_result_by_its_ids(tmp_path: Path) 
     assert "apostrophe before them (--safe-csv)" in done.stderr
     assert call("explain", "out", "worker", "=ada", folder=tmp_path).returncode == 0
     assert call("discover", "a.csv", "--safe-csv", "--format", "parquet", *how, folder=tmp_path).returncode == 2
-    with pytest.raises(OptionError, match="format is 'parquet'"):
-        allalike.discover(FORMULAS, domain="categorical").save(tmp_path / "o", format="parquet", safe_csv=True)
 
 
 @given(st.text(alphabet="'=+-@\t\r\nx1.e＝ ", max_size=6))  # noqa: RUF001

@@ -20,7 +20,6 @@ from allalike.answers import Answers
 from allalike.datasets import DATASETS, SOURCES, source_of
 from allalike.readers import read_gold
 from crowd_data import load
-from league_figures import ranks
 from league_rivals import frame_of, rivals_of
 from unseen_crowds import blind
 from unseen_figures import read_figures
@@ -40,15 +39,6 @@ def here(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(rows: list[tuple[Any, Any, Any]], gold: dict[Any, Any], domain: Any) -> Answers:
     return allalike.readers.read_gold(gold, allalike.read(rows, domain=domain))
-
-
-def test_a_rank_is_one_more_than_the_better_ones_and_half_of_the_equal_ones() -> None:
-    errors = np.random.default_rng(0).integers(0, 6, (50, 9)) / 7
-    for row in errors:
-        expected = [1 + (row < one).sum() + ((row == one).sum() - 1) / 2 for one in row]
-        assert ranks(row.tolist()).tolist() == expected
-        assert ranks((row * (1 + 1e-13)).tolist()).tolist() == expected
-    assert ranks([300.0, 300.0 + 1e-8, 300.0 + 1e-6]).tolist() == [1.5, 1.5, 3.0]
 
 
 def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue() -> None:
