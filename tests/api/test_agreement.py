@@ -13,7 +13,7 @@ import pytest
 import allalike
 from allalike import Disk, Memory
 from allalike._core.columns.column import Column
-from allalike.api.agreement.label_totals import MAX_SLOTS
+from allalike.api.agreement.label_pairs import MAX_SLOTS
 from allalike.engines import Engine
 from crowds.samples import Row, crowd, kind, sparse_crowd
 

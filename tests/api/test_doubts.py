@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.cli.commands import write_flags
+from allalike.cli.options import write_flags
 from allalike.errors import DataNote, DataWarning
 from allalike.telling.answers import NUMBERS
 from running.program import call

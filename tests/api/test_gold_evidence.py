@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 from scipy.stats import spearmanr
 
 from allalike import Auto
-from allalike.answers.history import History
+from allalike.answers.gold import History
 from crowds.copiers import answer, rows_of
 
 TASKS, WORKERS = 30, 7

@@ -16,17 +16,12 @@ from scipy.stats import binomtest, fisher_exact, nchypergeom_fisher
 
 import allalike
 from allalike.api.judges.changes import adjust, compare_said, line_up
-from allalike.api.judges.coverage import Sureness
-from allalike.api.judges.further_truths import plan_truths
-from allalike.api.judges.held_out import decide_held_out
-from allalike.api.judges.kept_verdicts import KeptVerdicts, read_earlier
-from allalike.api.judges.odds import OddsLine, fit_line, mend
+from allalike.api.judges.coverage import OddsLine, Sureness, decide_held_out, fit_line, mend
 from allalike.api.judges.open_labels import OpenChance, find_chances
-from allalike.api.judges.panel_sizes import find_sizes, judge_panel
-from allalike.api.judges.prevalence import Counts, correct_rate, estimate_rate, misfits
+from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
 from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
 from allalike.api.judges.smaller_panels import find_sizes, judge_panel
-from allalike.api.judges.verdicts import Verdicts
+from allalike.api.judges.verdicts import KeptVerdicts, Verdicts, read_earlier
 from allalike.errors import UnsupportedError
 
 Table = npt.NDArray[np.intp]

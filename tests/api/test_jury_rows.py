@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, hypergeom, ttest_ind, wilcoxon
+from scipy.stats import binomtest, ttest_ind, wilcoxon
 
 import allalike
 from allalike.api.judges.ballots import JudgeBallots
 from allalike.api.judges.changes import Said, adjust
+from allalike.api.judges.drift import compare_scores
 from allalike.api.judges.orders import find_orders
-from allalike.api.judges.samples import chance_to_win, find_steadiness
-from allalike.api.judges.score_changes import compare_scores
-from allalike.api.judges.shared_offset import _learn
+from allalike.api.judges.samples import find_steadiness
+from allalike.api.judges.scores import _learn
 from allalike.errors import DataNote, InputError, UnsupportedError
 from allalike.telling.panel import remark_panel
 
@@ -148,19 +148,6 @@ def test_what_verdicts_name_is_found_however_much_judges_follow_the_position(pla
     labels = panel.truth.set_index("task")["label"]
     assert np.mean([labels[task] == truth[task] for task in labels.dropna().index]) > 0.8
     assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.array(bias) / 2, abs=0.06)
-
-
-def test_how_probably_a_label_wins_is_its_share_of_all_draws() -> None:
-    for counts in ([3, 2], [2, 2, 1], [1, 4, 2], [0, 3, 2], [5]):
-        samples = [label for label, n in enumerate(counts) for _ in range(n)]
-        for k in range(1, len(samples) + 1):
-            wins = 0.0
-            for drawn in combinations(samples, k):
-                often = np.bincount(drawn, minlength=len(counts))
-                wins += (often[0] == often.max()) / np.count_nonzero(often == often.max())
-            every = len(list(combinations(samples, k)))
-            assert chance_to_win(counts[0], tuple(counts[1:]), k) == pytest.approx(wins / every)
-    assert chance_to_win(40, (60,), 15) == pytest.approx(hypergeom(100, 40, 15).sf(7))
 
 
 def test_rows_in_another_order_and_another_engine_change_nothing(tmp_path: Path) -> None:

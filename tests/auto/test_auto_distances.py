@@ -13,7 +13,7 @@ import allalike
 from allalike import Memory, simulate
 from allalike._core.blocks.problems import Problems
 from allalike.methods.auto.distances.shrunken import _describe, distance_sums
-from allalike.methods.auto.screening.screen import find_guess_distances
+from allalike.methods.auto.screening import find_guess_distances
 from crowds.distance_weights import weigh
 from crowds.samples import crowd, kind
 

@@ -11,9 +11,7 @@ from scipy.special import bdtr
 import allalike
 from allalike import Auto, Memory
 from allalike.methods.auto.copies import copies
-from allalike.methods.auto.copies.chance import find_lower_tail
-from allalike.methods.auto.copies.copies import find_copies
-from allalike.methods.auto.copies.departures import find_departures
+from allalike.methods.auto.copies.copies import find_copies, find_departures, find_lower_tail
 from allalike.methods.insight import Group
 from crowds.copiers import answer, attack, loaded, rows_of
 

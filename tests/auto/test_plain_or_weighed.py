@@ -8,7 +8,7 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike.methods.auto.distances.pulls import find_pull
+from allalike.methods.auto.distances.plain_or_weighed import find_pull
 from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 

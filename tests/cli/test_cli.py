@@ -21,7 +21,7 @@ import pytest
 import allalike
 from allalike import DOMAINS, METHODS, RULES
 from allalike.cli import console
-from allalike.cli.label_columns import name_folders
+from allalike.cli.discover import name_folders
 from running.program import call
 
 PROGRAM = Path(sys.executable).with_name("allalike")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import Engine
-from allalike._core.system.formulas import guard_table, guard_text, unguard_text
+from allalike._core.system.tables import guard_table, guard_text, unguard_text
 from allalike._core.words import count
-from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.history import read_history
 from allalike.cli import console, screen
 from allalike.cli.console import Line

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import sort_within
-from allalike._core.blocks.medians import Medians
+from allalike._core.blocks.block import Block, sort_within
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.methods.auto.copies.likeness import Medians
 

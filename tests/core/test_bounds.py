@@ -12,7 +12,7 @@ import pytest
 
 import allalike
 from allalike._core.blocks import pairs
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.system import memory
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError

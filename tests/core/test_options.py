@@ -126,7 +126,7 @@ def test_names_are_known_before_anything_is_imported() -> None:
         "from allalike.readers.tools import TOOLS\n"
         "known = [*METHODS, *DOMAINS, *TOOLS], 'UA' in METHODS, 'nonsense' in METHODS, len(DOMAINS), repr(TOOLS)\n"
         "print([each for each in ('unweighted', 'proximity', 'auto') if f'allalike.methods.{each}' in sys.modules],\n"
-        "      'allalike.domains.real' in sys.modules, 'allalike.readers.tools.toloka' in sys.modules)\n"
+        "      'allalike.domains.real' in sys.modules, 'allalike.readers.tools.crowdsourcing' in sys.modules)\n"
         "METHODS['UA'], DOMAINS['real']\n"
         "print('allalike.methods.unweighted' in sys.modules, 'allalike.domains.real' in sys.modules,\n"
         "      'allalike.methods.proximity' in sys.modules)\n"

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import LabelGroups, group_labels
+from allalike._core.blocks.block import Block, LabelGroups, group_labels
 from allalike._core.system.serialization import pack, unpack
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 import allalike
 from allalike.cli.datasets import datasets
 from allalike.datasets import DATASETS, SOURCES, fetch, path
-from allalike.datasets.checksums import find_difference
+from allalike.datasets.downloads import find_difference
 from allalike.errors import DataError, UnknownNameError
 from crowd_data import PARSERS, load
 from files.parsed_data_sets import WAITING

@@ -16,14 +16,12 @@ from scipy.special import expit, logit, softmax
 
 import allalike
 from allalike import Memory
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import group_labels
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike._core.masks.packed import Mask, fill_outline
 from allalike.domains.bitmap import Bitmap
 from allalike.rules.geometric import geometric_median
 from allalike.rules.levels import level_mean, level_median
-from allalike.rules.majority import AnswerMasks, pixel_majority
+from allalike.rules.vote import AnswerMasks, pixel_majority
 from crowds.bitmap import disc
 from crowds.plain_distances import PLAIN, haversine
 from crowds.samples import crowd, kind

@@ -12,8 +12,7 @@ from scipy.stats import kendalltau
 
 import allalike
 from allalike import DOMAINS, Domain, Memory
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.block import Block, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.registry import make
 from allalike.distances import absolute, gleu, jaccard, kendall, lengths, tokens

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import Boxes, Disk, Memory, Points, Result, Spans
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.rules.grouping import GroupedObjects
 from crowds.boxes import answers

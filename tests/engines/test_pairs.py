@@ -22,8 +22,7 @@ from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas, scaling
 from allalike.methods.pairwise.scaling import Tiled, Whole
 from allalike.methods.steps import pairs
-from allalike.methods.steps.pair_matrices import Ranged, StackedMatrix
-from allalike.methods.steps.pairs import Large, Stack, stacks
+from allalike.methods.steps.pairs import Large, Ranged, Stack, StackedMatrix, stacks
 from crowds.samples import crowd, kind, rows
 from running.turns import in_turn
 

@@ -11,10 +11,10 @@ from scipy.special import digamma, gammaln
 
 import allalike
 from allalike import BWA, EBCC, IBCC, LA, Engine, Memory
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
-from allalike.api.results.deciding import find_posteriors, find_truths
+from allalike.api.results.summaries import find_posteriors, find_truths
 from allalike.methods import label_aggregation
 from allalike.methods.steps.rounds import draw_subtypes
 from crowd_data import load

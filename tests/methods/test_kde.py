@@ -12,8 +12,8 @@ from scipy.stats import gaussian_kde, median_abs_deviation
 
 import allalike
 from allalike import Memory, Result
-from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.block import Ties
+from allalike._core.blocks.pairs import Centred
 from allalike.methods.kde import KDE
 from allalike.rules.modes import mode
 from crowds.samples import problems, rows

@@ -11,10 +11,10 @@ from scipy.stats import expon, norm
 
 import allalike
 from allalike import Categorical
-from allalike.methods.pairwise.descent import minimise
+from allalike.methods.pairwise.expert_core import minimise
 from allalike.methods.pairwise.mas import MAS, ScalingPosterior
 from allalike.methods.pairwise.scaling import Whole
-from allalike.methods.steps.pair_matrices import StackedMatrix
+from allalike.methods.steps.pairs import StackedMatrix
 from allalike.noise import OneCoin
 from crowds.samples import rows, weigh_problems
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import allalike
 from allalike import METHODS, ConvergenceWarning, Real
 from allalike.errors import OptionError
-from allalike.methods.steps.descent import descend
+from allalike.methods.steps.odds import descend
 from crowds.samples import RUNNING_EXAMPLE, rows
 
 FLAGS = [

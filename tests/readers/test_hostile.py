@@ -21,11 +21,11 @@ import pytest
 
 import allalike
 import allalike.readers.formats.unpacked_sizes as sizes
-from allalike._core.columns.plain import make_plain
+from allalike._core.columns.hashes import make_plain
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError, TooLargeError
 from allalike.readers.formats.parquet import open_arrow, open_parquet
-from allalike.readers.tools import cvat
+from allalike.readers.tools import images
 from files.plain_rows import rows
 
 SOURCE = Path(allalike.__file__).parent
@@ -141,7 +141,7 @@ def test_xml_that_declares_entities_is_refused_in_every_encoding(tmp_path: Path,
     prolog = f'<?xml version="1.0" encoding="{encoding}"?><!-- --><!DOCTYPE a [<!ENTITY x "boom">]>'
     path.write_bytes(f"{prolog}<annotations>&x;</annotations>".encode(encoding))
     with pytest.raises(InputError, match="entities"):
-        cvat.parse_annotations(path)
+        images.parse_annotations(path)
 
 
 def test_a_sheet_that_declares_entities_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from scipy import sparse
 
 import allalike
 from allalike.domains.bitmap import Bitmap
-from allalike.readers.formats.paths import expand_records
+from allalike.readers.formats.json_files import expand_records
 from crowds.messages import Message
 from files.evaluation_logs import inspect_log
 from files.plain_rows import TEXT, write

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
-from allalike.domains.rankings.items import read_ranking, read_rankings
+from allalike.domains.rankings.kernels import read_ranking, read_rankings
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import ColumnError, InputError, TooLargeError
 from allalike.readers.formats.preflib import open_soc

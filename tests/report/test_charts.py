@@ -16,9 +16,8 @@ from scipy.spatial.distance import squareform
 
 import allalike
 from allalike.api.result import Result
-from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
-from allalike.report.drawing import Axis
-from allalike.report.leaves import order_leaves
+from allalike.report.drawing import Axis, chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.people import order_leaves
 from allalike.report.plot import Chart
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -21,7 +21,7 @@ from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_outline
 from allalike.report.material import compact
 from allalike.report.page import render, write_page
-from allalike.report.places import place_workers
+from allalike.report.people import place_workers
 from crowds import samples
 from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS

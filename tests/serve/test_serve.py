@@ -386,7 +386,7 @@ def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, 
     (tmp_path / "temporary").mkdir()
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        f"import allalike.serve.jobs as jobs; jobs._WORK = {ENDLESS!r};"
+        f"import allalike.serve.desk as jobs; jobs._WORK = {ENDLESS!r};"
         "from allalike.cli import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "serve", "answers.csv", "--no-browser"]

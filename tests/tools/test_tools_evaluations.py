@@ -341,5 +341,5 @@ def test_a_log_may_have_more_files_than_another_archive(tmp_path: Path, monkeypa
     members = eval_members(PANEL) | {f"more/{number}": b"" for number in range(limits.MAX_MEMBERS)}
     path = write_zstandard(tmp_path / "log.eval", members)
     assert answers(path) == ROWS
-    monkeypatch.setattr("allalike.readers.formats.members.MAX_SAMPLES", 10_003)
+    monkeypatch.setattr("allalike.readers.formats.compression.MAX_SAMPLES", 10_003)
     assert "an archive may hold 10,003 files" in damaged(path)
