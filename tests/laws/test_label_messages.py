@@ -390,14 +390,14 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     ),
 ]
 MESSAGES = [
-    *(Message(f"{domain} {str(labels)[-40:]}", labelled(domain, *labels), words) for domain, labels, words in LABELS),
-    *(Message(f"{each.__name__} {options}", made(each, **options), words) for each, options, words in OPTIONS),
+    *(Message(" ".join(words), labelled(domain, *labels), words) for domain, labels, words in LABELS),
+    *(Message(" ".join(words), made(each, **options), words) for each, options, words in OPTIONS),
     *(Message(*row) for row in OTHERS),
     *(Message(" ".join(words), lambda folder, call=call: call(), words) for call, words in CALLS),  # type: ignore[misc]
 ]
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.name[:60])
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: ascii(message.name[:60]))
 def test_a_message_names_the_cause_and_the_remedy(message: Message, tmp_path: Path) -> None:
     message.check(tmp_path)
 
