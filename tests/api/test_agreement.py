@@ -1,7 +1,5 @@
 """Agreement is what the literature says it is: against other packages, and against the definitions by the book."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

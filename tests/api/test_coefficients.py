@@ -1,7 +1,5 @@
 """Coefficients have the values of the packages that people know: krippendorff, irrCAC and scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import krippendorff

@@ -1,7 +1,5 @@
 """All methods on the same answers: errors, tests and agreement are those of one method after the other."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A task and a worker are explained as the method decided, on every engine, and from a folder as from the result."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

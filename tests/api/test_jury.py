@@ -1,7 +1,5 @@
 """Panels: confidence, shared errors, smaller panels, drift since an earlier panel, and the rate of good."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations, product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts: unreadable rows, both orders of a pair, samples, a quorum; scores that changed or share an offset."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A saved result can be loaded: it is the one that was saved, and goes on."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What to do next: which tasks to ask, what it gains, and what fewer answers would give."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plans: whom to ask about which task with some money, what it brings, and when to stop."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

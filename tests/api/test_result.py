@@ -1,7 +1,5 @@
 """Results: how they are saved, and that tables go out in the kind of frame that came in."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Messages of Python calls: each names the cause and the remedy."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

@@ -5,8 +5,6 @@ Packages of the tools are too heavy for these tests. What is written here was ch
 and COCO's boxes by the importers of datumaro 1.13.12; brat's by pybrat 0.1.7; doccano's by doccano 1.8.4.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

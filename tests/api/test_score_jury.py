@@ -1,7 +1,5 @@
 """A panel of scores: how judges use the scale, whose errors correlate, who is needed, and who decides."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Judges who scored tasks several times: one voice, how steady it is, and how many samples are enough."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

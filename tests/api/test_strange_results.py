@@ -1,7 +1,5 @@
 """A result folder of a stranger: nothing that it names is opened, and whatever is wrong with it is one message."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import ctypes

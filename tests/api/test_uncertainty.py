@@ -1,7 +1,5 @@
 """Error rates, confidences and their intervals: against closed forms and simulated crowds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

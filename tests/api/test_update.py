@@ -1,7 +1,5 @@
 """Answers that are added later give the result that all answers give at once."""
 
-from __future__ import annotations
-
 import gc
 from functools import cache
 from pathlib import Path

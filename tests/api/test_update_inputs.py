@@ -1,7 +1,5 @@
 """What may come later: new classes and items, known truths, other tables, and what is refused."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from pathlib import Path

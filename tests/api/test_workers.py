@@ -1,7 +1,5 @@
 """Worker statistics against known packages, flags, and the list of workers to block."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

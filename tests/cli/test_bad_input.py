@@ -1,7 +1,5 @@
 """Input that harms nothing: files of any bytes, too many workers, and outputs that are inputs of the same run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

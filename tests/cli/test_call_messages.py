@@ -1,7 +1,5 @@
 """Wrong calls of the program: exit code 2, a message with cause and remedy, and nothing is written."""
 
-from __future__ import annotations
-
 import shlex
 import socket
 from collections.abc import Callable

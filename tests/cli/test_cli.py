@@ -1,7 +1,5 @@
 """The program as a person at a terminal uses it: files, lists, demo, progress and gates."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Small tables with any columns: a result, or one question that ends with a complete command."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ended the program without a word, or with a traceback: each is one line that says what to do."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

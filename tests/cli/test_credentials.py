@@ -1,7 +1,5 @@
 """No password, token or signature of an address is printed or saved, whatever the command and wherever it is typed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every example in every `--help` works: commands, and values of options."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

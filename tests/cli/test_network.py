@@ -1,7 +1,5 @@
 """No command opens a connection that nobody asked for; and the page is for this computer."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

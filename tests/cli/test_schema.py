@@ -1,7 +1,5 @@
 """The JSON that commands print and write is what its schema says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

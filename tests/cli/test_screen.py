@@ -1,7 +1,5 @@
 """What `discover` prints fits into 80 columns, and what it writes is no formula of a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What people come with is done with the command that comes to mind first, or with one that the program proposes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

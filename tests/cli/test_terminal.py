@@ -1,7 +1,5 @@
 """What reaches the terminal: nothing that it would obey."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 import warnings

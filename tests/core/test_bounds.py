@@ -1,7 +1,5 @@
 """Bounds: what would need too much memory or time is refused before it begins, and what is long says how far it is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Columns of any kind become codes in the order of their values."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Free memory is what the machine has, and no more than what the limits of a container leave."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

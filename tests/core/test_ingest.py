@@ -1,7 +1,5 @@
 """Ingest: values are numbered as they come, partitions are balanced, and nothing is left behind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,9 +15,9 @@ from hypothesis import strategies as st
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import take_rows
 from allalike.answers import stream as streams
-from allalike.engines.ingest import routes, vocabulary
+from allalike.engines.ingest import partitions, routes
+from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import route
-from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.errors import OutputError
 from allalike.readers import scan
 from allalike.readers.formats import tables
@@ -43,9 +41,9 @@ def test_a_vocabulary_numbers_values_as_a_dictionary_does(batches: list[list[Any
     codes: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         if many:  # then every row is looked up, from the second batch on
-            patch.setattr(vocabulary, "_MANY_VALUES", 0)
+            patch.setattr(partitions, "_MANY_VALUES", 0)
         if clash:  # strings of the same length share their hash
-            patch.setattr(vocabulary, "hash_strings", lambda a: (np.uint64(a.to_pandas().str.len()), _checks(a)))
+            patch.setattr(partitions, "hash_strings", lambda a: (np.uint64(a.to_pandas().str.len()), _checks(a)))
         for batch in batches:
             rows = np.arange(len(codes), len(codes) + len(batch))
             codes += known.number(Column.of_objects("worker", batch), rows).tolist()
@@ -101,9 +99,9 @@ def test_partitions_are_balanced_and_a_power_of_two(tmp_path: Path) -> None:
 
 def test_the_number_of_partitions_follows_from_size_and_memory(tmp_path: Path) -> None:
     stream = scan([("w", number, "x") for number in range(5000)]).stream()
-    for size, memory, partitions in ((0, 1, 1), (1 << 30, 1 << 30, 16), (1 << 40, 1 << 20, 1024)):
+    for size, memory, expected in ((0, 1, 1), (1 << 30, 1 << 30, 16), (1 << 40, 1 << 20, 1024)):
         routed = route(replace(stream, size=size), tmp_path, memory=memory)
-        assert routed.n_partitions == pytest.approx(partitions, rel=0.02)
+        assert routed.n_partitions == pytest.approx(expected, rel=0.02)
         assert len(list(tmp_path.iterdir())) == routed.n_partitions
         for number in range(routed.n_partitions):
             routed.remove(number)

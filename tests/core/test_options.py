@@ -1,7 +1,5 @@
 """Options are checked where they are declared, and registries import what has a name when it is asked for."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 import subprocess

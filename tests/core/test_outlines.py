@@ -1,7 +1,5 @@
 """Outlines are filled by the middles of pixels, as geometry has it and as other packages do it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Processes: what comes back is what was asked for, and nobody outlives the parent."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Saving: nothing of the user is lost, no link is followed, and an interrupted result is reported as incomplete."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Sizes: a file of a stranger costs what its size tells, or it is refused at once, with the limit."""
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

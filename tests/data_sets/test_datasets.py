@@ -1,7 +1,5 @@
 """The catalogue, where data are looked for, and the commands that show them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

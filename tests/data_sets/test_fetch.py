@@ -1,7 +1,5 @@
 """Fetching, against a real server on this machine that can also be slow, broken or wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Every data set has the counts of the catalogue; files that a user drops in, and files that are not the original."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

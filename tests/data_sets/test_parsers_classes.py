@@ -1,7 +1,5 @@
 """Data sets of classes: how often the vote is right, as is known from elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets of numbers, probabilities, rankings, texts, sets, boxes and masks: their known statistics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data sets of boxes, spans and points: what is known of workers, and what fusing objects is known to give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

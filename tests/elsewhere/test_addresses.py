@@ -1,7 +1,5 @@
 """Files behind addresses are read like those of this machine, within limits, and no secret of an address is told."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -161,7 +159,7 @@ def test_s3_is_read_and_what_it_needs_to_know_is_not_saved(store: str, tmp_path:
 
 def test_no_result_goes_to_an_address_of_files_and_no_manifest_leads_there(tmp_path: Path) -> None:
     for address in ("https://host/out", "s3://bucket/out"):
-        with pytest.raises(OutputError, match=f"cannot be written to {address}, where"):
+        with pytest.raises(OutputError, match=f"cannot be written to {address}, .*folder"):
             allalike.discover(ROWS).save(address)
     (tmp_path / "masks").mkdir()
     (tmp_path / "masks" / "manifest.csv").write_text("worker,task,path\nada,1,https://host/a.png\n")

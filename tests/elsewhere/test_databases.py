@@ -1,7 +1,5 @@
 """Databases are read in a stream, once, and nothing is written to them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The first command for each place where answers lie, as the page on engines has it, finds what a file gives."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A query that a saved result holds is never run: results keep none, and one that was written there is refused."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever hands over Arrow is read as a stream, and a large one is never in memory as a whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Schemas: tables of Arrow with columns of all types, nested in each other, with odd names and odd values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that cannot be read as answers, with essential words of the message."""
 
-from __future__ import annotations
-
 import gzip
 
 GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\na,2,y\nb,2,y\n"

@@ -1,7 +1,5 @@
 """Sheets: exports that tests write themselves, and what a reader makes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What pages tell a reader to type, and the files that their commands name."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import csv

@@ -1,7 +1,5 @@
 """An export for each command of the page on tools, of some workers who chose yes or no."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Logs of evaluations for tests, as the frameworks write them; texts in them are secrets that no table may show."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zipfile

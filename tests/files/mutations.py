@@ -1,7 +1,5 @@
 """Mutations: files and texts that are nearly what was meant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

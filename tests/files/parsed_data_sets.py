@@ -1,7 +1,5 @@
 """Data sets as their parsers read them, and what is known about them from elsewhere."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of plain files, and what is read of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

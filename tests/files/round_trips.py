@@ -1,7 +1,5 @@
 """Results written for a tool, and read again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

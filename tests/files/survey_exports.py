@@ -1,7 +1,5 @@
 """Surveys of ten questions, each with a scale of its own, as the tools export them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 AGREE = ["Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"]

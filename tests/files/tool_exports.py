@@ -1,7 +1,5 @@
 """Files of tools for tests: written out, opened and shown as rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

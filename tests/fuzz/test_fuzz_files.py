@@ -1,7 +1,5 @@
 """Files of a small corpus, as they are and with bytes changed: each is a table or a clear error, nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parquet, Arrow and tables with columns of all types, names and values: each gives a result or a clear error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Labels, names with options, written answers and requests that make no sense: a result or a clear error."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

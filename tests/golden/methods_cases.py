@@ -1,7 +1,5 @@
 """Golden cases of every method, rule, distance and option, on every label type that it serves."""
 
-from __future__ import annotations
-
 from functools import partial
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Golden cases of panels: verdicts, judges, pairs, sizes, rates, drift, samples and both orders."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

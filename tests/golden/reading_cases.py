@@ -1,7 +1,5 @@
 """Golden cases of tables: 38 for the roles of columns, formats, Python objects, pictures, surveys and tools' logs."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from functools import partial

@@ -3,8 +3,6 @@
 Stored are counts, roles, sums and digests, no data.
 """
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

@@ -5,8 +5,6 @@
 never sentences. A capability that is removed takes its case and its stored lines along: run the script with the area.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import hashlib

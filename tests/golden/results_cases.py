@@ -1,7 +1,5 @@
 """Golden cases of whole results: all tables of every label type, gold, history, updates, comparisons, commands."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

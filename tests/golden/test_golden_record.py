@@ -1,7 +1,5 @@
 """The public interface computes and reads what it did when the golden record was written, in memory and on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

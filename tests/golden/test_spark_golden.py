@@ -1,7 +1,5 @@
 """Spark finds what is recorded of memory, for every label type and every method once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Golden cases of text files: 28 messy ones and 15 encodings, made here."""
 
-from __future__ import annotations
-
 import gzip
 from functools import partial
 from pathlib import Path

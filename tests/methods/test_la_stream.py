@@ -1,7 +1,5 @@
 """LA decides tasks one after the other, and the rest in stretches; more answers give what all give at once."""
 
-from __future__ import annotations
-
 import pytest
 
 import allalike

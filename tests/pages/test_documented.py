@@ -1,7 +1,5 @@
 """Commands and Python of README, tutorial and guides work after `pip install .`, each in a process of its own."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A figure is measured once: where prose quotes one, it is that of the page which a program writes."""
 
-from __future__ import annotations
-
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages of measurements: figures are those of discover, crowd-kit and scipy, and the pages show them."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from fnmatch import fnmatch

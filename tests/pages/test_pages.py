@@ -1,7 +1,5 @@
 """The README and docs/: linked to what exists, complete, and with what the library and its tests say today."""
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy

@@ -4,8 +4,6 @@ It fails if one has. Packages that the registry does not know are counted; where
 said, and nothing fails.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Usage: killed_saves.py FOLDER SCENARIO:SIGNAL... It prints how many processes were ended, and asserts everything else.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Run the notebooks of `examples/` and write what their cells print, as a reader of the repository sees it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

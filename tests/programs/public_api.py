@@ -4,8 +4,6 @@
 and meant.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass

@@ -3,8 +3,6 @@
 ``python tests/programs/shown_examples.py`` writes them into the page again.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

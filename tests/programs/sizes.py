@@ -4,8 +4,6 @@
 and its budget; `--write` lowers the numbers in that table, and never raises one.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import sys

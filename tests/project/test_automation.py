@@ -1,7 +1,5 @@
 """What runs allalike elsewhere: the action of a workflow, the image of a container, notebooks."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What an import costs, and what the package shows."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Methods and domains of other packages are found by name, and only when somebody asks for them."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

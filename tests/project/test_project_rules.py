@@ -1,7 +1,5 @@
 """Rules of the project: names, sizes, the audit of packages, and the public interface."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Several rows are one answer: a set, a record with what is said of its members, or boxes."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 from pathlib import Path

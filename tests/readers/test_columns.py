@@ -1,7 +1,5 @@
 """Roles of columns: recognised by what they hold, or asked for once, with proposals of which each can be read."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Encodings: a file is read as it was written, and bytes that are no text are refused with their row."""
 
-from __future__ import annotations
-
 import codecs
 import encodings
 import encodings.aliases

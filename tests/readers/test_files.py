@@ -1,7 +1,5 @@
 """Files as people have them: text, packed, without a header, sheets, folders, arrays, and what comes through a pipe."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -35,12 +33,6 @@ TABLES: dict[str, tuple[str, str, dict[str, Any], list[tuple[Any, ...]]]] = {
     "commas in .tsv": ("a.tsv", TEXT, {}, sorted(ROWS)),
     "plain, but called packed": ("a.csv.gz", TEXT, {}, sorted(ROWS)),
     "trailing commas": ("a.csv", "worker,task,label\nada,t1,x,\nbob,t1,x,\n", {}, TWO),
-    "names of rows without a head": (
-        "a.txt",
-        '"worker" "task" "label"\n"1" "ada" "t1" "x"\n"2" "bob" "t1" "x"\n',
-        {},
-        TWO,
-    ),
     "marks within quotes": (
         "a.csv",
         'worker|task|"label, or; what"\nada|t1|"a, b; c"\nbob|t1|"a, b; c"\n',

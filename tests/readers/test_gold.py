@@ -1,7 +1,5 @@
 """Gold labels are found however they are written, and what cannot be matched is told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of strangers: code in them is never run, and a few bytes do not become millions of rows."""
 
-from __future__ import annotations
-
 import ast
 import io
 import pickle

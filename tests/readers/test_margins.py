@@ -1,7 +1,5 @@
 """What stands around a table is found, left out and said, in text with columns and in sheets alike."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

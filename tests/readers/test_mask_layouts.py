@@ -1,7 +1,5 @@
 """How masks lie in folders: what names tell, what is asked, and that a file of a wrong size is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

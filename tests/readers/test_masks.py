@@ -1,7 +1,5 @@
 """Masks: images and arrays of every kind, the meaning of pixel values, manifests, links, and files that are broken."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Matrices: one row per task or per worker, and label matrices, compared with Snorkel's LFAnalysis."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

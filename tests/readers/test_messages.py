@@ -1,7 +1,5 @@
 """Messages about what cannot be read: each names the cause, and what to do."""
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 import json

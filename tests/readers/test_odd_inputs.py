@@ -1,7 +1,5 @@
 """What nobody would hand in, but somebody does: two columns of a name, times of nowhere, zero bytes, odd objects."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

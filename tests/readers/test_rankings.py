@@ -1,7 +1,5 @@
 """Rankings: tables of comparisons, ballots of one election, and PrefLib files."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

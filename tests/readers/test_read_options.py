@@ -1,7 +1,5 @@
 """The options of reading are the same wherever answers are named: one list, and all faces have what is in it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers from files and Python objects of every kind, with ids and labels as they came."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

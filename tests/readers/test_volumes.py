@@ -1,7 +1,5 @@
 """Volumes of NIfTI files are masks: read, compared, found and written back where they lie."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Kinds that are known from how labels are written: each is read right, or asked about with a command that is right."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

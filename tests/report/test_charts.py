@@ -1,7 +1,5 @@
 """Charts show the numbers they are drawn from, in the order of a tree, and stand alone as SVG."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The content of a report: what is shown, what is left out, and that nothing of a user becomes part of the page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

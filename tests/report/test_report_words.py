@@ -1,7 +1,5 @@
 """Texts of a report: the paragraph for a paper, and commands that repeat the run."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

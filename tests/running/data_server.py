@@ -1,7 +1,5 @@
 """A server of data sets on this machine that can also be slow, broken or wrong, and what to publish there."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

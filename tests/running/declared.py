@@ -3,8 +3,6 @@
 Packages are those of the environment that runs the tests: a tree of links to their files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Servers that are started once, and a small crowd."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Spark on this machine, for tests: one session for all of them."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """The program, called in the process of a test."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import signal

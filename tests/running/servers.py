@@ -1,7 +1,5 @@
 """Servers on this machine, for tests: PostgreSQL, a store that speaks S3, and a web server that can be hostile."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

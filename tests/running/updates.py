@@ -1,7 +1,5 @@
 """What tests of updates share: engines, and how results are compared."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The served page: who may ask, what is taken and refused, the work behind it, and what stays."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

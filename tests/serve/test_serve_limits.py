@@ -1,7 +1,5 @@
 """The page that is served to those who dawdle: nobody holds it for ever, and only so many hold it at once."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Inspect brings some seventy packages with it, so it is no dependency of the tests; they run where it is there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import tomllib

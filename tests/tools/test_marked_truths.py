@@ -1,7 +1,5 @@
 """Truths that tools mark in their exports: gold by one word, and no answers then."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

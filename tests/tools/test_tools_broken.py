@@ -1,7 +1,5 @@
 """Broken exports of tools: whatever is wrong in them is named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import cycle

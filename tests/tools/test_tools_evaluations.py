@@ -1,7 +1,5 @@
 """Logs of evaluation frameworks: answers of models, verdicts of graders, and archives that are broken."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports of Label Studio: real ones, and every control in short."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Marks in pictures: boxes, points, and outlines that are the areas which other packages make of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every question of a survey has a scale of its own; consent, people and checks are no questions."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

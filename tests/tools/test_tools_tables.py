@@ -1,7 +1,5 @@
 """Exports of crowdsourcing tools and surveys that are tables: what counts as an answer, and what does not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports of tools in JSON and lines of text: the forms that the small corpus of the golden record lacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -92,6 +92,20 @@ def reopen(state: SavedState, engine: str | Engine | None) -> Basis:
 
 
 # Since: what changed when answers were added to a result: truths that turned, workers, and who copies.
+#
+# **Truths.** One turned if its task has another label now. Of numbers, which move a little each time, one turned if the
+# old one is outside of the limits of 95 % of the new one, where these are known. Of other labels that are put together
+# from parts of the answers, such as masks, nothing is said.
+#
+# **Workers** are compared with themselves: the mean distance of her new answers to the truths, as they are known now,
+# minus that of the others' new answers, with the same of the old answers. So tasks that are harder, and for
+# everybody, change nobody. Only tasks with three answers and more count, for she has a say in the truth herself. The
+# difference is tested as two means with one variance, that of all her answers with two answers of the crowd beside
+# them, by Student's distribution; workers with less than ten answers on either side are left out. Probabilities of
+# all workers together are those of Holm (1979), and a change below 0.01 is one: so in one update of a hundred
+# somebody is called changed who is not. Whoever changed is left out, and the others are looked at again.
+#
+# **Copies** are new if two of a group were not in one before.
 
 
 _MIN_VOICES = 3  # answers of a task whose truth tells about workers

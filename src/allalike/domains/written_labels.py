@@ -132,6 +132,13 @@ def _escape(unit: str) -> str:
 
 
 # Forms of dates: how they are written where that is not as ISO 8601 has it.
+#
+# A form is the last day of 2024 as the labels would have it:
+#
+#     31/12/2024      12/31/2024      31.12.2024      2024/12/31      31 Dec 2024      December 31, 2024
+#
+# A time of day may stand behind a date, as in ``31/12/2024 23:59``. Months with names have their English ones. A year
+# may have two digits, as in ``31/12/24``: those from 69 on are of the last century, as POSIX has it.
 
 
 DATE_FORMS = (

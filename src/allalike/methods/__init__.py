@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from allalike.methods.catd import CATD as CATD
     from allalike.methods.crh import CRH as CRH
     from allalike.methods.dawid_skene import DS as DS
+    from allalike.methods.distance import DTD as DTD
     from allalike.methods.ebcc import EBCC as EBCC
     from allalike.methods.glad import GLAD as GLAD
     from allalike.methods.gtm import GTM as GTM
@@ -23,15 +24,14 @@ if TYPE_CHECKING:
     from allalike.methods.label_aggregation import LA as LA
     from allalike.methods.mace import MACE as MACE
     from allalike.methods.one_coin import DS1 as DS1
+    from allalike.methods.oracle import OA as OA
     from allalike.methods.pairwise.eigenvector import EVD as EVD
     from allalike.methods.pairwise.expert_core import EXP as EXP
     from allalike.methods.pairwise.expert_core import TOP2 as TOP2
     from allalike.methods.pairwise.mas import MAS as MAS
-    from allalike.methods.proximity import DTD as DTD
     from allalike.methods.proximity import IPTD as IPTD
     from allalike.methods.proximity import PTD as PTD
     from allalike.methods.proximity import PTDAK as PTDAK
-    from allalike.methods.unweighted import OA as OA
     from allalike.methods.unweighted import UA as UA
 
 METHODS: Registry[Method] = Registry(
@@ -41,11 +41,11 @@ METHODS: Registry[Method] = Registry(
     {
         "auto": "auto.method:Auto",
         "UA": "unweighted:UA",
-        "OA": "unweighted:OA",
+        "OA": "oracle:OA",
         "P-TD": "proximity:PTD",
         "P-TD-AK": "proximity:PTDAK",
         "iP-TD": "proximity:IPTD",
-        "D-TD": "proximity:DTD",
+        "D-TD": "distance:DTD",
         "CRH": "crh:CRH",
         "CATD": "catd:CATD",
         "GTM": "gtm:GTM",

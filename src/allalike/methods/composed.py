@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 
 # Fields that are weighed apart: the whole method runs for each field of the labels, as if it were the label.
+#
+# A source may be good at prices and bad at names. Then it has a weight for each field, found from the answers to this
+# field alone, by those who filled it:
+#
+#     w_if = the weight that the method gives to worker i among the answers to field f,    w_i = mean over f of w_if,
+#
+# and each field is decided by its own weights. The disparity is that of whole labels, and a worker's fault is her mean
+# distance to the truths that were found. Her fault in a field is the method's, in the units of that field.
+#
+# It fails where fields have few answers and tell the same of workers: one weight then knows more. On the four times of
+# 100 flights iP-TD finds 0.76 of the cells field by field, and 0.91 with one weight.
 
 
 class _Field(NamedTuple):
@@ -181,6 +192,9 @@ def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> 
 
 
 # Methods for classes on labels that come down to votes on classes, such as lists of objects.
+#
+# The method sees the votes as if they were all there is (`allalike.domains.capabilities.Votes`), and knows nothing of
+# objects. What it decides on each vote is put together where the answers are. The disparity is that of the labels.
 
 
 def serves(method: Method, labels: Encoding) -> bool:

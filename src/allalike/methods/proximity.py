@@ -21,25 +21,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from allalike._core.options import choice, flag, number, whole
 from allalike.errors import OptionError
-from allalike.methods.base import Method, Rounds, Weighing
+from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import (
-    WEIGHTINGS,
-    below_worst,
-    equal_weights,
-    loss_sums,
-    normalise,
-    smooth,
-    weigh_faults,
-)
+from allalike.methods.steps.weights import WEIGHTINGS, below_worst, equal_weights, normalise, weigh_faults
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -169,42 +158,3 @@ class IPTD(Method):
 
         rounds = repeat(run, step, equal_weights(problems), max_iter=self.max_iter, tol=self.tol)
         return rounds.weighing(peers, weight=weigh_faults(rounds.fault, self.weighting, problems, model))
-
-
-# D-TD: who is close to the unweighted answer is close to the truth.
-
-
-@dataclass(frozen=True, kw_only=True)
-class DTD(Method):
-    """A method whose fault is the distance to the unweighted answer.
-
-    Parameters
-    ----------
-    weighting
-        How a fault becomes a weight, as in `allalike.PTD`.
-    rounds
-        How often to aggregate and measure again, with the weights of the round before.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> allalike.discover(rows, domain="real", method="D-TD").workers["fault"].tolist()
-    [49.0, 36.0, 169.0]
-    """
-
-    name: ClassVar[str] = "D-TD"
-    summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
-    weighting: str | None = choice(None, *WEIGHTINGS)
-    rounds: int = whole(1, least=1)
-
-    def weigh(self, run: Run) -> Weighing:
-        """Weigh by the distance to the aggregate."""
-        problems, model, peers = run.problems, run.encoding.noise, Peers(run)
-        inverse = (self.weighting or model.weighting) == "inverse"
-        weight = np.ones(problems.n_workers)
-        for _ in run.rounds(self.rounds):
-            sums = run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), weight)
-            known = sums["answers"] > 0  # of some answers the distance may be unknown
-            fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
-            usable = smooth(fault, sums["answers"], problems) if inverse else fault
-            weight = weigh_faults(usable, self.weighting, problems, model)
-        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, rounds=Rounds(self.rounds))

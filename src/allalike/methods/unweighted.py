@@ -10,20 +10,14 @@ so few tasks that nobody can be told from anybody. It fails where a few know and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from allalike.errors import GoldError, OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.methods.steps.weights import equal_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 
@@ -44,58 +38,3 @@ class UA(Method):
         """Give everyone the same weight."""
         disparity = Peers(run).unweighted.mean
         return Weighing(disparity=disparity, fault=disparity, weight=equal_weights(run.problems))
-
-
-# OA: the best weights for workers whose faults are known. What no method can beat, and nobody has.
-
-
-@dataclass(frozen=True, kw_only=True)
-class OA(Method):
-    """The oracle: weights by the true faults, as the noise of the domain says is best.
-
-    For numbers the weight is 1/f (Aitken 1935), for classes log((1 - f)(k - 1) / f), for other labels the
-    distance to the worst worker.
-
-    Parameters
-    ----------
-    faults
-        The true fault of each worker, by id: what she is (mode ``type``). Without it, the faults are her mean
-        distance to the gold: what she did on these tasks (mode ``realised``), which knows more than a type.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> oracle = OA(faults={"ada": 1.0, "bob": 1.0, "eve": 8.0})
-    >>> allalike.discover(rows, domain="real", method=oracle).truth["label"].tolist()
-    [21.647...]
-    """
-
-    name: ClassVar[str] = "OA"
-    summary: ClassVar[str] = "oracle aggregation: the best weights for known faults or known truths"
-    faults: Mapping[Any, float] | None = field(default=None, repr=False)
-
-    def weigh(self, run: Run) -> Weighing:
-        """Weigh by true faults."""
-        fault = self._realised(run) if self.faults is None else self._type(run, self.faults)
-        weight = normalise(run.encoding.noise.weight(fault, run.problems), run.problems)
-        return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
-
-    def describe(self) -> dict[str, Any]:
-        """Return which mode it is; the faults themselves are in the table of workers."""
-        return {"name": self.name, "options": {"mode": "realised" if self.faults is None else "type"}}
-
-    def _type(self, run: Run, faults: Mapping[Any, float]) -> Floats:
-        missing = [worker for worker in run.workers.tolist() if worker not in faults]
-        if missing:
-            raise OptionError(f"The faults given to OA lack {len(missing)} workers, among them {missing[0]!r}.")
-        values = np.array([faults[worker] for worker in run.workers.tolist()], np.float64)
-        if not np.all(np.isfinite(values) & (values >= 0)):
-            raise OptionError("The faults given to OA must be finite numbers, at least 0.")
-        return values
-
-    def _realised(self, run: Run) -> Floats:
-        sums = run.sum(run.kernels.gold_sums)
-        if not sums["answers"].any():
-            raise GoldError("OA needs known truths (gold), or the workers' true faults: OA(faults={worker: fault}).")
-        known = sums["answers"] > 0
-        fault = np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
-        return np.where(known, fault, run.problems.mean(fault))

@@ -109,6 +109,19 @@ def check_within(values: Any, most: float, what: str) -> Floats:
 
 
 # Additive Gaussian noise on numbers, each worker with a variance of her own, which is her fault.
+#
+# Two workers with faults f_i and f_j are f_i + f_j apart on average (squared), so the faults solve a system of
+# linear equations, one for each pair. With a ridge lambda >= 0 the least-squares solution is closed (Meir et al.
+# 2023, the Anna Karenina theorem and its estimator):
+#
+#     f_i = [2(n-1) pi_i - 8n(n-1) / (4n + lambda - 4) * mubar] / (2n + lambda - 4),
+#
+# where pi_i is the disparity and mubar half the mean distance. With lambda = 4 it is the squared distance to the
+# mean, hence never negative. With a smaller lambda the best workers often get an estimate <= 0, and what becomes
+# of them matters: ``floor`` (the default) lifts it to a small share of mubar, ``clip`` to 1e-8, which makes such a
+# worker a dictator, and ``zero`` gives her no weight, as the paper says, which throws away the best.
+#
+# The best weights for known variances are their inverses (Aitken 1935).
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +237,13 @@ def _root(covariance: npt.ArrayLike) -> Floats:
 
 
 # Laplace noise on numbers: errors whose size matters, not its square, each worker with a mean size of her own.
+#
+# Its density exp(-|x - t| / b) / (2 b) has heavier tails than that of Gauss: one answer that is far off is no surprise.
+# The mean size b of a worker's errors is her fault. Where b is known, the most likely truth of a task minimises
+# sum_i |x_i - t| / b_i: it is the weighted median with the weights 1 / b_i.
+#
+# The distance of two answers does not tell the faults of both: it is b_i + b_j - b_i b_j / (b_i + b_j) on average, and
+# not their sum. So no fault is estimated from disparities; a disparity itself is one, up to what the others err.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +276,16 @@ class Laplace(Noise):
 
 
 # One-coin noise on k classes: worker i errs with probability f_i, and then any wrong class is as likely.
+#
+# Two workers differ with probability f_i + f_j - c f_i f_j, where c = k / (k-1). Hence the disparity is
+# pi_i = mu + (1 - c mu) f_i on average, with mu the mean fault (Meir et al. 2023, the one-coin corollary), and
+#
+#     f_i = (pi_i - mu) / (1 - c mu).
+#
+# For mu the paper takes half the mean distance (``mu="half"``). That is a little too small, because the mean
+# distance is 2 mu - c mu^2 and not 2 mu; solving for mu (``mu="exact"``) makes the estimate consistent, with the
+# same order of workers. The best weights for known faults are the log odds log((1 - f)(k - 1) / f) (Grofman, Owen
+# and Feld 1983), or to first order 1 - f - 1/k. Workers worse than chance get weight 0.
 
 
 _MIN_FAULT = 0.001  # a fault closer to 0 or 1 than this would weigh too much
@@ -318,6 +348,11 @@ class OneCoin(Noise):
 
 
 # Two-coin noise on two classes: a worker errs more often where the truth is one class than where it is the other.
+#
+# She answers 1 to a task of class 0 with probability a (a false alarm), and 0 to a task of class 1 with probability
+# b (a miss). Where both are known and both classes are as likely, the answer 1 counts log((1 - b) / a) for class 1,
+# and the answer 0 counts log((1 - a) / b) for class 0 (Dawid and Skene 1979, for two classes). The mean of the two is
+# her weight; their difference is the same for all answers that she could give.
 
 
 _MIN_PROBABILITY = 0.001  # a probability closer to 0 or 1 than this would weigh too much
@@ -364,6 +399,16 @@ class TwoCoin(Noise):
 
 
 # Mallows noise on rankings: the further from the truth, the less likely.
+#
+# A ranking with K pairs in the wrong order has a probability proportional to phi^K (Mallows 1957): phi = 0 is the
+# truth itself, phi = 1 any order alike. Repeated insertion draws such a ranking exactly (Doignon, Pekec and
+# Regenwetter 2004): the items come in their true order, and the i-th is inserted v places before the end of those that
+# are there, with a probability proportional to phi^v, v < i. Each such place is one more pair in the wrong order, so
+#
+#     E[K] = sum over i = 1..q of  (sum of v phi^v) / (sum of phi^v),   v = 0..i-1.
+#
+# The likelihood of a ranking is phi^K, hence workers whose phi is known are best weighed by -log(phi), and the best
+# ranking is Kemeny's.
 
 
 _MIN_PHI = 0.001  # a smaller phi would weigh too much
@@ -422,6 +467,10 @@ class Mallows(Noise):
 
 
 # Noise on sets of intervals: every start and every end is moved, and some intervals are overlooked.
+#
+# Starts and ends are whole numbers, such as places in a text. Each is moved by a Gaussian error whose standard
+# deviation is the worker's fault; then all are put in order again, so that intervals stay apart or merge. How far
+# such an answer is from the truth by Jaccard distance depends on the lengths, and has no closed form.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -461,6 +510,11 @@ class IntervalNoise(Noise):
 
 
 # Noise on masks: outlines that wobble, and specks.
+#
+# The outline is moved inwards and outwards by a smooth random field: each pixel's distance to the outline (positive
+# inside) plus the field decides whether it belongs to the answer. The field is Gaussian with the worker's fault as its
+# standard deviation in pixels, everywhere, and smooth over `grain` pixels: it is drawn on a coarse grid and
+# interpolated with weights whose squares sum to 1.
 
 
 @dataclass(frozen=True, kw_only=True)

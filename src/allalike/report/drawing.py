@@ -201,6 +201,9 @@ def draw_beside(y: Axis, width: float) -> list[str]:
 
 
 # Bins: where values are counted that are shown as a distribution.
+#
+# There are about twice as many as the root of the number of values. Values that differ by rounding only, such as the
+# widths of the limits of numbers that everybody gave, have one bin: between them there is no room for more.
 
 
 _SAME = 1e-9  # relative difference of values that differ by rounding only
@@ -221,6 +224,9 @@ def find_edges(values: Floats, most: int) -> Floats:
 
 
 # Charts of a report, as SVG.
+#
+# Each takes rows of plain data and returns a picture, or nothing where there is nothing to see. Workers are named by
+# their aliases; these also are the label of each mark, by which the page finds it.
 
 
 Row = dict[str, Any]

@@ -70,6 +70,9 @@ class Material:
 
 
 # Brevity: numbers with few digits, texts that are cut, and rows that fit into so many bytes.
+#
+# A page that is to open at once must not grow with the answers. Every part of it has a budget of bytes; rows are handed
+# over in the order of their importance, and what no longer fits is left out, and said to be.
 
 
 _DIGITS = 4

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 
 # Leaves: an order in which neighbours are close.
+#
+# Those who are closest are joined, pair by pair, by average linkage; two groups are as far apart as their members are
+# on average. The two parts of each group can change sides, so a tree with n leaves stands for 2^(n-1) orders. Of
+# these, the one whose neighbours are closest is found from below (Bar-Joseph, Gifford and Jaakkola: Bioinformatics
+# 17, 2001). Let M(i, j) be the least sum of the distances of neighbours in a group whose first is i and whose last is
+# j. Where i is in one part and j is in the other,
+#
+#     M(i, j) = min over k, l of M(i, k) + D(k, l) + M(l, j),
+#
+# with k the last of the first part and l the first of the second.
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +126,21 @@ def _list_leaves(tree: _Tree, first: int, last: int, distances: Floats) -> list[
 
 
 # Places of workers: a map on which those who answer alike are close, and an order in which they are neighbours.
+#
+# **Map.** With the matrix D of the mean distances of workers on their common tasks, classical scaling (Torgerson:
+# Psychometrika 17, 1952) takes the two largest eigenvalues of
+#
+#     B = -1/2 J D^2 J,    J = I - 11'/n,
+#
+# and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker who is bad in her own way is far from everybody, so
+# the good ones are in a crowd and the bad ones around it; copies lie on each other. The first axis is turned so that
+# larger disparities lie to the right, and the second so that its longest arm points up.
+#
+# **Order.** Workers are joined pair by pair, the closest first, and the leaves of that tree are neighbours who agree
+# (`leaves`).
+#
+# Two workers without a common task are taken to be as far apart as each is from those she met, on average. Where most
+# pairs never met, neither picture says much, and where all distances are the same, all directions are alike.
 
 
 _MAX_BEST_ORDER = 200  # leaves that are put in the best of all orders, which takes time with their cube

@@ -167,6 +167,14 @@ def _majorities(votes: Ballots) -> _Majorities:
 
 
 # The error-correcting rule: the ranking that is wrong by as little as possible in the worst case.
+#
+# Let t be half of the largest Kendall tau distance between two answers. Any ranking whose weighted mean distance to the
+# answers is at most t may be the truth; take the ranking whose largest distance to these is least (Procaccia, Shah and
+# Zick 2016). If there are none, take Kemeny's.
+#
+# The largest distance to a set B needs no pairs of rankings: K(r, b) = q(q-1)/2 - K(r, b reversed), so the ranking
+# nearest to all of B is the one farthest from B reversed, and distances to a set are found by swapping neighbours, step
+# by step. Still there are q! rankings, so at most 8 items will do.
 
 
 def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

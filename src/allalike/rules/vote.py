@@ -71,6 +71,9 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
 
 
 # Majority of masks: a pixel belongs to the object if more than half of the weight says so.
+#
+# Pixels are decided one by one, so the mask that is found need not be one that anybody drew, nor in one piece. Where
+# all masks agree there is nothing to add up; only the bytes in which they differ are unpacked.
 
 
 _BYTES_PER_CHUNK = 1 << 13

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 
 # Wire: what goes over a connection, as long as there is time for it.
+#
+# A client that sends a byte now and then never lets a socket time out. So what it sends and takes has a limit of time
+# as a whole: the head of a request a fixed one, for anybody can send that; what comes after it, from whoever knows
+# the token, one that grows with its size.
 
 
 @dataclass(frozen=True, kw_only=True)

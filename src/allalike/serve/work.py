@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 
 # Choices: what a person says on the page about her answers, checked before anything is done with it.
+#
+# They are options of `allalike.read` and `allalike.discover`. Those that name files are not among them: whatever a page
+# says, no file is read but those that were handed over.
 
 
 _ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}

@@ -193,6 +193,11 @@ def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
 
 
 # Running sums: of each number and those before it in its segment, such as the answers to a task.
+#
+# A running sum over a whole block, minus what it was where the segment began, would be one pass; but then a task of
+# small numbers behind one of large numbers keeps no digits. So segments never meet: where all have one length they
+# are the rows of a matrix, and else each number is added to the one 1, 2, 4, ... places later, as long as that is in
+# its segment.
 
 
 def add_up_to(values: Floats, sizes: Array) -> Floats:
@@ -282,6 +287,8 @@ class Ties:
 DRAWN = Ties()  # as everywhere by default
 
 # Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups.
+#
+# Likewise values that belong together are sorted by group, in a table where groups are about as large as each other.
 
 
 _MAX_EMPTY = 8  # places of a table for each answer

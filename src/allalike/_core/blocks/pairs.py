@@ -221,6 +221,14 @@ def count_later(block: Block) -> dict[str, Floats]:
 
 
 # Variances: how much workers differ beside how much the answers of each vary, the F of an analysis of variance.
+#
+# With n_w answers of worker w, their mean m_w, the mean m of the crowd, W workers and N answers in all,
+#
+#     between = sum_w n_w (m_w - m)^2 / (W - lost),    within = sum over answers of (x - m_w)^2 / (N - W),
+#
+# and F = between / within is 1 where all workers are alike. The answers of a usual worker are
+# (N - sum_w n_w^2 / N) / (W - 1): where all have as many answers, it is that number. Then (answers of a usual worker) /
+# (F - 1) is how many answers of the crowd count beside a worker's own (the moment estimate of empirical Bayes).
 
 
 _MIN_WORKERS = 3  # of whom one can be told from the others
@@ -269,6 +277,9 @@ def compare_variances(
 
 
 # Numbers without their task's centre, and how to find them again as they came.
+#
+# A number that is small beside its task's centre loses digits when the centre is taken away. In sums of squares they do
+# not matter; but the answer that drew the centre away may be corrected later, and then they do. So it is kept beside.
 
 
 _SMALL_RATIO = 1e3  # as small as that beside the centre, a number keeps twelve digits

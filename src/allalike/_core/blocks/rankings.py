@@ -342,6 +342,9 @@ def count_pairs(found: Rankings) -> npt.NDArray[np.int64]:
 
 
 # Pairs of items, some at a time: an item with a range of later ones.
+#
+# With few answers to a task of many items, a pass over the answers costs less than calling it: then hundreds of pairs
+# go into one pass. With many answers one pair fills the cache, and pairs go one by one.
 
 
 _NUMBERS_AT_ONCE = 1 << 14

@@ -168,6 +168,9 @@ def _hash_piece(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> tup
 
 
 # Calls: functions of Arrow that the smallest table needs, by their names.
+#
+# Importing `pyarrow.compute`, as the methods of arrays do, makes a function and its documentation of each of 300 names.
+# That takes longer than reading a small table, and is not needed to call a few of them.
 
 
 def call(name: str, *arguments: Any) -> Any:
@@ -208,6 +211,9 @@ def is_each(data: Any, pattern: str) -> bool:
 
 
 # Plain columns: whatever Arrow hands over becomes one of the types that can be sorted and counted, or Python objects.
+#
+# Arrow has more types than its functions work with: views, runs, unions, short floats, extensions by others. Some of
+# their values have no form outside of Arrow, such as times after the year 9999.
 
 
 def make_plain(column: Any) -> Any:

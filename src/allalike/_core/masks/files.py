@@ -20,7 +20,7 @@ import numpy.typing as npt
 from allalike._core.columns.hashes import hash_bytes
 from allalike._core.masks.packed import Mask, Pixels, check_size
 from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
-from allalike._core.system.archives import Archive
+from allalike._core.system.files import Archive
 from allalike.errors import InputError
 
 if TYPE_CHECKING:

@@ -47,6 +47,14 @@ def _writer(path: Path, schema: pa.Schema) -> Any:
 
 
 # Formulas: cells that a spreadsheet would compute in place of showing them, and how they are kept from it.
+#
+# An id or a label may be ``=HYPERLINK(...)`` or ``@SUM(...)``, by accident or because somebody wants whoever opens
+# the table to run it. What begins with = + - @ (also in their wide forms), a tab or the end of a line is taken for a
+# formula. An apostrophe before it makes it text to a spreadsheet. Numbers such as -1.5 stay as they are.
+#
+# What already begins with apostrophes before such a sign gets one more, so that taking one away gives back what was:
+#
+#     guard:   =1+1 -> '=1+1     '=1+1 -> ''=1+1     -1.5 -> -1.5     yes -> yes
 
 
 _FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001

@@ -47,6 +47,19 @@ if TYPE_CHECKING:
 
 
 # Comparisons: how far the answers to each task are apart, and what becomes of that when a worker leaves.
+#
+# Krippendorff calls an answer pairable if somebody else answered its task. With n_u answers to task u and the mean
+# distance p_u of its pairs, every one of its answers counts once:
+#
+#     D_o = sum_u n_u p_u / sum_u n_u,    over the tasks with two or more answers.
+#
+# A task contributes to such sums alone, so they are added over blocks on any engine. If a worker leaves, each of her
+# tasks loses one answer and its distances, both of which are known from the sum S_u of its distances and hers, d:
+#
+#     p_u = S_u / (n_u (n_u - 1))    becomes    (S_u - 2 d) / ((n_u - 1)(n_u - 2)),
+#
+# and the last two answers to a task go together, for none of them is pairable alone. Pairs whose distance is unknown do
+# not count in the mean, and a task without a known one is not pairable.
 
 
 Flags = npt.NDArray[np.bool_]

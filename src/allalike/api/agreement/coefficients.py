@@ -186,6 +186,12 @@ def _add_means(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
 
 
 # Monotony: workers who always give the same answer, and not because almost everybody does.
+#
+# With the codes c of a worker's n classes, S = sum c and Q = sum c^2, all codes are m = S/n if and only if m is whole
+# and Q = n m^2, for then their variance is 0. These are two sums per worker, exact in whole numbers up to 2^53,
+# however many classes there are. Who gives a class of share s in all answers each time does so by chance with
+# probability s^n, if her answers are drawn like everybody's; only what is less probable than 1 % is a reason to look
+# at her. So a class that nearly everybody names makes nobody suspicious, and a few answers neither.
 
 
 _MAX_LABELS = 1 << 12  # whose squares can be added up without rounding

@@ -179,6 +179,20 @@ def _find_gone(worker: Places, task: Array) -> Places:
 
 
 # Label totals: how far two answers to any tasks are apart on average, without looking at pairs.
+#
+# Where a label is a vector f and the distance of two of them is |f - g|^2, or half of it, the mean distance of n
+# answers needs their number, the sum q of their squared lengths, and their sum t:
+#
+#     D_e = factor (q/n - |t/n|^2) n/(n - 1).
+#
+# Numbers and vectors under the squared distance are such vectors themselves (factor 2), and the levels of a scale
+# have vectors. Classes are vectors with a single 1 (factor 1, since two different ones have the squared distance 2):
+# q/n is 1, and t/n is the share of each class. It makes no difference how many different numbers there are. Numbers
+# are taken relative to their mean, because q/n and |t/n|^2 have no digits left for their difference where numbers are
+# large and close to each other.
+#
+# The total of all classes is exact. What is kept per worker and per group of tasks knows the 64 most frequent classes
+# only; the answers of the others are taken to be all different there, and the factor makes up for it on average.
 
 
 MAX_SLOTS = 64

@@ -33,6 +33,23 @@ if TYPE_CHECKING:
 
 
 # Far answers: the few that carry most of the squared distance, where distances of numbers are squared.
+#
+# A square of a hundredfold error counts ten thousand times. So a few answers that are no measurements at all, such as
+# -999 for "no reading", may decide which worker looks bad, and a worker is bad for one answer in a hundred. Of errors
+# like those of Gauss, half of the sum of squares is carried by the largest 12 %, and with the heavy tails of Laplace by
+# the largest 7 %. A warning is due where
+#
+#     the largest 1 % of the deviations |x - median of the task|, or one of 50 to 100, carry half of all squares,
+#
+# not counting a worker who gave more than a quarter of her answers like that: she simply is a bad one, which is what
+# weights are for. Then squares are the wrong distance for these answers.
+#
+# They are looked for in the tasks with three answers or more, since the middle of two says nothing about either, and
+# in some 200,000 answers of those tasks that the hashes of their ids choose. It fails where so many are far that half
+# of the squares need more of them, which is a crowd of two kinds.
+#
+# **Codes** are found otherwise, for they may be as many as they like: a number that is given three times or more, and
+# is farther from all others than these are from each other, such as 9999.
 
 
 _FAR_SAMPLE = 200_000

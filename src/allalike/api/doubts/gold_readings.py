@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 
 
 # Readings of known classes: whether they are written as the answers are, and what else they may mean.
+#
+# Known truths are compared with the plain vote of their tasks. A crowd may be wrong more often than right, but there
+# are limits: in 68 public crowds of classes the vote met at least 35 % of the truths of two classes, and 44 % of
+# more. And a crowd that errs does not take exactly one label for each other. So for each reading it is asked how much
+# more probable the votes are if the truths mean that, than if they mean what they say (in nats). A reading is
+# punished for the number of others of its kind, for one of many always fits by chance. All of these crowds were seen
+# when the constants were chosen.
 
 
 _LEAST_RIGHT = {True: 0.3, False: 0.35}  # of the votes of any crowd, for two classes and for more

@@ -278,6 +278,10 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 # Absence: what the truths would be without a worker.
+#
+# Her answers are taken out, the others are weighed again by the same method, and all tasks are decided again. Tasks
+# that only she answered have no truth then. The distance between both truths, on average over all other tasks, is how
+# far she moves them; of classes it is the share of truths that are others.
 
 
 MAX_ANSWERS = 1_000_000  # for more, all of it would take as long as the result itself

@@ -228,6 +228,10 @@ def _list_labels(
 
 
 # Reasons to trust a worker, or not: her colleagues, where she disagrees most, and what is odd about her answers.
+#
+# An answer disagrees by its distance to the truth, times how sure that truth is: to contradict what nobody doubts
+# weighs more. Colleagues are compared with her on common tasks; those with fewer than five of them are named only if
+# nobody has more, for a mean of few distances is chance.
 
 
 _MAX_DISAGREEMENTS = 10

@@ -352,6 +352,8 @@ def _share(column: Column, values: Any) -> float:
 
 
 # Recipes: how answers are read, and of what kind they are, as a saved result keeps it to read more of them.
+#
+# Only what is not usual is written. What Python alone can hold, such as a distance of one's own, is a `TypeError`.
 
 
 _OF_DATABASES = ("query", "table")  # which say what to read, and not how; a stranger's query is not run

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 
 # Odds: confidences that known truths mend, by a line through their log odds.
+#
+# A confidence p that is too sure, or too low, becomes the probability with
+#
+#     logit(p') = shift + slope logit(p),
+#
+# whose two numbers are those under which labels that are known to be right or wrong are most likely (Platt:
+# Probabilistic outputs for support vector machines. 1999), with a normal prior around no change, shift 0 and slope 1,
+# of variance 1: so a few truths, or labels that all are right, do not make anything certain. One shift and one slope
+# cannot mend what is wrong in another way on hard tasks than on easy ones.
 
 
 _CERTAIN = 1e-9  # by how much a probability differs from 0 and from 1, before its odds are taken
@@ -227,6 +236,11 @@ def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) 
 
 
 # Held out: what a panel that knows some truths says of tasks whose truths it does not know.
+#
+# How often a panel is right on truths that it has learned from says little, and how often it is right without them
+# says too little. So the known truths are cut into five parts, by the hashes of their tasks: the panel learns from
+# four of them, and decides the tasks of the fifth as if nobody knew it (cross-validation). Judges are few, and their
+# verdicts on some whole tasks tell enough.
 
 
 FOLDS = 5

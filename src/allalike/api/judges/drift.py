@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 
 
 # Score changes: which judge scores in another way since an earlier panel, beyond chance.
+#
+# **Tasks that both panels have seen.** If a judge did not change, what she said then might as well be what she says
+# now, so that the difference of both lies symmetrically around 0. So do the differences of her distances to the
+# others (to the median of all their scores, then and now), and to known truths. Each is tested by signed ranks
+# (Wilcoxon: Individual comparisons by ranking methods. 1945), which no single score can decide.
+#
+# **Other tasks.** Her score less the median of the others, her distance to this median less the mean of all judges, and
+# her distance to known truths are compared between earlier and later tasks (Welch's test); who changed is left out, as
+# `allalike.api.judges.changes` has it. Levels count as numbers, one after the other.
 
 
 SCORES, OFF, OFF_TRUTH = "scores", "off", "off truth"

@@ -156,6 +156,15 @@ def find_missed_scores(scores: Scores) -> tuple[int, int]:
 
 
 # Pivotal tasks: those that one judge decides, for without her the verdict would be another one.
+#
+# A judge with whom and without whom every verdict is the same is not needed there, however good she is; one who turns
+# verdicts and is right when she does is what the panel would miss (pivotal voters; Shapley and Shubik: A method for
+# evaluating the distribution of power in a committee system. 1954). Classes turn if the labels with the most evidence
+# are others, or no longer alone. Levels and rankings turn if the verdict is another one. Numbers always move a little:
+# they turn if they leave the limits of 95 % that the whole panel gave them, and vectors if they move by more than twice
+# their standard error.
+#
+# These are the tasks for a second look, and for known truths: there it shows whether the judge who decides is right.
 
 
 _NORMAL = 1.959964  # 95 % of a normal distribution

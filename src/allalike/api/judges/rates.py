@@ -30,6 +30,31 @@ if TYPE_CHECKING:
 
 
 # Prevalence: the share of tasks that are truly good, from verdicts on all of them and known truths of some.
+#
+# A panel calls a share p of the tasks good, and errs. Two ways lead from p to the share that is good.
+#
+# **Double sampling** (Tenenbein 1970). Known truths say which share of the tasks called good is good, g1, and which of
+# those called not good, g0. The rate is ``p g1 + (1 - p) g0``, with the variance ::
+#
+#     p^2 g1 (1 - g1) / n1 + (1 - p)^2 g0 (1 - g0) / n0 + (g1 - g0)^2 p (1 - p) / N
+#
+# for n1 and n0 known truths among N tasks. It needs truths that are drawn at random, or at random among the tasks
+# with one verdict, and is never worse than known truths alone, however weak the panel is. The limits are those of
+# Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three shares.
+#
+# **Rogan and Gladen** (1978). Known truths say how often good tasks are called good, the sensitivity, and how often
+# others are not, the specificity. The rate is ``(p + specificity - 1) / (sensitivity + specificity - 1)``, and the
+# limits, from both samples, are those of Lang and Reiczigel (2014). It holds also for truths that were picked by what
+# they are, such as as many good as bad ones, or that come from another group of tasks. Of a panel that hardly knows
+# good from bad it says nothing: then the limits are 0 and 1. If the panel calls so many tasks good, or so few, that
+# all limits lie outside of 0 and 1, it errs here in another way than on known truths. Then the limits are those of
+# the nearest rate, 0 or 1, for a rate without error would be the last thing to believe.
+#
+# References ---------- Tenenbein, A double sampling scheme for estimating from binomial data with misclassifications,
+# JASA 65, 1970. Rogan and Gladen, Estimating prevalence from the results of a screening test, Am. J. Epidemiology
+# 107, 1978. Lang and Reiczigel, Confidence limits for prevalence of disease adjusted for estimated sensitivity and
+# specificity, Preventive Veterinary Medicine 113, 2014. Kerman, Neutral noninformative and informative conjugate beta
+# and gamma prior distributions, Electronic Journal of Statistics 5, 2011.
 
 
 BAD, GOOD = 0, 1  # verdicts
@@ -217,6 +242,15 @@ def _solve(p: float, specificity: float, sensitivity: float) -> float:
 
 
 # Further truths: how many halve the limits of a rate, and of which tasks.
+#
+# The variance of a rate from double sampling (`allalike.api.judges.rates`) has three parts, ::
+#
+#     a1 / n1 + a0 / n0 + b / N        a_v = p_v^2 g_v (1 - g_v),    b = (g1 - g0)^2 p (1 - p)
+#
+# of which further truths make the first two smaller: those of n1 tasks called good, of which a share g1 is, and of n0
+# others. They do most if n1 and n0 are in proportion to the roots of a1 and a0 (Neyman 1934). What comes from there
+# being N tasks only, b / N, stays, so that limits cannot always be halved. Among tasks with the same verdict truths
+# must be drawn at random, for which the hashes of ids serve.
 
 
 _FIRST = 50  # truths to begin with, where none is known

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 
 
 # Unreadable verdicts: rows in which a judge was asked, but which have no label, or none that can be understood.
+#
+# Such a row is no verdict: it counts for no class, and it does not leave the panel in silence either. Empty cells of a
+# matrix say that a judge was not asked, and are not among them.
 
 
 _MAX_NAMED = 20

@@ -208,6 +208,20 @@ def _share_right(
 
 
 # Score samples: judges who scored a task several times, how steady they are, and how many samples are worth it.
+#
+# The samples of a judge on a task become one voice, their mean. **Steadiness** is the correlation of two samples of a
+# judge on the same task: which share of the variance of a score is that of the tasks, and not her own wavering. By the
+# analysis of variance, ::
+#
+#     steadiness = (B - W) / (B + (m - 1) W)
+#
+# where B and W are the mean squares between and within tasks, and m is the number of samples per task; its limits
+# follow from the distribution of B / W (Shrout and Fleiss: Intraclass correlations. Psychological Bulletin 1979, case
+# 1).
+#
+# **Fewer samples.** With k samples of each judge instead of m, the mean of one of them varies by W (1/k - 1/m) more,
+# and the verdict of a panel in which judges count with the weights w by the sum of w^2 W (1/k - 1/m). So its error
+# with fewer samples is known, as far as that with all of them is.
 
 
 _ROUNDING = 1e-9

@@ -213,6 +213,17 @@ class WantedError:
 
 
 # Panels: the fewest judges who keep nearly all of what the whole panel is worth.
+#
+# Some of the judges decide a task by the sum of their log odds (Nitzan and Paroush: Optimal decision rules in
+# uncertain dichotomous choice situations. 1982), as they are known from the whole panel. What such a verdict is worth
+# is how probable it is that it is right: by the probabilities of the whole panel, or 1 and 0 where truths are known.
+# Labels with the same score are worth their mean, and a task that nobody of them answered nothing.
+#
+# `allalike.api.judges.trials` says how panels are searched, and tried on tasks that did not choose them.
+#
+# Without known truths, worth is agreement with the whole panel, by as much as this is sure. It does not fall where
+# all are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all
+# judges is the whole panel, which may decide otherwise than by log odds: a smaller one must come up to it.
 
 
 def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:

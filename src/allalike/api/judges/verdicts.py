@@ -267,6 +267,9 @@ def find_ids(found: TaskTable, wanted: npt.NDArray[np.uint64]) -> Values:
 
 
 # Kept verdicts: what each judge said of each task, saved with a panel so that a later one can be compared with it.
+#
+# Of many verdicts those on some whole tasks are kept, chosen by the hashes of their ids, so that another run keeps
+# those on the same tasks.
 
 
 _DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones

@@ -110,6 +110,12 @@ def _list(names: Sequence[str]) -> str:
 
 
 # Assigning: which worker is asked about which task, one answer after the other, until the money is spent.
+#
+# The next answer is always the one that is worth most per unit of money, but for five per cent, beside those that are
+# planned already. What a task is worth at most is known before its workers are looked at, so that only tasks at the top
+# are: never all pairs. Answers that are expected to lower the error too little for their price are not asked for.
+# Nobody is asked about a task that she, or somebody who copies from her or from whom she copies, has answered or is to
+# answer; and nobody more often in a batch than others do it, too.
 
 
 ANYONE = "anyone"  # who has not answered yet

@@ -311,6 +311,10 @@ def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
 
 
 # Functions: what is known of the workers of a label matrix, under the names that Snorkel's LFAnalysis has.
+#
+# Of all tasks, those on which no function says anything among them: the coverage of a function is the share on which
+# it says something, its overlaps the share on which another one does, too, and its conflicts the share on which
+# another one says something else. Its polarity is the labels that it ever gives.
 
 
 def function_columns(run: Run) -> dict[str, Values | Array]:

@@ -247,6 +247,11 @@ def _sort_items(listed: Listed, place: Array, chosen: Array, q: int) -> tuple[Ar
 
 
 # Rankings as they are written: items, best first, in a list, as text, or as ranks.
+#
+#     a>b>c          a > b = c > d          a>{b,c}>d          ["a", ["b", "c"], "d"]          {"a": 1, "b": 2, "c": 2}
+#
+# A ranking is parsed into a tuple of items, best first; items that are tied stand in a tuple of their own. Whoever
+# ranks some items only says nothing about the others.
 
 
 _MAX_SHOWN_ITEMS = 6

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 
 # Cells: the labels of a record's fields side by side, and for each field the answers that filled it as a block.
+#
+# A code of a record is a row of a structured array. It holds the code of every field, and which of them are filled;
+# what stands in a field that is not filled means nothing. A field may be left empty by many. Its own kernels know
+# nothing of that: they see a block of those tasks and answers that have the field, in which everybody has a label.
 
 
 _FILLED = "filled"

@@ -252,6 +252,10 @@ def _plain(value: Any) -> Any:
 
 
 # Records field by field: their units, what is known of some, and fields as answers of their own.
+#
+# Where workers are weighed in each field alone, a block of a field has all tasks of the whole block, in the same order,
+# so that whatever is found for tasks has its place. A task in which nobody filled the field is dropped
+# (`allalike._core.blocks.block.Block.without`): it has one answer of the dummy worker, which counts nowhere.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -374,6 +374,11 @@ class Matched(Marks, Pairwise):
 
 
 # Votes on objects: what each thing is, for methods that need classes.
+#
+# A list of objects is no class. But the groups of objects of a task (`allalike.rules.grouping`) are questions of their
+# own: what is this? Everyone who answered the task votes for the class that she gave to the thing, or for *nothing* if
+# she did not see it. A method for classes can weigh workers by their votes and decide each of them, and the decisions
+# put together are the truth. A task in which nobody saw anything is one vote, on which all agree.
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 
 # Forms of points: what tools call coordinates and classes, and the key points of COCO.
+#
+# A bare point is a list of its coordinates, perhaps with a class behind them, which then is a text; on one axis a
+# number will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and says elsewhere what each is
+# called; v is 0 where a point was not found.
 
 
 AXES = ("x", "y", "z")

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 
 # Forms of spans: what tools call the ends of a stretch of text and its tag, and tags of single tokens.
+#
+# Where an answer has a tag for each token, positions are numbers of tokens. ``B-`` begins a span, ``I-`` goes on with
+# it, ``E-`` or ``L-`` ends it, and ``S-`` or ``U-`` is a span by itself (IOB2, BIOES, BILOU). An ``I-`` behind ``O`` or
+# behind another tag begins a span too: so it is written in IOB1, and so it is meant where tags are broken.
 
 
 SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 
 # Budget: what the disk engine does with the memory that it is given.
+#
+# Each process takes some of it for Python and its libraries, before it does anything. So there are no more processes
+# than leave each of them enough to work with, and shards and blocks are as small as that asks for.
 
 
 MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows

@@ -24,8 +24,7 @@ from allalike._core.system.progress import report
 from allalike.answers.cleaning import Dropped, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.domains.contract import choose_options, spell_domain
-from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
-from allalike.engines.ingest.vocabulary import Vocabulary
+from allalike.engines.ingest.partitions import Partitions, Rows, Vocabulary, append, pickle_objects
 from allalike.engines.shards import Tally, count_up
 from allalike.errors import LabelError
 

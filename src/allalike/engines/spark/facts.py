@@ -17,8 +17,8 @@ from allalike._core.columns.factors import factorize, ranked
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Dropped
+from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import whole_numbers
-from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.rows import ROLES, inspect_strings
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from allalike._core.columns.values import Values, arrow_of, find_zeros, is_strin
 from allalike._core.late import pa
 from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
+from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import whole_numbers
-from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.csv_files import (
     REMARK,
     CutFieldError,

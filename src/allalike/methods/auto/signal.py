@@ -33,6 +33,28 @@ if TYPE_CHECKING:
 
 
 # Signal: whether a worker's answers depend on the tasks at all.
+#
+# Who always says the same, says anything, or says what is most frequent, agrees with others as often as chance and
+# the frequent class have it, and may look better than a careful worker. But what she says does not go with what
+# others say of the same task. Let q_tl be the share of label l in the votes of the others on task t, s_it her label,
+# n_il how often she gave l, and Q_il the sum of q_tl over her n tasks. Her signal is the covariance of what she and
+# the others say,
+#
+#     signal_i = S/n - (X - S)/(n (n-1)),    S = sum_t q_t(s_it),    X = sum_l n_il Q_il,
+#
+# over her own tasks: how much more others agree with her on the same task than on another of hers. With
+#
+#     u_it = q_t(s_it) - Q_i(s_it)/n - sum_l n_il q_tl / n + X/n^2,    se_i^2 = sum_t (u_it - mean)^2 / (n (n-1))
+#
+# it has a standard error. A constant has 0 in both, exactly.
+#
+# A worker is **empty** if she gave ten answers or more that others gave, too, and signal + 2 se is below 0.15 of what
+# the better workers have (the upper quartile over answers). The empty are found in up to three rounds, in which those
+# found before do not count as others. They lose their voice only where they gave a fifth of all answers; few of them
+# do no harm that their weights do not see to.
+#
+# It is no measure of skill: where the frequent class is usually right, who says it is right, and weights by signal
+# lose.
 
 
 _MIN_ANSWERS = 10
@@ -195,6 +217,10 @@ def _quantiles(values: Floats, weights: Floats, problems: Problems) -> Floats:
 
 
 # Drawn pairs: whether a worker's answers are closer to the others on the same task than on another, from a sample.
+#
+# All pairs are compared where they are few; else some hundreds of each worker are drawn, by hashes of the tasks. What
+# others say of her tasks, one task after the other, is a circle: the answers to one of her tasks are an arc of it, and
+# those to her other tasks are what follows, once around.
 
 
 MIN_ANSWERS = 10  # below which nobody is judged
@@ -340,6 +366,33 @@ def _mean_by(place: Array, values: Floats, n: int) -> Floats:
 
 
 # Signal of distances: whether what a worker says goes with what others say of the same task, for any kind of label.
+#
+# A worker who always gives the same number, or any text, or what the crowd says on average, may be as close to the
+# others as a careful one. But she is no closer to them on the same task than on another.
+#
+# **Numbers and vectors**, whose distances are squares. Let x_it be her answer and y_it the mean of the others', on
+# her own n tasks. Their mean squared distance is smaller on the same task than on another by 2 Cov_t(x, y); divided by
+# what it would be if she said what the others say, that is the slope
+#
+#     signal_i = Cov_t(x_it, y_it) / Var_t(y_it),
+#
+# 1 for those who move with the others and 0 for a constant, whatever the units and however different her tasks are. Its
+# standard error comes from u_t = (x_it - mean) (y_it - mean).
+#
+# **All other labels.** With A_t the mean distance of her answer to t and what others say of her other tasks, B_t that
+# of her other answers and what others say of t, and Y_t that of her answer and what others say of t,
+#
+#     signal_i = mean of A - mean of Y,    se_i^2 = variance of (A_t + B_t - Y_t) / n,
+#
+# the projection of a U-statistic (Hoeffding 1948), from a sample of the tasks
+# (`allalike.methods.auto.signal`). Where labels of different tasks cannot be compared (rankings of other
+# items), A is the distance of a guess.
+#
+# Who is empty is judged as for classes (`allalike.methods.auto.signal`), and nobody is where the crowd as a whole
+# shows no signal: where the truth is the same everywhere, whoever says it always is right.
+#
+# It fails where a careful worker got tasks that are all alike, and is never sure with few tasks: constants need 10 to
+# be told, but random answers 100 to 400, and so does who always gives the same ranking.
 
 
 _SAMPLE_ANSWERS = 50_000

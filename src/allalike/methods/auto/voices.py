@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 
 # Effective voices: how many independent answers the answers to a task count like.
+#
+# Ten answers whose errors come together say less than ten that err each on its own. Where 50 truths are known, the
+# errors can be looked at: if two answers to the same task have errors whose correlation is rho on average, after the
+# error rate of each worker has been taken out, n answers count like
+#
+#     n / (1 + (n - 1) rho)
+#
+# (Kish's design effect; Kish: Survey Sampling. 1965). Without known truths the level of a common error cannot be seen,
+# and nothing is said.
 
 
 _PRIOR_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks whose truth is known
@@ -82,6 +91,9 @@ def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str
 
 
 # Groups: which workers speak with one voice, and whose answers say nothing about the tasks.
+#
+# Copies of a worker are no further evidence, so a group of copiers has one voice on every task: each of its g members
+# who answered counts 1/g, and nobody is compared with her own group. Who carries no signal has no voice.
 
 
 def give_voices(run: Run, groups: VoiceGroups) -> Any:

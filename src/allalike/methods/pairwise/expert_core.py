@@ -330,6 +330,11 @@ def _closest_pair(gamma: PairMatrix) -> tuple[Flags, Flags]:
 
 
 # Descent: minimise many smooth functions at once by L-BFGS.
+#
+# Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 1989. Every row
+# of an array is a function's variables, with a history and a step of its own; one pass over whole arrays serves all of
+# them, and whoever has arrived leaves. A thousand problems of a hundred variables hence cost little more than ten, and
+# no library of linear algebra starts threads that wait for each other.
 
 
 Rows = npt.NDArray[np.int64]

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 
 # Pair matrices: a number for each pair of workers, of a thousand small problems or of one large one.
+#
+# Both kinds have the same operations, so that a method is written once. `StackedMatrix` has whole matrices one behind
+# the other, and computes with all of them at once. `Ranged` has one matrix as ranges of its rows, each an array, or
+# sparse where few pairs meet; it takes products with vectors where `StackedMatrix` decomposes matrices, because the
+# time of the latter grows with the cube of the number of workers.
+#
+# Vectors have one row per problem; numbers per problem are arrays too.
 
 
 Places = npt.NDArray[np.int64]

@@ -85,6 +85,21 @@ def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
 
 
 # EM: how probable each class of a task is and how well each worker answers, in turn.
+#
+# Dempster, Laird, Rubin: Maximum Likelihood from Incomplete Data via the EM Algorithm. JRSS B 39, 1977. The truths
+# are what is missing. The **E step** finds, for the parameters theta of the workers, the posterior of each class c of
+# task j,
+#
+#     T_jc = P[truth of j is c | answers to j, theta],
+#
+# and the **M step** the parameters that are most likely if T_jc were the share of task j that belongs to class c.
+#
+# Posteriors are never kept. The E step runs where a block is: it finds the posteriors of the block's tasks again from
+# the parameters, and returns sums per worker, such as how often she probably was right. The M step sees nothing else.
+#
+# A likelihood is a product over all answers to a task, and with some hundreds of them it is below the smallest number
+# there is. So kernels are given logarithms, add them up, and subtract the largest of a task before they exponentiate:
+# the posterior of the best class is then never lost, however many answers there are.
 
 
 class AnswerModel(ABC):

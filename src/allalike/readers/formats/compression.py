@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 from allalike._core.late import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_SAMPLES, MAX_UNPACKED_BYTES
-from allalike._core.system.archives import Archive
+from allalike._core.system.files import Archive
 from allalike.errors import InputError
 
 if TYPE_CHECKING:

@@ -341,6 +341,9 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 
 
 # Prologs: what stands in XML before its first element, where entities are declared.
+#
+# Entities let a small file stand for a huge one, or for another one. No tool that is read here declares any, so XML
+# with a document type is refused, in whatever encoding it is written; it is the parser that looks for it.
 
 
 _CHUNK = 1 << 12

@@ -263,6 +263,8 @@ def _listed(data: Any) -> list[Any]:
 
 # Merged cells: an id that stands in the first of its rows only, and is blank in those below, as spreadsheets write
 # it.
+#
+# It is known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
 
 
 _MERGED_CELLS_SAMPLE_ROWS = 2000

@@ -105,6 +105,10 @@ def _read(data: Any) -> Any:
 
 
 # Scales: labels of tasks that have scales of their own, such as the questions of a survey.
+#
+# "Agree" and "Sometimes" are no two classes of one question. So the labels of each scale are a field of a record in
+# which a label fills no other: labels of different scales are never compared, each scale has a kind of its own, and a
+# worker has one weight in all of them.
 
 
 _SHOWN = 12

@@ -210,6 +210,10 @@ def _as_whole_numbers(part: Any) -> Any:
 
 
 # Long tables: one row per object, of which the rows of a worker and a task together are an answer.
+#
+# The columns that say where an object is, and perhaps its class, are named together as the label, such as
+# ``x1 y1 x2 y2 class``, or are recognised by the names that tools give them. A row in which all of them are blank says
+# that the worker saw nothing.
 
 
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)

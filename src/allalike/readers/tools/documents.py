@@ -105,6 +105,9 @@ def _read(path: Path, found: Collection, encoding: str | None) -> list[Any]:
 
 
 # CoNLL: one token per line with its tags, a column or a file for each annotator.
+#
+# Every token is a task, and its tag is a class: so tags are weighed one by one. Where ``spans`` are asked for, every
+# sentence is a task, and its tags are spans.
 
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")

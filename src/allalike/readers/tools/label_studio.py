@@ -263,6 +263,13 @@ def _unpack_words(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
 
 
 # Label Studio: tasks with the annotations of several people, and with predictions of models.
+#
+# Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). A
+# control is a question of its own: what everybody chose, or which regions everybody marked.
+#
+# Exports as JSON-MIN, CSV and TSV have one row for each annotation. The columns are those of the imported data, then
+# ``id``, then one for each control, then who and when; or all of them in the order of the alphabet, and then the data
+# are what is the same in all annotations of a task.
 
 
 _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictions", "drafts"}

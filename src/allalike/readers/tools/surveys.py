@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 
 # Blocks of surveys: the questions that have one scale.
+#
+# The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
+# answers. Blocks and single questions are joined where all their answers are levels of one scale in words, of which
+# each may use other levels; where they are ratings in the same usual range (1 to 5, 1 to 7, 0 to 10); and where they
+# have exactly the same answers, such as yes and no.
 
 
 _ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
@@ -112,6 +117,9 @@ def _name_block(names: Sequence[str], levels: Set[str]) -> str:
 
 
 # Columns of surveys: what is asked of a person, and is no question to which people can agree.
+#
+# Consent, who somebody is, and checks of attention have an answer of their own or a right one that is known. A check
+# says itself what to answer: "Please select Strongly agree".
 
 
 _PERSON = re.compile(

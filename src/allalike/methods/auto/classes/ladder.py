@@ -41,6 +41,20 @@ if TYPE_CHECKING:
 
 
 # Answers left out: whether a hypothesis foresees the answers of a worker better than the votes of the others do.
+#
+# Leave an answer i of worker w to task t out, with those of her whole group. What is decided for t then, with all
+# parameters kept, is c(-i), and she **hits** if her label is c(-i): y_i = 1, shared among classes that tie. One coin a
+# worker foresees the hits from her other answers,
+#
+#     a_i = (sum of her other y + 4 mean y) / (n_w - 1 + 4),    score_i = y log a + (1 - y) log((1 - a) / (k - 1)).
+#
+# d_t is the sum of the scores of a task under the hypothesis, less that under the plain votes, and
+#
+#     z = sum_t d_t / (standard deviation of d_t * sqrt(tasks))
+#
+# says how clearly the hypothesis foresees more (Vuong: Likelihood Ratio Tests for Model Selection and Non-Nested
+# Hypotheses. Econometrica 57, 1989). It needs tasks to be independent of each other, and nothing of the workers. One
+# coin scores, not the hypothesis's own rows: a rich model foresees answers better by being rich, not by being right.
 
 
 FindHits = Callable[..., "Floats"]
@@ -147,6 +161,17 @@ def _gains(block: Block, coins: Floats, *, k: int) -> dict[str, Floats]:
 
 
 # Reproduction: whether two halves of the workers, each for herself, come to the same hypothesis on the answers.
+#
+# Workers are put into two halves at random, again and again. X_A and X_B are what the halves decide for a task by a
+# hypothesis, V_A and V_B what they decide by plain votes. Two things are asked:
+#
+# - **Support**. Where a hypothesis overturns the vote in one half, does the hypothesis of the other half side with it?
+#
+#       S = sum([X_B = X_A] - [X_B = V_A]) / sqrt(sum of squares),    over tasks with X_A != V_A, and vice versa.
+#
+# - **Information**. Do the hypotheses of both halves tell more of each other than their votes do? I is the mutual
+#   information of X_A and X_B less that of V_A and V_B, over its standard error: who always says the frequent class is
+#   reproduced perfectly, and tells nothing.
 
 
 def find_support(found: tuple[Array, Array], plain: tuple[Array, Array], problem: Array, n: int) -> Floats:

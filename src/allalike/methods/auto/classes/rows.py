@@ -191,6 +191,12 @@ def _sigmoid(logit: Floats) -> Floats:
 
 
 # States: how probable each class and level of a task is; the E step of LEVELS, and what its rounds begin with.
+#
+#     P_ts ~ pi_s prod_i C_(w_i)[l_i, s],    s = (class c, level g),
+#
+# for the rows C of the workers and the shares pi of the states. Rounds begin with probabilities of the classes alone,
+# which are split into levels by how much the answers to a task disagree: r_t is the rank of 1 - sum of squared shares
+# of the votes, from 0 to 1, and level g has the share exp(-(G r_t - g - 1/2)^2) before these are made to sum to 1.
 
 
 _STATES_LEAST = 1e-12

@@ -65,6 +65,25 @@ def _log_factorial(number: Floats) -> Floats:
 
 
 # Departures: what workers who are alike say where all others say something else.
+#
+# Experts depart from a clear vote of the others rarely, or each alone; copies depart together. A task is **clear**
+# for a group if two of its members answered it and the most frequent label of all others leads by so many votes that
+# chance hardly does it: lead >= 2 and lead >= 4/3 sqrt(votes), as two of two are and four of five. On such tasks,
+# with C_l the members who say l, which is not the label of the others, and h the members who answered,
+#
+#     departs = sum_t sum_l C_l / h,        joint = sum_t sum_l C_l (C_l - 1) / (h (h - 1))
+#
+# are how often a member departs, and how often two do so with the same label. Workers are **copies** if joint is at
+# least 0.8 departs, 2 % of the clear tasks, and five; and if, besides,
+#
+# - they are identical: two members say the same on 97 % of the tasks that two of them answered; or
+# - all others are clearly better foretold if the group has one voice: for each answer of another worker it is asked
+#   whether her label wins among the rest with one voice for the group, less whether it wins with a voice for each;
+#   with y_t the sum over the answers to a task, sum y >= 2.576 sqrt(sum y^2).
+#
+# Of two classes only the first counts, for whoever departs there says the same as all who do. The second is strict on
+# purpose: what foretells the others better in likelihood alone are also the few experts of a
+# crowd that is mostly wrong, and panels of which some are related, where nothing but known truths tells who is right.
 
 
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # by how many votes, and the square of it as a multiple of all votes

@@ -145,6 +145,10 @@ def _compare(block: Block, weight: Floats, fault: Floats) -> _Parts:
 
 
 # Decisions with voices: a task's truth where a group of copiers counts as one, and who is silent not at all.
+#
+# An answer counts weight / g if g of its worker's group answered the task. A group errs together, so its answers have
+# the variance of one of them, and not of their mean. Where nobody who answered has a voice, the answers count the
+# same.
 
 
 _LEAST_ERROR = 0.01

@@ -57,6 +57,16 @@ if TYPE_CHECKING:
 
 
 # Sides: whether half of the workers, who know nothing of a step, side with what the other half decides by it.
+#
+# A step is to weigh workers, or to let copiers count as one. Workers are halved. With U_A and V_A, what the first half
+# decides for a task without the step and with it, and U_B, what the second decides plainly, as an independent witness,
+#
+#     g_t = d(U_A, U_B) - d(V_A, U_B),    and the same with both halves exchanged,
+#
+# says by how much the step brings the first half nearer to the second. S = sum g / sqrt(sum g^2), over the tasks that
+# both have answered, is its support, the mean over several halvings. Below -2.576, which chance does in one of two
+# hundred cases, the halves refute the step. The witness is plain: two halves that both keep to the middle agree with
+# each other, and err together.
 
 
 Way = Callable[
@@ -153,6 +163,33 @@ def decide_as_heard(
 
 
 # Test whether weighting numeric labels rewards hedging, or shifts all labels the same way.
+#
+# A worker is close to the others because their errors are small, or because they stay near the middle: a forecast of
+# 0.5 is never far from any other. And where answers are skewed, the low ones are close to each other, right or wrong.
+# So weights by distance may change more than noise. With the plain mean U_t of a task, and the shares s_i of its
+# answers with weights and p_i without, answer i moves the label of its task by (s_i - p_i) (x_i - U_t). For a worker
+# w, with the mean u_i of the other answers to the task,
+#
+#     level_w = sum (s_i - p_i) (x_i - U_t),    slope_w = sum (s_i - p_i) * (cov_w(x_i - u_i, u_i) + v_w)
+#
+# measure by how much their weight moves all labels the same way, and by how much it spreads them. u_i does not
+# contain the worker's own answer, but it is in both factors of the covariance. So v_w, the mean variance of the
+# errors in u_i, is added: it is known from the scatter of the other answers. Then independent errors have slope 0 on
+# average, however unequal they are. Tasks with two answers have no scatter. There v_w is what makes the mean over all
+# workers 0, which is too large for workers who are close to the others by chance: if all tasks have two answers, and
+# workers few, hedging is hardly found.
+#
+# Workers are independent of each other, tasks need not be, so the variance is estimated between workers (Liang and
+# Zeger 1986: clusters):
+#
+#     z = sum_w level_w / sqrt(sum_w level_w^2),    and the same for the slope.
+#
+# A slope clearly below 0 is a crowd whose heavy workers hedge. A level clearly different from 0 is a choice between
+# high and low workers, which distances cannot make, unless the slope is clearly above 0: then light workers know
+# little about the tasks. Chance makes one level in twenty clear, however many answers there are. So the square of the
+# shift is also compared with the variance that weights remove from a label: a small shift costs less than weights
+# gain. A group of copies is one worker. For vectors, the slope is that of inner products, and z^2 of the level the
+# mean over all coordinates that move.
 
 
 class Pull(NamedTuple):

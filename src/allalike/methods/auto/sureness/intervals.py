@@ -123,6 +123,24 @@ def relative_variance(share: Floats, peers: Floats) -> Floats:
 
 
 # Reliability: how much of what a crowd decides another crowd of its kind would find again.
+#
+# Beyond chance, two of k labels agree by r(a) = (a - 1/k) / (1 - 1/k), if they are the same with probability a. Let two
+# answers to a task agree by r_1, and an answer and the vote of all others by r_o. Then
+#
+#     R = r_o^2 / r_1
+#
+# is how much the votes of two such crowds agree (Spearman 1904, the correction for attenuation): what one answer does
+# not tell is taken out of r_o. Where errors are independent, R is far above r_1; where all err together, it is not,
+# because more answers bring nothing new. So R counts shared errors as truths that are found again: no crowd can see
+# them.
+#
+# Halves of a crowd agree less than whole crowds do. With h how much two halves agree in some way to decide, and v how
+# much their votes do, two whole crowds agree in it by H, with the odds
+#
+#     H / (1 - H) = h / (1 - h) * max(1, R / (1 - R) * (1 - v) / v).
+#
+# The vote of one or two others tells no more than an answer. With fewer than three others, odds are multiplied by how
+# many times more answers there are, which holds for independent errors (Spearman 1910, Brown 1910).
 
 
 _MIN_OTHERS = 3.0  # whose vote tells more than one answer
