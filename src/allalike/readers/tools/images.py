@@ -26,7 +26,7 @@ from allalike.readers.tools.trees import Node, read_bytes, read_document
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from pathlib import Path
-    from xml.etree.ElementTree import Element
+    from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
     from allalike._core.masks.outlines import Part
     from allalike.readers.formats.files import Files
