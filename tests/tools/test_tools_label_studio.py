@@ -7,16 +7,7 @@ import pytest
 
 import allalike
 from allalike.errors import InputError
-from files.tool_exports import (
-    annotation,
-    answers,
-    choice,
-    opened,
-    pack,
-    recognised,
-    result,
-    write,
-)
+from files.tool_exports import annotation, answers, choice, opened, pack, recognised, result, write
 
 
 def test_workers_of_label_studio_are_numbers_addresses_or_annotations(tmp_path: Path) -> None:

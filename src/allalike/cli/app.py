@@ -27,15 +27,7 @@ from allalike.cli.options import limit_options, write_flags
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
-from allalike.errors import (
-    AllalikeError,
-    ColumnError,
-    DataWarning,
-    GoldError,
-    InputError,
-    OutputError,
-    Proposal,
-)
+from allalike.errors import AllalikeError, ColumnError, DataWarning, GoldError, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
 from allalike.telling.commands import LEFT_OUT, complete_command, find_flags
 

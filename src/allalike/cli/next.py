@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import (
-    Line,
-    bar_after_a_second,
-    fold,
-    keep_whole,
-    notes_for_warnings,
-    rows,
-    shorten,
-    show,
-)
+from allalike.cli.console import Line, bar_after_a_second, fold, keep_whole, notes_for_warnings, rows, shorten, show
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     name_engine,

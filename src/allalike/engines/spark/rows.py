@@ -21,14 +21,7 @@ from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import whole_numbers
-from allalike.engines.spark.csv_files import (
-    REMARK,
-    CutFieldError,
-    TextFile,
-    cut_at_splits,
-    read_lines,
-    read_stretches,
-)
+from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines, read_stretches
 from allalike.errors import AllalikeError
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
