@@ -346,9 +346,9 @@ def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
 
 def _fill_in(table: Table, worker: str) -> Table:
     """Give every row of an assignment what only its last one has; rows between assignments are empty."""
-    if not pc.any(pc.equal(table.load([worker])[worker], "")).as_py():
-        return table
     said = [name for name in table.names if name.startswith((_TOLOKA_INPUT, _OUTPUT))]
+    if not (said and pc.any(pc.equal(table.load([worker])[worker], "")).as_py()):
+        return table
     filled = [any(cells) for cells in zip(*(texts(table, name) for name in said), strict=True)]
     table = keep_rows(table, np.array(filled, dtype=np.bool_))
     columns: dict[str, Callable[[], Any]] = {
