@@ -3,6 +3,7 @@
 Inspect brings some seventy packages with it, so it is no dependency of the tests; they run where it is there.
 """
 
+import gc
 import hashlib
 import math
 import tomllib
@@ -14,7 +15,7 @@ import pytest
 
 import allalike
 from allalike.errors import DataWarning
-from files.tool_exports import recognised
+from files.tool_exports import opened, recognised
 
 inspect_ai = pytest.importorskip("inspect_ai")
 pytestmark = [
@@ -70,6 +71,7 @@ def run(folder: Path, scorer: Any, n_samples: int = N_SAMPLES, form: str = "eval
     settings = {"log_dir": str(folder), "log_format": form, "display": "none"}
     log = inspect_ai.eval(task, model=model("m", lambda _: "yes"), **settings)[0]
     assert log.status == "success", log.error
+    gc.collect()  # here, where warnings about streams that Inspect leaves open are ignored
     return log
 
 
@@ -92,6 +94,7 @@ def test_a_panel_is_weighed_and_its_log_is_read(form: str, tmp_path: Path) -> No
     log = run(tmp_path, plugin().panel(model=graders()), form=form)
     path = next(tmp_path.glob(f"*.{form}"))
     found = metrics(log)
+
     assert recognised(path) == ["inspect"]
     result = allalike.discover(path)
     assert found["weighed"] == pytest.approx((result.truth["label"] == "C").mean())
@@ -107,6 +110,24 @@ def test_a_panel_is_weighed_and_its_log_is_read(form: str, tmp_path: Path) -> No
         for column in ("label", "unweighted")
     }
     assert right["label"] > right["unweighted"]
+
+
+def test_the_votes_of_each_epoch_are_weighed(tmp_path: Path) -> None:
+    log = run(tmp_path, plugin().panel(model=graders()), 12, epochs=inspect_ai.Epochs(2, plugin().vote()))
+    table = opened(next(tmp_path.glob("*.eval")))
+
+    assert len(table.load(["label"])["label"]) == 12 * 2 * len(SKILLS)
+    assert set(table.load(["sample"])["sample"]) == {1, 2}
+    assert 0 <= metrics(log)["weighed"] <= 1
+
+
+def test_graders_of_inspect_itself_are_read_and_weighed_by_the_metric(tmp_path: Path) -> None:
+    scorer = inspect_ai.scorer.model_graded_qa(model=graders())
+    log = run(tmp_path, scorer, 12, metrics=[plugin().weighed()])
+
+    table = opened(next(tmp_path.glob("*.eval")))
+    assert set(table.load(["worker"])["worker"]) == {f"mockllm/{name}" for name in SKILLS}
+    assert {"weighed", "weight judge 1"} <= set(metrics(log))
 
 
 def scored(value: Any, **panel: Any) -> Any:
@@ -134,3 +155,13 @@ def test_numbers_of_graders_have_a_mean() -> None:
     found = plugin().weighed()([scored(each[0], votes=list(each)) for each in votes])
     assert 1 < found["weighed"] < 9
     assert sum(weight for name, weight in found.items() if name.startswith("weight ")) == pytest.approx(1)
+
+
+def test_graders_of_one_model_are_several(tmp_path: Path) -> None:
+    same = [grader("twin", skill) for skill in (0.9, 0.8, 0.7)]
+    found = metrics(run(tmp_path, plugin().panel(model=same), n_samples=12))
+    assert {name for name in found if name.startswith("weight ")} == {
+        "weight mockllm/twin",
+        "weight mockllm/twin #2",
+        "weight mockllm/twin #3",
+    }
