@@ -5,8 +5,6 @@ from allalike.methods import Weighing
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
 from allalike.methods.auto.screening import screen
 
-__all__ = ["weigh"]
-
 
 def weigh(run: Run, *, plain: bool = False) -> Weighing:
     """Look at the crowd, and weigh its workers by how far they are from the others."""

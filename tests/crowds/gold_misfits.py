@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["MISFITS", "Misfit"]
-
 _WORKERS, _TASKS = 5, 30
 
 

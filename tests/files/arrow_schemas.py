@@ -6,8 +6,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-__all__ = ["tables"]
-
 _NAMES = ("worker", "task", "label", "", "a.b", "x[]", "é", "\0", "gold", "label", "a" * 300)
 _ZONES = (None, "UTC", "+02:00", "Europe/Paris", "Nowhere/City", "", "+99:99")
 _UNITS = ("s", "ms", "us", "ns")

@@ -19,8 +19,6 @@ import pyarrow.parquet as pq
 from files.documented_exports import write_exports, write_logs
 from files.tool_exports import annotation, choice
 
-__all__ = ["choose_blocks", "list_blocks", "list_commands", "prepare"]
-
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
 _PART = re.compile(r"^```(\w*)\n(.*?)^```|`(allalike [^`]+)`", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\b(FILE|DIR|OUT|ID|COMMAND|NAME)\b|\.\.\.")

@@ -10,8 +10,6 @@ from files.evaluation_logs import inspect_log, inspect_sample, lm_eval_sample, w
 from files.survey_exports import google_forms, qualtrics
 from files.tool_exports import annotation, choice, prodigy
 
-__all__ = ["write_exports", "write_logs"]
-
 Row = tuple[str, str, str]
 
 

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-__all__ = ["mutated", "often", "repeat", "soups"]
-
 _TOKENS = (
     *(b"", b"\0", b'"', b"'", b"\\", b"\n", b"\r", b",", b";", b"\t", b"[", b"]", b"{", b"}", b"<", b"&x;", b"=1+1"),
     *(b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\\ud800", "\u202e".encode(), b"null", b"NaN", b"-", b"1e999", b"0x1"),

@@ -6,8 +6,6 @@
 import re
 from pathlib import Path
 
-__all__ = ["PAGE", "show"]
-
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "taking-part" / "EXTENDING.md"
 _SHOWN = re.compile(r"(<!-- shown: (\S+) -->\n\n```python\n).*?(^```)", flags=re.DOTALL | re.MULTILINE)

@@ -16,8 +16,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from uv import find_uv_bin
 
-__all__ = ["find_environment", "remove_environments", "run_in", "variables"]
-
 ROOT = Path(__file__).parents[2]
 BUILT_FROM = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src")
 KEPT = ("HOME", "JAVA_HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")

@@ -12,8 +12,6 @@ import pytest
 
 from allalike.cli import main
 
-__all__ = ["call", "run"]
-
 
 def call(*arguments: str, folder: Path, terminal: bool = False) -> subprocess.CompletedProcess[str]:
     """Run the program in this process, in a folder; standard error is caught, or is the terminal that it is already."""

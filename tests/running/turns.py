@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["in_turn"]
-
 
 def in_turn(cases: Iterable[Any], each: int) -> list[Any]:
     """Return parameters of which every so many stays in the usual run.

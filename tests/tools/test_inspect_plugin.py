@@ -94,7 +94,6 @@ def test_a_panel_is_weighed_and_its_log_is_read(form: str, tmp_path: Path) -> No
     log = run(tmp_path, plugin().panel(model=graders()), form=form)
     path = next(tmp_path.glob(f"*.{form}"))
     found = metrics(log)
-
     assert recognised(path) == ["inspect"]
     result = allalike.discover(path)
     assert found["weighed"] == pytest.approx((result.truth["label"] == "C").mean())
@@ -115,7 +114,6 @@ def test_a_panel_is_weighed_and_its_log_is_read(form: str, tmp_path: Path) -> No
 def test_the_votes_of_each_epoch_are_weighed(tmp_path: Path) -> None:
     log = run(tmp_path, plugin().panel(model=graders()), 12, epochs=inspect_ai.Epochs(2, plugin().vote()))
     table = opened(next(tmp_path.glob("*.eval")))
-
     assert len(table.load(["label"])["label"]) == 12 * 2 * len(SKILLS)
     assert set(table.load(["sample"])["sample"]) == {1, 2}
     assert 0 <= metrics(log)["weighed"] <= 1
@@ -124,7 +122,6 @@ def test_the_votes_of_each_epoch_are_weighed(tmp_path: Path) -> None:
 def test_graders_of_inspect_itself_are_read_and_weighed_by_the_metric(tmp_path: Path) -> None:
     scorer = inspect_ai.scorer.model_graded_qa(model=graders())
     log = run(tmp_path, scorer, 12, metrics=[plugin().weighed()])
-
     table = opened(next(tmp_path.glob("*.eval")))
     assert set(table.load(["worker"])["worker"]) == {f"mockllm/{name}" for name in SKILLS}
     assert {"weighed", "weight judge 1"} <= set(metrics(log))
