@@ -1,4 +1,4 @@
-"""update: more answers for a saved result, which stays until the new one is whole, and what changed by them."""
+"""Load a saved result, update it with more answers, and describe what changed."""
 
 from __future__ import annotations
 

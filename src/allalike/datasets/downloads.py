@@ -1,4 +1,4 @@
-"""Downloads: the files of a source, from where they are published into the user's cache."""
+"""Download the files of a data set into the cache, check and find them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of numbers: how they are written where that is not 1234.5.
+"""Numbers and dates as people write them: separators, units, bounds, orders of day and month.
 
 A form is the number 1234.5 as the labels would have it:
 

@@ -1,4 +1,4 @@
-"""Sums of what a kernel returns for one block after the other."""
+"""Sums over blocks, and tables of tasks."""
 
 from __future__ import annotations
 

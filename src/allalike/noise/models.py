@@ -1,4 +1,4 @@
-"""Noise: what a domain knows about how workers err."""
+"""Noise models: how workers err, by label type."""
 
 from __future__ import annotations
 

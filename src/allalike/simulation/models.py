@@ -1,4 +1,4 @@
-"""Model: a kind of truth, a population of workers, and the noise with which they answer."""
+"""Models of simulated crowds: ground truth, worker population and noise, by label type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Reasons for a truth: which answers with which weights led to it, and whose change would change it.
+r"""Reasons for the label of a task and for the weight of a worker.
 
 A worker's answer counts by her weight times her **voice**: members of a group of copies share one. The **share** is
 what it is of all that is heard on the task. Labels are ranked by how probable they are, where the method knows that,

@@ -1,4 +1,4 @@
-"""Partitions: files of rows, each of which holds the answers to some whole tasks."""
+"""Partition files of rows by task, and the vocabulary of ids on disk."""
 
 from __future__ import annotations
 

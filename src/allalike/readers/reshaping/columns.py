@@ -1,6 +1,6 @@
-"""Joined columns: two that say where a place is, or one for each option that say how probable it is, are one label.
+"""Reshape columns: joined coordinates, lists of answers, merged cells, groups of columns.
 
-They are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
+Coordinates are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
 their names where no other column is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` of which the numbers of
 each row add up to 1.
 """

@@ -1,4 +1,4 @@
-"""Labelbox: data rows with the labels of several people, each with classifications and objects."""
+"""Exports of Labelbox, SageMaker Ground Truth and Potato."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amazon Mechanical Turk: the results of a batch."""
+"""Crowdsourcing exports: Amazon Mechanical Turk, Toloka and crowd-kit."""
 
 from __future__ import annotations
 

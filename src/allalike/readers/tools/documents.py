@@ -1,4 +1,4 @@
-"""brat: spans in documents, one folder for each annotator."""
+"""Document annotation exports: brat and CoNLL."""
 
 from __future__ import annotations
 

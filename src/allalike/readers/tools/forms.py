@@ -1,4 +1,4 @@
-"""Qualtrics: the responses to a survey."""
+"""Survey exports: Qualtrics, Google Forms, LimeSurvey and SurveyMonkey."""
 
 from __future__ import annotations
 

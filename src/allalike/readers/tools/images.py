@@ -1,4 +1,4 @@
-"""Areas: what people outlined or painted in pictures, class by class, as masks.
+"""Image annotation exports: COCO and CVAT, with outlined and painted areas as masks.
 
 All that a worker drew of a class in a picture is one mask. Where there are several classes, each that somebody drew in
 a picture is a task of its own, called after both, as the values of a label map are; who saw the picture and did not

@@ -1,4 +1,4 @@
-"""Results of Label Studio: what the controls of its interface hold, as labels.
+"""Label Studio: its export, and the results of its controls as labels.
 
 What was painted with a brush is a stream of bits. It begins with the number of words (32 bits), the size of a word less
 one (5 bits) and four sizes of runs less one (4 bits each). Runs follow: a bit that says whether one word is repeated,

@@ -1,4 +1,4 @@
-"""peerannot: nested JSON, with the labels of each task by worker."""
+"""Answers of peerannot and WRENCH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Argilla: records with the responses of users to one question or several."""
+"""Record annotation exports: Argilla, Prodigy and doccano."""
 
 from __future__ import annotations
 

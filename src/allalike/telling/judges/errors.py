@@ -1,4 +1,4 @@
-"""Bonds: who is wrong with whom."""
+"""Messages about correlated errors, independence, pivotal judges and position bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller panels: who is needed, and what that saves."""
+"""Messages about smaller panels, outcomes, unreadable verdicts and use of the scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates: which share of the tasks is good, how well that is known, and which truths to find out next."""
+"""Messages about rates, drift and repeated samples."""
 
 from __future__ import annotations
 
