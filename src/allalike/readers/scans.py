@@ -255,7 +255,7 @@ class Scan(Options):
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
-    def beside(self, name: str) -> Iterator[dict[str, Column]]:
+    def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
         """Yield the tasks, and another column in the place of the labels, some rows at a time.
 
         >>> source = {"worker": ["ada"], "task": [1], "label": ["x"], "gold": ["y"]}
@@ -267,8 +267,9 @@ class Scan(Options):
         table, picked, _ = self.opened() if self.wide is None else (self.table(), {}, {})
         if name not in table.names:
             close = find_close(name, table.names)
-            gold = None if close is None else f"{COLUMN}{close}"
-            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", gold=gold)
+            gold = {"gold": None if close is None else f"{COLUMN}{close}"}
+            option = ({"by": close} if close else {}) if by else gold
+            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", **option)
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
         table, picked, _ = replace(self, files=replace(self.files, only=(name,), skip=())).opened()

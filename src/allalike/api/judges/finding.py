@@ -129,7 +129,7 @@ def read_groups(
             f"The answers have been read already, without the column {by!r}. Give what they were read from."
         )
     value: dict[str, str] = {}
-    for part in source.beside(by):
+    for part in source.beside(by, by=True):
         (task, ids), (group, names) = part["task"].factors, part["label"].factors
         for place, number in np.unique(np.stack([task, group]), axis=1).T.tolist():
             id_, name = str(ids.tolist()[place]), str(names.tolist()[number])

@@ -1,8 +1,7 @@
 """Reshape columns: joined coordinates, lists of answers, merged cells, groups of columns.
 
-Coordinates are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
-their names where no other column is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` of which the numbers of
-each row add up to 1.
+Columns are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
+their names where no other is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` whose rows add up to 1.
 """
 
 from __future__ import annotations
