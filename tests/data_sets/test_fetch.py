@@ -1,7 +1,6 @@
 """Fetching, against a real server on this machine that can also be slow, broken or wrong."""
 
 import hashlib
-import itertools
 import os
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -118,21 +116,6 @@ def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: in
     with pytest.raises(DataError, match=f"answers is not the file .* {said} instead of 1,004,000"):
         fetch_source(source)
     assert contents(cache) == {}
-
-
-@pytest.mark.parametrize("sent", [50_000, 0])
-def test_a_mirror_that_is_too_slow_is_given_up(
-    mirror: Mirror, cache: Path, monkeypatch: pytest.MonkeyPatch, sent: int
-) -> None:
-    monkeypatch.setattr("allalike.datasets.downloads._LOOK_SECONDS", 0.01)
-    clock = itertools.count(0, 50)  # at the third look more time is over than sixty seconds and 50,000 bytes allow
-    monkeypatch.setattr("allalike.datasets.downloads.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    mirror.stop_after = sent or 1
-    source = published(mirror, answers=BIG) if sent else published(mirror, answers=BIG, truth=BIG)
-    with pytest.raises(DataError, match="answers sends too slowly"):
-        fetch_source(source)
-    assert contents(cache) == {}
-    assert len(mirror.asked) == 1
 
 
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/answers", "data:,x"])

@@ -100,11 +100,6 @@ def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
             raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
 
 
-def can_ask() -> bool:
-    """Tell whether somebody sits at a terminal who sees a question and can answer it."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def ask(question: str) -> bool:
     """Ask whoever sits at a terminal, on standard error; what is no yes is a no."""
     echo(f"{question} [y/N]", err=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextvars
 import gzip
 import hashlib
 import os
 import shutil
 import sys
 import tarfile
-import threading
-import time
 import zlib
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +18,7 @@ from allalike._core.system.progress import report
 from allalike.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from allalike.datasets.catalog import File, Source
 
@@ -164,9 +160,6 @@ _CHUNK_BYTES = 1 << 16
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
 _MAX_UNPACKED_BYTES = 1 << 32  # to read through, not to write: a bomb is longer than any repository
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_GRACE_SECONDS = 60.0
-_LEAST_RATE = 10_000  # bytes a second
-_LOOK_SECONDS = 1.0  # between two looks
 
 
 def file_url(source: Source, file: File) -> str:
@@ -283,7 +276,7 @@ class _Download:
     def __init__(self, source: Source, file: File | None = None, done: int = 0) -> None:
         self.total = 0  # pooch sets it to what the server says
         self._source, self._file, self._done = source, file, done
-        self._url, self._path, self._is_given_up = "", Path(), False
+        self._url, self._path = "", Path()
 
     def save(self, url: str, target: Path) -> None:
         """Download a file, with some tries; it appears when it is whole and right."""
@@ -306,17 +299,12 @@ class _Download:
     def __call__(self, url: str, path: str, _pooch: object) -> None:
         """Download once, to a path that pooch chose."""
         self._url, self._path = url, Path(path)
-        download = _import_pooch().HTTPDownloader(self, _CHUNK_BYTES, timeout=_TIMEOUT)
-        if not run_patiently(partial(download, url, path, None), self._count_bytes):
-            self._is_given_up = True
-            raise DataError(f"{url} sends too slowly ({self._count_bytes():,} bytes so far). Nothing of it was kept.")
+        _import_pooch().HTTPDownloader(self, _CHUNK_BYTES, timeout=_TIMEOUT)(url, path, None)
         if self._file is not None and not is_right(self._file, self._path):
             raise self._wrong(self._file)
 
     def update(self, _buffer: int) -> None:
         """Look how much is here: pooch tells the size of its buffer."""
-        if self._is_given_up:
-            raise DataError(f"{self._url} was given up.")
         here = self._count_bytes()
         if self._file is not None:
             if here > self._file.bytes:
@@ -387,35 +375,3 @@ def _alone(source: Source) -> Iterator[None]:
     with (cache_folder() / f".{source.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def run_patiently(download: Callable[[], object], count_bytes: Callable[[], int]) -> bool:
-    """Run a download to its end and return True, or give it up because it is too slow and return False.
-
-    What it raises is raised here. One that was given up goes on until it next asks the caller whether it may.
-
-    >>> run_patiently(lambda: None, lambda: 0)
-    True
-    """
-    failed: list[BaseException] = []
-    done, given_up = threading.Event(), threading.Event()
-    context = contextvars.copy_context()  # in which somebody may watch
-
-    def run() -> None:
-        try:
-            context.run(download)
-        except BaseException as error:
-            if not given_up.is_set():
-                failed.append(error)
-        finally:
-            done.set()
-
-    begin = time.monotonic()
-    threading.Thread(target=run, daemon=True).start()  # which does not keep the program from ending
-    while not done.wait(_LOOK_SECONDS):
-        if time.monotonic() - begin > _GRACE_SECONDS + count_bytes() / _LEAST_RATE:
-            given_up.set()
-            return False
-    if failed:
-        raise failed.pop()  # so that nothing here keeps what it holds, such as the connection
-    return True
