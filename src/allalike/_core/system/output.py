@@ -1,8 +1,8 @@
 """Write files into a folder together, without replacing or following what is not ours.
 
 A folder of our own is written beside its place and exchanged with it in one step. Where other files are in the folder,
-these stay, and ours are replaced one by one. A list of them (`UNFINISHED`) is in the folder until the last is in place:
-whoever opens such a result reports it as incomplete, and the next run replaces it.
+these stay, and ours are replaced file by file. A list of them (`UNFINISHED`) stays in the folder until the
+last one is in place. Until then the result is reported as incomplete; the next run replaces it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Output:
             yield
         except BaseException:
             for path in missing:
-                with suppress(OSError):  # somebody has written into it
+                with suppress(OSError):  # another process has written into it
                     path.rmdir()
             raise
 
@@ -188,7 +188,7 @@ class Output:
             self._replace_one_by_one(stage, sorted(names, key=lambda name: name == self.index), old)
 
     def _can_be_exchanged(self, replaced: list[str]) -> bool:
-        """Return whether another folder can take this one's place: all in it is replaced, and nobody works in it."""
+        """Return whether another folder can take this one's place: all files in it are ours, and it is not in use."""
         place = self._place
         with suppress(OSError):  # the working folder may be gone
             here = Path.cwd()
@@ -230,7 +230,7 @@ def _list_unfinished(place: Path) -> list[str]:
 
 
 def _mark(path: Path) -> list[int]:
-    """Return what tells a file from others that come to its place: nobody else can guess it."""
+    """Return inode and modification time of a file, which no other process can predict."""
     try:
         status = path.lstat()
     except OSError:
@@ -318,7 +318,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _content(folder: Path) -> set[str]:
-    """Name all that is in a folder, at any depth: files, links, and folders that are empty."""
+    """List everything in a folder, at any depth: files, links, and empty folders."""
     found: set[str] = set()
     for place, folders, files in os.walk(folder):
         inner = Path(place)
@@ -335,7 +335,7 @@ def _rights(folder: Path) -> tuple[int, int, int]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what a file has in common with no other, by whatever path it is reached."""
+    """Return device and inode of a file, the same for every path to it."""
     try:
         status = path.stat()
     except (OSError, ValueError):

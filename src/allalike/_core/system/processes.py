@@ -77,7 +77,7 @@ class Processes:
 
     @contextmanager
     def _submitted(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[list[Future[Any]]]:
-        """Have the jobs done as long as somebody waits for them."""
+        """Submit the jobs, and end the processes if the caller stops early."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 
         with self._starting:
