@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -239,14 +240,20 @@ def test_executors_that_lack_a_module_are_explained(
         run.sum(importlib.import_module("only_here").kernel)
 
 
-@pytest.mark.long
-def test_what_nobody_needs_any_more_is_let_go(spark: Spark) -> None:
-    context = find_context(None, "local[2]")
+def test_what_nobody_needs_is_released_in_the_middle_of_a_call(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, released = find_context(None, "local[2]"), threading.Event()
     run = spark.load(some())
     peer_sums(run)
-    found = aggregate(run)
+    owners = [aggregate(run), run]
+    del run
     kept = set(context._jsc.getPersistentRDDs().keySet())
-    del run, found
+    connection = context._gateway._gateway_client.get_thread_connection()
+    send = connection.socket.sendall
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "socket", SimpleNamespace(sendall=lambda data: (send(data), owners.clear())))
+        assert context._jvm.PythonPartitioner._fqn.endswith("PythonPartitioner")
+    spark_engine._releases().put((released.set,))
+    released.wait()
     assert len(kept - set(context._jsc.getPersistentRDDs().keySet())) == 2
 
 

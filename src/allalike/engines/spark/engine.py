@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -144,7 +146,7 @@ class _BroadcastOwner:
     """The owner of a broadcast, which lives as long as shards may have to be made of it again."""
 
     def __init__(self, sent: Broadcast[Any]) -> None:
-        weakref.finalize(self, _release, None, (sent,)).atexit = False
+        weakref.finalize(self, _releases().put, (sent.destroy,)).atexit = False
 
 
 class _ShardsOwner:
@@ -364,12 +366,24 @@ def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
     from pyspark import StorageLevel
 
     rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-    weakref.finalize(owner, _release, rdd, sent).atexit = False
+    calls = (rdd.unpersist, *(broadcast.destroy for broadcast in sent))
+    weakref.finalize(owner, _releases().put, calls).atexit = False
 
 
-def _release(rdd: RDD[Any] | None, sent: tuple[Broadcast[Any], ...]) -> None:
-    with suppress(Exception):  # Spark may have been stopped
-        if rdd is not None:
-            rdd.unpersist()
-        for broadcast in sent:
-            broadcast.destroy()
+@cache
+def _releases() -> SimpleQueue[tuple[Callable[[], object], ...]]:
+    """Return the queue of a thread that releases memory on the executors.
+
+    A finalizer can run in the middle of a call to Java. On the same connection the two would get each other's answers,
+    and a thread has a connection of its own.
+    """
+    queue: SimpleQueue[tuple[Callable[[], object], ...]] = SimpleQueue()
+    threading.Thread(target=_release, args=(queue,), name="allalike-release", daemon=True).start()
+    return queue
+
+
+def _release(queue: SimpleQueue[tuple[Callable[[], object], ...]]) -> None:
+    while True:
+        for call in queue.get():
+            with suppress(Exception):  # Spark may have been stopped
+                call()
