@@ -1,6 +1,5 @@
 """Fetching, against a real server on this machine that can also be slow, broken or wrong."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -99,21 +98,18 @@ def test_a_process_that_is_killed_leaves_no_half_file_and_the_next_sweeps(
 def test_another_file_of_the_same_size_is_refused_and_removed(mirror: Mirror, cache: Path) -> None:
     source = published(mirror, answers=BIG)
     mirror.files = dict.fromkeys(mirror.files, BIG[::-1])
-    found = hashlib.sha256(BIG[::-1]).hexdigest()
-    with pytest.raises(DataError, match=f"is not the file .* the sha256 {found}. Nothing of it was kept"):
+    with pytest.raises(DataError, match="answers does not have the sha256.* Nothing of it was kept"):
         fetch_source(source)
     assert contents(cache) == {}
 
 
-@pytest.mark.parametrize(
-    ("size", "said"), [(10, "it has 10 bytes"), (len(BIG) + 200_000, "it has at least [0-9,]+ bytes")]
-)
+@pytest.mark.parametrize(("size", "said"), [(10, "does not have the sha256"), (len(BIG) + 200_000, "has more than")])
 @pytest.mark.parametrize("length", [True, False])
 def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: int, said: str, length: bool) -> None:
     source = published(mirror, answers=BIG)
     mirror.length = length
     mirror.files = dict.fromkeys(mirror.files, (BIG * 2)[:size])
-    with pytest.raises(DataError, match=f"answers is not the file .* {said} instead of 1,004,000"):
+    with pytest.raises(DataError, match=f"answers {said}"):
         fetch_source(source)
     assert contents(cache) == {}
 
@@ -212,9 +208,9 @@ def test_an_archive_gives_the_wanted_files_and_no_others(mirror: Mirror, tmp_pat
 @pytest.mark.parametrize(
     ("inside", "said"),
     [
-        ({"answers": BIG}, "it has 1 of 2, with sha256"),
-        ({"answers": BIG[::-1], "truth": b"abc"}, "it has 2 of 2, with sha256"),
-        ({"answers": b"abc", "truth": BIG}, "it has 2 of 2, with sha256"),
+        ({"answers": BIG}, "truth is not there"),
+        ({"answers": BIG[::-1], "truth": b"abc"}, "do not have the sha256"),
+        ({"answers": b"abc", "truth": BIG}, "do not have the sha256"),
         ({"answers": BIG, "truth": b"abcd"}, "is larger than the catalogue says"),
     ],
 )
@@ -263,7 +259,7 @@ def test_a_link_in_the_place_of_a_file_is_not_the_file(
 ) -> None:
     source = archived(mirror, tmp_path, truth=b"abc")
     mirror.files[ARCHIVE] = packed({}, member("crowd-c0ffee/some data/truth", kind, str(tmp_path / "truth")))
-    with pytest.raises(DataError, match="it has 0 of 1"):
+    with pytest.raises(DataError, match="no such folder|is not there"):
         fetch_source(source)
     assert contents(cache) == {}
 
