@@ -15,7 +15,7 @@ from allalike import Method
 from allalike.extending import number
 from allalike.methods import Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import normalise
 
 if TYPE_CHECKING:
     from allalike.engines import Run

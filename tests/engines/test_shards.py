@@ -34,7 +34,7 @@ from allalike.domains import Domain, Encoding
 from allalike.domains.categorical import ClassEncoding
 from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import LabelError
-from allalike.methods.steps.weights import loss_sums
+from allalike.methods.proximity import loss_sums
 from allalike.readers import read, read_gold
 from crowds.samples import Row, crowd, kind
 from running.turns import in_turn

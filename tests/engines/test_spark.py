@@ -247,11 +247,17 @@ def test_what_nobody_needs_is_released_in_the_middle_of_a_call(spark: Spark, mon
     owners = [aggregate(run), run]
     del run
     kept = set(context._jsc.getPersistentRDDs().keySet())
-    connection = context._gateway._gateway_client.get_thread_connection()
+    gateway: Any = context._gateway
+    connection = gateway._gateway_client.get_thread_connection()
     send = connection.socket.sendall
+
+    def send_and_collect(data: bytes) -> None:
+        send(data)
+        owners.clear()
+
     with monkeypatch.context() as patched:
-        patched.setattr(connection, "socket", SimpleNamespace(sendall=lambda data: (send(data), owners.clear())))
-        assert context._jvm.PythonPartitioner._fqn.endswith("PythonPartitioner")
+        patched.setattr(connection, "socket", SimpleNamespace(sendall=send_and_collect))
+        assert gateway.jvm.PythonPartitioner._fqn.endswith("PythonPartitioner")
     spark_engine._releases().put((released.set,))
     released.wait()
     assert len(kept - set(context._jsc.getPersistentRDDs().keySet())) == 2

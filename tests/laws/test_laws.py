@@ -12,7 +12,7 @@ import allalike
 from allalike import METHODS, ConvergenceWarning, Disk, Memory, Result
 from allalike._core.blocks.problems import Problems
 from allalike.engines import Engine
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import normalise
 from allalike.noise import General, OneCoin
 from crowds.law_cases import (
     BY_ID,

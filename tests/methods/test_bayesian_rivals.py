@@ -16,7 +16,7 @@ from allalike._core.registry import make
 from allalike.answers import Answers
 from allalike.api.results.summaries import find_posteriors, find_truths
 from allalike.methods import label_aggregation
-from allalike.methods.steps.rounds import draw_subtypes
+from allalike.methods.steps.draws import draw_subtypes
 from crowd_data import load
 from crowds.samples import crowd, problems, rows
 

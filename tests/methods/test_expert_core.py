@@ -25,8 +25,8 @@ from allalike.methods.pairwise.expert_core import (
     peel,
     surprises,
 )
+from allalike.methods.proximity import Peers
 from allalike.methods.steps.pairs import Stack, StackedMatrix, stacks
-from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
 from crowds.samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from allalike.methods.catd import CATD as CATD
     from allalike.methods.crh import CRH as CRH
     from allalike.methods.dawid_skene import DS as DS
-    from allalike.methods.distance import DTD as DTD
     from allalike.methods.ebcc import EBCC as EBCC
     from allalike.methods.glad import GLAD as GLAD
     from allalike.methods.gtm import GTM as GTM
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from allalike.methods.pairwise.expert_core import EXP as EXP
     from allalike.methods.pairwise.expert_core import TOP2 as TOP2
     from allalike.methods.pairwise.mas import MAS as MAS
+    from allalike.methods.proximity import DTD as DTD
     from allalike.methods.proximity import IPTD as IPTD
     from allalike.methods.proximity import PTD as PTD
     from allalike.methods.proximity import PTDAK as PTDAK
@@ -45,7 +45,7 @@ METHODS: Registry[Method] = Registry(
         "P-TD": "proximity:PTD",
         "P-TD-AK": "proximity:PTDAK",
         "iP-TD": "proximity:IPTD",
-        "D-TD": "distance:DTD",
+        "D-TD": "proximity:DTD",
         "CRH": "crh:CRH",
         "CATD": "catd:CATD",
         "GTM": "gtm:GTM",

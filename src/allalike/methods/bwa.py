@@ -25,10 +25,8 @@ import numpy as np
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.dawid_skene import check_memory
+from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.ballots import by_problem, take_most_probable
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

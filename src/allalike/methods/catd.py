@@ -21,8 +21,8 @@ import numpy as np
 
 from allalike._core.options import choice, number, whole
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import Losses, equal_weights, normalise
+from allalike.methods.crh import Losses
+from allalike.methods.proximity import equal_weights, normalise, repeat
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats

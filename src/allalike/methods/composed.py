@@ -13,7 +13,7 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.system.progress import report
 from allalike.errors import GoldError, UnsupportedError
 from allalike.methods.base import Decide, DecisionRule, Informed, Method, Rounds, Skill, Weighing, without_gold
-from allalike.methods.steps.peers import Peers
+from allalike.methods.proximity import Peers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,17 +22,41 @@ from allalike._core.options import choice, flag, number, whole
 from allalike.domains.contract import with_rule
 from allalike.errors import OptionError
 from allalike.methods.base import DecisionRule, Method, Weighing
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import Losses, equal_weights, loss_sums, normalise
+from allalike.methods.proximity import Peers, equal_weights, loss_sums, normalise, repeat, smooth
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats, Kernel, Ties
     from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 
 _PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": who has a smaller loss outweighs all
+_MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # what the paper's code clips losses to
 _WORST_SHARE = 1 - 1e-12  # of the largest loss; the rest is rounding, which must not decide who is the worst
+
+
+class Losses:
+    """The mean losses per answer against the answers that weights lead to."""
+
+    def __init__(self, run: Run, *, zero: str, kernel: Kernel | None = None) -> None:
+        self.run = run
+        self.peers = Peers(run)
+        self._zero = zero
+        self._kernel = kernel or partial(loss_sums, kernels=run.kernels, ties=run.ties)
+
+    def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return each worker's mean loss, made positive, and how many answers it is the mean of."""
+        sums = self.run.sum(self._kernel, weights)
+        loss = self.peers.comparable(sums["distance"] / sums["answers"])
+        return self._positive(loss, sums["answers"]), sums["answers"]
+
+    def _positive(self, loss: Floats, answers: Floats) -> Floats:
+        """Lift losses of zero, whose inverse and logarithm are infinite."""
+        if self._zero == "clip":
+            return np.clip(loss * answers, _MIN_LOSS, _MAX_LOSS) / answers
+        if self.run.encoding.numeric:
+            return np.maximum(loss, _MIN_LOSS * self.run.problems.mean(loss))
+        return smooth(loss, answers, self.run.problems)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,10 +33,9 @@ from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
+from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import add_up, by_problem, count, softmax, take_most_probable, vote_shares
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import draw_subtypes
-from allalike.methods.steps.weights import normalise
+from allalike.methods.steps.draws import draw_subtypes
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

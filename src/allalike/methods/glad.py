@@ -33,10 +33,8 @@ import numpy as np
 from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

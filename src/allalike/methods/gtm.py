@@ -22,9 +22,7 @@ import numpy as np
 from allalike._core.blocks.block import Ties
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
-from allalike.methods.dawid_skene import Confusions, check_memory
-from allalike.methods.steps.rounds import maximise_likelihood
+from allalike.methods.dawid_skene import Confusions, check_memory, maximise_likelihood
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats

@@ -24,8 +24,7 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE, LabelGroups, Ties
 from allalike._core.options import whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import Peers, normalise
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
 

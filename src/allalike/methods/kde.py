@@ -22,9 +22,7 @@ import numpy as np
 
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import LastRound
-from allalike.methods.steps.weights import normalise, smooth
+from allalike.methods.proximity import LastRound, Peers, normalise, smooth
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
 from allalike.methods.base import DecisionRule, Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import Peers, normalise
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 

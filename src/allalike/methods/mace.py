@@ -35,11 +35,10 @@ from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
 from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.ballots import by_problem
+from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import draw_evenly, repeat
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Ties

@@ -20,8 +20,8 @@ import numpy as np
 from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import flag, number, whole
 from allalike.methods.base import Method, Weighing
+from allalike.methods.dawid_skene import AnswerModel, maximise_likelihood
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
-from allalike.methods.steps.rounds import AnswerModel, maximise_likelihood
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

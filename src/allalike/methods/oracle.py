@@ -16,8 +16,7 @@ import numpy as np
 
 from allalike.errors import GoldError, OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,40 +1,319 @@
-"""P-TD, P-TD-AK and iP-TD: who is close to the others is close to the truth.
+"""P-TD, P-TD-AK, iP-TD and D-TD: good workers are alike, so who is close to the others is close to the truth.
 
-Meir et al. (2023). Three steps: every worker's disparity pi_i, her average distance to the others
-(`allalike.methods.steps.peers`); from it her fault f_i; from the fault her weight. The methods differ in the last two
-steps.
+Meir et al., "Frustratingly Easy Truth Discovery" (AAAI 2023). Algorithm 1 in ten lines, for a matrix of classes with a
+row per worker and a column per task:
+
+>>> import numpy as np
+>>> said = np.array([list("xxyz"), list("xxyy"), list("xyyz"), list("yzxz")])
+>>> distance = (said[:, None] != said).mean(axis=2)               # d_ij: the share of tasks on which i and j differ
+>>> disparity = distance.sum(axis=1) / (len(said) - 1)            # pi_i: the mean distance to the other workers
+>>> fault = disparity                                             # f_i: estimated from the disparity
+>>> weight = (fault.max() - fault) / (fault.max() - fault).sum()  # w_i: from the fault
+>>> labels = np.unique(said)
+>>> votes = [weight @ (said == label) for label in labels]        # aggregate: the label with the largest total weight
+>>> "".join(labels[np.argmax(votes, axis=0)])
+'xxyz'
+
+The same through `allalike.discover`, for any label type, in batches, and with missing answers:
+
+>>> import allalike
+>>> rows = [(worker, task, label) for worker, labels in enumerate(said) for task, label in enumerate(labels)]
+>>> result = allalike.discover(rows, method="P-TD")
+>>> "".join(result.truth["label"]), bool(np.allclose(result.workers["weight"], weight))
+('xxyz', True)
+
+The methods differ in how the disparity becomes a fault, and the fault a weight:
 
     P-TD:     f_i = pi_i,   w_i = max(f) - f_i, or 1 / f_i for numbers
     P-TD-AK:  f_i = pi_i - mu (numbers),  (pi_i - mu) / (1 - k / (k - 1) mu) (k classes),   w_i as in `OA`
-    iP-TD:    pi_i = sum_j w_j d_ij / sum_j w_j,   again and again with the weights of the round before
+    iP-TD:    pi_i = sum_j w_j d_ij / sum_j w_j,   repeated with the weights of the previous round
+    D-TD:     f_i = the mean distance of i's answers to the unweighted aggregate of each task
 
-with mu the mean fault of the crowd, half the mean distance of two workers (`allalike.noise.Gaussian` and
-`allalike.noise.OneCoin` have the exact forms). P-TD and iP-TD work with every kind of label that has a distance, in one
-pass or a few; P-TD-AK needs labels whose noise is known, and works best with many tasks. With few workers ``max``
-hurts:
-the last one counts nothing. They fail where the bad workers
-are alike: copies of one bad worker, or a shared mistake of the majority, look like agreement. With two workers both
-have the same disparity, and every method here gives them the same weight.
+with mu the mean fault, half the mean distance of two workers (`allalike.noise.Gaussian` and `allalike.noise.OneCoin`
+have the exact forms). P-TD and iP-TD need nothing but a distance; P-TD-AK needs labels with a noise model, and many
+tasks. With squared distances and means D-TD is no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so that
+with inverse weights it is P-TD-AK with ridge 4, and with max weights P-TD.
+
+They fail where the bad workers are alike: copies of one bad worker, or a mistake that most workers share, look like
+agreement. Two workers have the same disparity, and get the same weight. With few workers the weighting ``max`` hurts:
+the worst of them counts for nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
+from allalike._core.blocks.block import known_sums
 from allalike._core.options import choice, flag, number, whole
+from allalike.distances.euclidean import check_digits
 from allalike.errors import OptionError
-from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import WEIGHTINGS, below_worst, equal_weights, normalise, weigh_faults
+from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
+from allalike.noise.models import without_dust
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-    from allalike.domains import Domain, Encoding
+    from collections.abc import Callable
+
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.problems import Problems
+    from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
+    from allalike.methods.steps.pairs import Ranged
     from allalike.noise import Noise
+
+_BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
+_LEAST_VARIANCE = 1e-24  # of the largest: the square of a distance that is rounding
+
+
+# Disparity: the mean distance of each worker to the others.
+#
+# With missing answers there are two ways to average. **Pooled**, every pair of answers to the same task counts once; it
+# is a sum over tasks, needs no matrix of workers, and is the default. **Per pair**, every other worker counts once,
+# however many tasks the two have in common. With complete answers both are the same.
+
+
+@dataclass(frozen=True)
+class Disparity:
+    """The sums behind every worker's average distance to her peers.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> import numpy as np
+    >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]), Problems.single(3))
+    >>> sums.mean, sums.mubar
+    (array([2.5 , 2.  , 2.25]), array([1.125, 1.125, 1.125]))
+    """
+
+    distance: Floats
+    weight: Floats
+    problems: Problems
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Each worker's average distance; a worker without peers is like the mean of the others."""
+        known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
+        return np.where(np.isnan(known), self.problems.mean(known), known)
+
+    @property
+    def mubar(self) -> Floats:
+        """Half the mean distance of two workers, every pair of answers counting once."""
+        with np.errstate(invalid="ignore"):
+            return self.problems.total(self.distance) / self.problems.total(self.weight) / 2
+
+
+class Peers:
+    """The disparities of a run's workers, under any weights of their peers."""
+
+    def __init__(self, run: Run, *, per_pair: bool = False) -> None:
+        self.run, self._peer_sums = run, run.kernels.peer_sums
+        self._pairs = _mean_distances(run) if per_pair else None
+        self.unweighted = (
+            self._sums(np.ones(run.problems.n_workers)) if per_pair else _disparity(run.unweighted_peer_sums, run)
+        )
+        if run.domain.power == 2:
+            check_digits(run.problems.peak(self.unweighted.distance))
+
+    def weighted(self, weights: Floats) -> Floats:
+        """Return average distances; a worker whose peers have no weight keeps her unweighted one."""
+        if np.array_equal(self.run.problems.peak(weights), self.run.problems.low(weights)):
+            return self.unweighted.mean
+        sums = self._sums(weights)
+        return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
+
+    def comparable(self, fault: Floats) -> Floats:
+        """Return faults where agreement shows them: a worker without peers is like the mean of the others.
+
+        Two workers are alike, because a difference between them does not say whose it is.
+        """
+        problems = self.run.problems
+        known = np.where(self.unweighted.weight > 0, fault, np.nan)
+        return np.where(np.isnan(known) | (problems.size == 2), problems.mean(known), known)
+
+    def summed(self, weights: Floats) -> Floats:
+        """Return weighted sums of distances, as Algorithm 2 of the paper prints it."""
+        peers = self.unweighted.weight
+        mean = self._sums(weights).distance / np.where(peers > 0, peers, 1.0) * (self.run.problems.size - 1)
+        return np.where(peers > 0, mean, self.run.problems.mean(np.where(peers > 0, mean, np.nan)))
+
+    def _sums(self, weights: Floats) -> Disparity:
+        if self._pairs is None:
+            return _disparity(self.run.sum(self._peer_sums, weights), self.run)
+        distance, met = (pairs.times(weights[None])[0] for pairs in self._pairs)
+        return Disparity(distance, met, self.run.problems)
+
+
+def _disparity(sums: dict[str, Floats], run: Run) -> Disparity:
+    return Disparity(sums["distance"], sums["weight"], run.problems)
+
+
+def _mean_distances(run: Run) -> tuple[Ranged, ...]:
+    """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
+    from allalike.methods.steps.pairs import all_pairs
+
+    pairs = all_pairs(run, each=_BYTES_PER_PAIR, instead="Leave per_pair out: pooled distances need no pairs.")
+    return pairs.measure(lambda pairs: (pairs.distance / np.maximum(pairs.common, 1.0), pairs.common > 0))
+
+
+# Weights: from faults to weights.
+
+
+def normalise(weights: Floats, problems: Problems) -> Floats:
+    """Make weights that are never negative and sum to 1 in each problem.
+
+    An infinite weight leaves nothing for the others, nor does one for those below 1e-12 of it: a task that only they
+    answered would be decided by rounding. Where nobody has any weight, all count the same.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> one = Problems.single(3)
+    >>> normalise(np.array([3.0, -1.0, 1.0]), one)
+    array([0.75, 0.  , 0.25])
+    >>> normalise(np.array([np.inf, 5.0, np.inf]), one)
+    array([0.5, 0. , 0.5])
+    >>> normalise(np.array([1.0, 1e-13, 2e-13]), one)
+    array([1., 0., 0.])
+    >>> normalise(np.array([np.nan, -1.0]), Problems.single(2))
+    array([0.5, 0.5])
+    """
+    weights = np.nan_to_num(weights, nan=0.0, posinf=np.inf, neginf=0.0)
+    infinite = np.isinf(weights)
+    if infinite.any():
+        weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
+    weights = np.maximum(weights, 0.0)
+    weights = without_dust(weights, problems.peak(weights))
+    weights = np.where(problems.total(weights) > 0, weights, 1.0)
+    return weights / problems.total(weights)
+
+
+def equal_weights(problems: Problems) -> Floats:
+    """Give everyone the same weight.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> equal_weights(Problems.single(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return normalise(np.ones(problems.n_workers), problems)
+
+
+def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> below_worst(np.array([1.0, 3.0, 2.0]), Problems.single(3), Noise())
+    array([2., 0., 1.])
+    """
+    worst = problems.peak(fault)
+    return without_dust(worst - fault, worst)
+
+
+def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the inverse; who differs from the others by rounding only has no fault, and an infinite weight.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> inverse(np.array([1.0, 4.0]), Problems.single(2), Noise())
+    array([1.  , 0.25])
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        return 1.0 / np.where(np.abs(fault) <= _LEAST_VARIANCE * problems.peak(fault), 0.0, fault)
+
+
+def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the distance to a worker who guesses; who is worse than that has no weight.
+
+    For similarities it is the average similarity.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> from allalike.noise import OneCoin
+    >>> below_chance(np.array([0.25, 0.5]), Problems.single(2), OneCoin(classes=2))
+    array([0.25, 0.  ])
+    """
+    if model.chance is None:
+        raise OptionError("weighting is 'chance', but these labels have no chance level. Choose max or inverse.")
+    return without_dust(model.chance - fault, model.chance)
+
+
+WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}
+
+
+def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:
+    """Turn faults into weights that sum to 1, by this weighting or by that of the model.
+
+    >>> from allalike._core.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Problems.single(3), Noise())
+    array([0.66666667, 0.        , 0.33333333])
+    """
+    return normalise(WEIGHTINGS[weighting or model.weighting](fault, problems, model), problems)
+
+
+# Rounds: a step that is repeated until what it estimates no longer changes.
+
+
+@dataclass(frozen=True)
+class LastRound:
+    """The last state of the workers, the faults behind it, and how many rounds it took."""
+
+    state: Floats
+    fault: Floats
+    rounds: Rounds
+
+    def weighing(
+        self,
+        peers: Peers,
+        *,
+        fault: Floats | None = None,
+        weight: Floats | None = None,
+        decision: DecisionRule | None = None,
+    ) -> Weighing:
+        """Return what the rounds found; the state is the weights, unless others are given."""
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=self.fault if fault is None else fault,
+            weight=self.state if weight is None else weight,
+            rounds=self.rounds,
+            decision=decision or DecisionRule(),
+        )
+
+
+def repeat(
+    run: Run, step: Callable[[Floats], tuple[Floats, Floats]], start: Floats, *, max_iter: int, tol: float
+) -> LastRound:
+    """Repeat ``state, fault = step(state)``; a state has one row per worker.
+
+    A problem has converged when the norm of its state's change is below ``tol``, relative to the norm of the state;
+    from then on it is left as it is, so that it ends the same whether or not others are solved with it.
+    """
+    problems = run.problems
+    state, fault = start, np.full(problems.n_workers, np.nan)
+    converged = np.zeros(problems.n_workers, np.bool_)
+    for iterations in run.rounds(max_iter):
+        new, new_fault = step(state)
+        fault = np.where(converged, fault, new_fault)
+        old, state = state, np.where(_per_row(converged, state), state, new)
+        converged = converged | (_change(old, state, problems) < tol)
+        if converged.all():
+            return LastRound(state, fault, Rounds(iterations))
+    return LastRound(state, fault, Rounds(max_iter, converged=False))
+
+
+def _per_row(flags: Array, state: Floats) -> Array:
+    return flags.reshape(-1, *[1] * (state.ndim - 1))
+
+
+def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
+    def squared(values: Floats) -> Floats:
+        return problems.total(np.square(values).reshape(len(values), -1).sum(axis=1))
+
+    size = squared(new)
+    change: Floats = np.sqrt(squared(new - old) / np.where(size > 0, size, 1.0))
+    return change
+
+
+# The methods.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,3 +437,65 @@ class IPTD(Method):
 
         rounds = repeat(run, step, equal_weights(problems), max_iter=self.max_iter, tol=self.tol)
         return rounds.weighing(peers, weight=weigh_faults(rounds.fault, self.weighting, problems, model))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DTD(Method):
+    """Distance to the unweighted aggregate: the fastest, and only as good as that aggregate.
+
+    Parameters
+    ----------
+    weighting
+        How a fault becomes a weight, as in `PTD`.
+    rounds
+        How often to aggregate and measure again, with the weights of the round before.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method="D-TD").workers["fault"].tolist()
+    [49.0, 36.0, 169.0]
+    """
+
+    name: ClassVar[str] = "D-TD"
+    summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    rounds: int = whole(1, least=1)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by the distance to the aggregate."""
+        problems, model, peers = run.problems, run.encoding.noise, Peers(run)
+        inverse = (self.weighting or model.weighting) == "inverse"
+        weight = np.ones(problems.n_workers)
+        for _ in run.rounds(self.rounds):
+            sums = run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), weight)
+            known = sums["answers"] > 0  # of some answers the distance may be unknown
+            fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
+            usable = smooth(fault, sums["answers"], problems) if inverse else fault
+            weight = weigh_faults(usable, self.weighting, problems, model)
+        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, rounds=Rounds(self.rounds))
+
+
+def smooth(loss: Floats, answers: Floats, problems: Problems) -> Floats:
+    """Return mean losses per answer in which an exact zero is smoothed by half an answer of the crowd's mean loss.
+
+    A worker who was never off has not shown that she never will be.
+
+    >>> import numpy as np
+    >>> from allalike._core.blocks.problems import Problems
+    >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Problems.single(2))
+    array([0.66666667, 3.        ])
+    """
+    mean = problems.total(loss * answers) / problems.total(answers)
+    return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
+
+
+def loss_sums(block: Block, weights: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Floats]:
+    """Add up, per worker, the distance to the task's own weighted aggregate, where it is known, and her answers there.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.0), ("bob", 1, 4.0)], domain="real"))
+    >>> run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), np.ones(2))["distance"]
+    array([1., 1.])
+    """
+    found = kernels.decide(block, weights, np.zeros(block.n_workers), ties)
+    return known_sums(block, kernels.distance_to(block, found.label))

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import equal_weights
+from allalike.methods.proximity import Peers, equal_weights
 
 if TYPE_CHECKING:
     from allalike.engines import Run

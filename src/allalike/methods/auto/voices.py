@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import Voices, find_voices
-from allalike.methods.steps.peers import Disparity
+from allalike.methods.proximity import Disparity
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats

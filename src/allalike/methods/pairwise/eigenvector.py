@@ -22,9 +22,8 @@ import numpy as np
 
 from allalike._core.options import choice, flag
 from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

@@ -34,9 +34,8 @@ from allalike._core.options import choice, whole
 from allalike._core.system.progress import report
 from allalike.errors import OptionError
 from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.proximity import Disparity, Peers, normalise
 from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
-from allalike.methods.steps.peers import Disparity, Peers
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats

@@ -34,9 +34,8 @@ from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Rounds, Weighing
 from allalike.methods.pairwise.expert_core import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
+from allalike.methods.proximity import Peers, weigh_faults
 from allalike.methods.steps.pairs import Large, PairMatrix, Ranged, StackedMatrix, numbers, stacks
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import weigh_faults
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -36,9 +36,8 @@ from allalike.methods.auto.voices import between_groups, find_error_correlation,
 from allalike.methods.base import DecisionRule, Skill, Weighing
 from allalike.methods.insight import Insight, Signal, VoiceGroups
 from allalike.methods.one_coin import DS1
+from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import vote_shares
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -40,8 +40,7 @@ from allalike.methods.auto.sureness.intervals import find_reliability
 from allalike.methods.auto.voices import between_groups, give_voices
 from allalike.methods.base import DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.insight import Insight
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.distances.shrunken import Shrunken
     from allalike.methods.insight import Screening, VoiceGroups
-    from allalike.methods.steps.peers import Disparity
+    from allalike.methods.proximity import Disparity
 
 
 # Sides: whether half of the workers, who know nothing of a step, side with what the other half decides by it.

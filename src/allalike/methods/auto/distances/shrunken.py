@@ -47,7 +47,7 @@ from allalike._core.blocks.voices import Voices
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.voices import give_voices, peer_distances
-from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.methods.proximity import equal_weights, normalise
 
 if TYPE_CHECKING:
     import numpy.typing as npt
