@@ -14,8 +14,7 @@ import numpy as np
 from allalike import Method
 from allalike.extending import number
 from allalike.methods import Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.proximity import normalise
+from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
     from allalike.engines import Run
