@@ -45,7 +45,7 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert "psutil" not in loaded or sys.platform != "linux"
     assert "scipy" not in loaded or find_library() is None  # the twins in numpy need its sparse matrices
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
-    assert {f"methods.{name}" for name in ("proximity", "dawid_skene", "glad", "pairwise")}.isdisjoint(own)
+    assert {f"methods.{name}" for name in ("crh", "mace", "glad", "pairwise")}.isdisjoint(own)
     assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base", "readers.tools.trees"}
     assert ("api.agreement.agreement" in own) == (not report)
     assert len(own) <= most

@@ -23,7 +23,6 @@ from allalike._core.late import pd
 from allalike.api.frames import Frame, Framed
 from allalike.api.results.summaries import keep_known, with_quorum
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.methods.auto.distances.numbers import find_biases
 from allalike.methods.auto.voices import give_voices
 from allalike.telling.summary import Summary
 
@@ -145,6 +144,8 @@ class Rated(Framed[Frame]):
         if not self.run.encoding.numeric:
             name = self.run.domain.name
             raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+        from allalike.methods.auto.distances.numbers import find_biases
+
         groups = self.weighing.insight.groups
         found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
         tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}

@@ -16,7 +16,6 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
 from allalike.api.results.tables import fault_columns
-from allalike.methods.auto.distances.numbers import find_truth_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,6 +69,11 @@ def find_truths(
     """
     insight = weighing.insight
     variance = None if insight.faults is None else insight.faults.variance
+    limits = None
+    if variance is not None:
+        from allalike.methods.auto.distances.numbers import find_truth_limits
+
+        limits = partial(find_truth_limits, groups=insight.groups)
     equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
@@ -78,7 +82,7 @@ def find_truths(
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
-        limits=None if variance is None else partial(find_truth_limits, groups=insight.groups),
+        limits=limits,
         least=min_confidence,
         conclude=conclude,
     )

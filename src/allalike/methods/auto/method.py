@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, ClassVar
 from allalike._core.options import flag, whole
 from allalike._core.system.progress import report
 from allalike.methods.auto.classes.weighing import MAX_CLASSES, weigh_classes
-from allalike.methods.auto.distances.numbers import find_variances
-from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
 from allalike.methods.auto.screening import screen
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.voices import give_voices
@@ -91,6 +89,8 @@ class Auto(Informed):
             faults = replace(faults, unit="error_rate", fault=rates, shrunk=rates)
         if not run.encoding.numeric:
             return faults
+        from allalike.methods.auto.distances.numbers import find_variances
+
         return replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
 
     def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
@@ -102,6 +102,8 @@ class Auto(Informed):
         report("agreement")
         if _are_classes(run.encoding):
             return weigh_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
+
         return weigh_distances(run, screening, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:

@@ -11,7 +11,6 @@ from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copies.copies import find_copies
-from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.signal import find_class_signal, find_signal, silence
 from allalike.methods.insight import Screening, VoiceGroups
 
@@ -51,7 +50,12 @@ def screen(run: Run, *, plain: bool) -> Screening:
     report("signal")
     signal = find_class_signal(run) if nominal else find_signal(run)
     silent = silence(signal, run.answer_counts, run.problems)
-    found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
+    if guess is None or classes:
+        found = find_copies(run, silent)
+    else:
+        from allalike.methods.auto.copies.likeness import find_groups
+
+        found = find_groups(run, guess, silent, signal.empty)
     notes = {} if signal.looked else {"signal": "too many workers and labels to look at"}
     if found is not None:
         return _hear_three(Screening(found, signal, guess, notes), run.problems)
