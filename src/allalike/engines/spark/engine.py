@@ -378,12 +378,12 @@ def _releases() -> SimpleQueue[tuple[Callable[[], object], ...]]:
     and a thread has a connection of its own.
     """
     queue: SimpleQueue[tuple[Callable[[], object], ...]] = SimpleQueue()
-    threading.Thread(target=_release, args=(queue,), name="allalike-release", daemon=True).start()
+
+    def release() -> None:
+        while True:
+            for call in queue.get():
+                with suppress(Exception):  # Spark may have been stopped
+                    call()
+
+    threading.Thread(target=release, name="allalike-release", daemon=True).start()
     return queue
-
-
-def _release(queue: SimpleQueue[tuple[Callable[[], object], ...]]) -> None:
-    while True:
-        for call in queue.get():
-            with suppress(Exception):  # Spark may have been stopped
-                call()
