@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.masks.outlines import draw
-from allalike._core.masks.packed import Mask, check_size, of_run_lengths
+from allalike._core.masks.packed import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.dialects import check_prolog
 from allalike.readers.tools.base import Original, Peek, Tool
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
-    from allalike._core.masks.outlines import Part
+    from allalike._core.masks.packed import Part
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from allalike._core.masks.outlines import Part
+    from allalike._core.masks.packed import Part
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
