@@ -1,4 +1,4 @@
-"""Trees: values inside JSON, with the way to them, so that whatever is wrong there can be named."""
+"""Values in JSON: files as plain records, and checked access to what they hold."""
 
 from __future__ import annotations
 
@@ -16,6 +16,95 @@ if TYPE_CHECKING:
 
 _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+REQUIRED: Any = object()
+
+
+class UnexpectedValueError(ValueError):
+    """A value of another type than a tool writes there. The frame adds the file and the record."""
+
+
+def get(value: Any, *keys: str) -> Any:
+    """Return the first of several fields of an object that is there, or nothing; without keys the value itself.
+
+    The other functions check the type of what they get. ``default`` is for what is missing or null.
+
+    >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_id({"uid": 7}, "id", "uid")
+    (7, None, 7)
+    >>> get_list({"games": "x"}, "games")
+    Traceback (most recent call last):
+    allalike.readers.tools.trees.UnexpectedValueError: 'games' is a text, where a list should be
+    """
+    if not keys:
+        return value
+    if not isinstance(value, dict):
+        if value is None:
+            return None
+        raise unexpected(value, f"an object with {keys[0]!r}")
+    for key in keys:
+        found = value.get(key)
+        if found is not None:
+            return found
+    return None
+
+
+def get_text(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+    """Return a text."""
+    found = get(value, *keys)
+    return found if isinstance(found, str) else _default(found, "a text", keys, default)
+
+
+def get_id(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+    """Return what names something: a text that is not empty, or a whole number."""
+    found = get(value, *keys)
+    if (isinstance(found, str) and found) or (isinstance(found, int) and not isinstance(found, bool)):
+        return found
+    return _default(found, "a name or a whole number", keys, default)
+
+
+def get_number(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+    """Return a finite number, whole where it is written so."""
+    found = get(value, *keys)
+    if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
+        return found
+    return _default(found, "a finite number" if isinstance(found, float) else "a number", keys, default)
+
+
+def get_scalar(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+    """Return a text, a number or a truth value."""
+    found = get(value, *keys)
+    return found if isinstance(found, str | int | float) else _default(found, "a text or a number", keys, default)
+
+
+def get_list(value: Any, *keys: str) -> list[Any]:
+    """Return a list, which is empty if it is missing or null."""
+    found = get(value, *keys)
+    return found if isinstance(found, list) else _default(found, "a list", keys, [])
+
+
+def get_numbers(value: Any, *keys: str) -> list[float]:
+    """Return a list of finite numbers, which is empty if it is missing or null."""
+    return [get_number(item) for item in get_list(value, *keys)]
+
+
+def get_object(value: Any, *keys: str) -> dict[str, Any]:
+    """Return an object, which is empty if it is missing or null."""
+    found = get(value, *keys)
+    return found if isinstance(found, dict) else _default(found, "an object", keys, {})
+
+
+def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
+    """Return the error that says what is there, under one of these keys, and what should be."""
+    kind = "an empty text" if value == "" else _KINDS.get(type(value), "something else")
+    if not keys:
+        return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
+    there = "missing or empty" if value is None else kind
+    return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
+
+
+def _default(found: Any, expected: str, keys: tuple[str, ...], default: Any) -> Any:
+    if found is None and default is not REQUIRED:
+        return default
+    raise unexpected(found, expected, *keys)
 
 
 class Node:
@@ -145,6 +234,48 @@ def read_text(path: Path, encoding: str | None = None) -> str:
         return data.decode(with_mark(encoding))
     except (UnicodeError, LookupError) as error:
         raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
+
+
+def load_document(path: Path) -> Any:
+    """Return the one value of a JSON file."""
+    return load_json(read_bytes(path), str(path))
+
+
+def load_json(data: bytes, where: str) -> Any:
+    """Return the one value of a text in JSON; NaN and Infinity, which are no JSON, are nothing."""
+    if not data.strip():
+        raise InputError(f"{where} is empty.")
+    return _parse(data, where)
+
+
+def load_records(path: Path) -> list[Any]:
+    r"""Return the records of a JSON file: those of a list, or one of each line.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.jsonl")
+    ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
+    ...     load_records(path)
+    [{'id': 1}, {'id': 2}]
+    """
+    data = read_bytes(path)
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if not start:
+        raise InputError(f"{path} is empty.")
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    if start != b"[" and data[:2] not in (b"\xff\xfe", b"\xfe\xff") and len(lines) > 1 and _is_whole(lines[0][1]):
+        return [_parse(line, f"{path}: line {number}") for number, line in lines]
+    document = unwrap(_parse(data, str(path)))
+    return document if isinstance(document, list) else [document]
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether a line is a value of its own, and not part of one over many lines."""
+    try:
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 def read_document(path: Path) -> Node:
