@@ -286,13 +286,14 @@ def cvat(export: Export) -> Iterator[Answer]:
 
     Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
     """
-    if len(export.paths) == 1 and not export.by_file:
+    roots = {path: parse_annotations(path) for path in export.paths}
+    if len(roots) == 1 and not export.by_file:
         raise InputError(
             f"{export.where}, holds the marks of one annotator. Give one file for each annotator; the file's name, or"
             " that of its folder, is the worker."
         )
     areas = Areas(export.where)
-    pages = {path: _read_pictures(export, path, areas) for path in export.paths}
+    pages = {path: _read_pictures(export, path, root, areas) for path, root in roots.items()}
     questions = sorted({question for page in pages.values() for marks in page.values() for question in marks})
     frames = {task for page in pages.values() for task in page if isinstance(task, int)}
     for path, page in pages.items():
@@ -311,9 +312,9 @@ def cvat(export: Export) -> Iterator[Answer]:
         yield from areas.answers(export, _AREAS)
 
 
-def _read_pictures(export: Export, path: Path, areas: Areas) -> dict[str | int, dict[str, list[Any]]]:
+def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> dict[str | int, dict[str, list[Any]]]:
     """Return the marks in each picture, or frame of a video, by question, and note how large it is."""
-    root, worker = parse_annotations(path), export.worker_of(path)
+    worker = export.worker_of(path)
     pictures: dict[str | int, dict[str, list[Any]]] = {}
     for number, image in enumerate(root.iter("image"), start=1):
         export.at = f"{path}: image {number}"
