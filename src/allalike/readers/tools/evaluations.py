@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.extraction import find_extractor
 from allalike.errors import InputError
-from allalike.readers.formats.compression import ArchiveMembers
-from allalike.readers.tools.base import Peek
+from allalike.readers.formats.compression import ArchiveMembers, find_packing
 from allalike.readers.tools.frame import Answer, Export, record_tool
 from allalike.readers.tools.trees import (
     get,
@@ -36,26 +37,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from allalike.readers.tools.base import Peek
+
 _JUDGES, _SCORES, _ANSWERS = "judges", "scores", "answers"  # the three ways, which are questions to choose from
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
 _EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
-_VERDICTS = {True: "pass", False: "fail", None: None}
 
 
 class Case(NamedTuple):
-    """One answer of a model: the item, the suite of items, and which of several samples it is."""
+    """An answer of a model to an item of a suite, of which there may be several samples, or a judge's verdict on it."""
 
     model: str
     item: str | int
     suite: str = ""
     sample: int = 1
-
-
-class Said(NamedTuple):
-    """A verdict on a case, or the answer in it, with the known one."""
-
-    case: Case
-    label: Any
+    label: Any = None
     judge: str = ""
     known: Any = None
 
@@ -65,95 +61,97 @@ class Log:
     """What is found in logs, by aspect, until it is known whether models or judges are the workers."""
 
     export: Export
-    verdicts: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
-    scores: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
-    answers: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: defaultdict[str, list[Case]] = field(default_factory=lambda: defaultdict(list))
+    scores: defaultdict[str, list[Case]] = field(default_factory=lambda: defaultdict(list))
+    answers: defaultdict[str, list[Case]] = field(default_factory=lambda: defaultdict(list))
+
+    def answer(self, case: Case, label: str | float, known: Any, aspect: str = "") -> None:
+        """Add what a model answered, and the known answer."""
+        self.answers[aspect].append(case._replace(label=label, known=known))
 
     def judge(self, case: Case, judge: str, label: Any, aspect: str = "") -> None:
         """Add a judge's verdict on an answer, or on an aspect of it; nothing is no verdict, and counted."""
         if label is None:
             self.export.leave_out("cases without a verdict")
         else:
-            self.verdicts[aspect].append(Said(case, _in_words(label), judge))
+            label = str(label).lower() if isinstance(label, bool) else label
+            self.verdicts[aspect].append(case._replace(label=label, judge=judge))
 
-    def score(self, case: Case, judge: str, score: float, aspect: str = "") -> None:
-        """Add the number behind a verdict, which is read if it says more than the verdict does."""
-        self.scores[aspect].append(Said(case, score, judge))
-
-    def answer(self, case: Case, label: Any, known: Any = None, aspect: str = "") -> None:
-        """Add what a model answered, and the known answer."""
-        if label is not None:
-            self.answers[aspect].append(Said(case, _in_words(label), known=known))
+    def grade(self, case: Case, judge: str, grade: Any, key: str, aspect: str, *, measures: bool = False) -> None:
+        """Add whether an answer passed, unless something only measures, and the score behind that."""
+        passed = get(grade, key)
+        if passed is not None and not isinstance(passed, bool):
+            raise unexpected(passed, "true or false", key)
+        if not measures:
+            self.judge(case, judge, None if passed is None else "pass" if passed else "fail", aspect)
+        score = get_number(grade, "score", default=None)
+        if score is not None:
+            self.scores[aspect].append(case._replace(label=score, judge=judge))
 
     def list_answers(self) -> Iterator[Answer]:
         """Yield all that can be read, each way as a question of its own."""
         for aspect, scores in self.scores.items():
-            if any(said.label not in (0, 1) for said in scores):
+            if any(case.label not in (0, 1) for case in scores):  # they say more than the verdicts do
                 self.verdicts[f"{aspect} score".strip()] += scores
-        cases = {said.case for group in (self.verdicts, self.answers) for those in group.values() for said in those}
-        several = len({case.model for case in cases}) > 1
-        suites = len({case.suite for case in cases}) > 1
+        cases = [case for group in (self.verdicts, self.answers) for some in group.values() for case in some]
+        several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
         tag, most = (self.export.files.tag or "").casefold(), 1
-        for question, said, by_judge in self._list_questions(several=several):
-            case = said.case
+        for question, case, by_judge in self._list_questions(several=several):
             parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
-            task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
-            more = {"gold": said.known} if question.startswith(_ANSWERS) else {}
-            kind = "numbers" if _is_number(said.label) else "classes"
-            worker = said.judge if by_judge else case.model
+            yield Answer(
+                case.judge if by_judge else case.model,
+                " | ".join(map(str, parts)) if len(parts) > 1 else case.item,
+                case.label,
+                question,
+                "numbers" if _is_number(case) else "classes",
+                sample=case.sample,
+                **({"gold": case.known} if question.startswith(_ANSWERS) else {}),
+            )
             most = max(most, case.sample) if tag in ("", question.casefold()) else most
-            yield Answer(worker, task, said.label, question, kind, sample=case.sample, **more)
         if most > 1:
             self.export.remarks.append(
                 f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
             )
 
-    def _list_questions(self, *, several: bool) -> Iterator[tuple[str, Said, bool]]:
-        """Yield what was said, to which question, and whether it is an answer of the judge or of the model."""
-        for aspect, verdicts in self._verdicts_by_type():
-            judges = {said.judge for said in verdicts}
-            for said in _first_samples_first(verdicts):
+    def _list_questions(self, *, several: bool) -> Iterator[tuple[str, Case, bool]]:
+        """Yield verdicts and answers, first samples first, with a question, and whether the judge is the worker."""
+        for aspect, verdicts in self._list_verdicts():
+            judges = {case.judge for case in verdicts}
+            for case in sorted(verdicts, key=_get_sample):
                 if len(judges) > 1:
-                    yield _join(_JUDGES, aspect), said, True
+                    yield _join(_JUDGES, aspect), case, True
                 if len(judges) == 1 or several:
-                    by = f"{aspect} by {said.judge}".strip() if len(judges) > 1 else aspect
-                    yield _join(_SCORES, by), said, False
+                    by = f"{aspect} by {case.judge}".strip() if len(judges) > 1 else aspect
+                    yield _join(_SCORES, by), case, False
         for aspect, answers in self.answers.items():
-            if several and (all(_is_short(said.label) for said in answers) or _end_alike(answers)):
-                for said in _first_samples_first(answers):
-                    yield _join(_ANSWERS, aspect), said, False
+            if several and _are_comparable(answers):
+                for case in sorted(answers, key=_get_sample):
+                    yield _join(_ANSWERS, aspect), case, False
 
-    def _verdicts_by_type(self) -> Iterator[tuple[str, list[Said]]]:
-        """Yield words and numbers apart, if there are both."""
+    def _list_verdicts(self) -> Iterator[tuple[str, list[Case]]]:
+        """Yield verdicts by aspect, and words and numbers apart if there are both."""
         for aspect, verdicts in self.verdicts.items():
-            numbers = [said for said in verdicts if _is_number(said.label)]
-            words = [said for said in verdicts if not _is_number(said.label)]
+            numbers = list(filter(_is_number, verdicts))
+            words = [case for case in verdicts if not _is_number(case)]
             yield aspect, words or numbers
             if words and numbers:
                 yield f"{aspect} numbers".strip(), numbers
 
 
-def _in_words(label: Any) -> Any:
-    return str(label).lower() if isinstance(label, bool) else label
+_get_sample = attrgetter("sample")
 
 
-def _is_number(label: Any) -> bool:
-    return isinstance(label, int | float)
+def _is_number(case: Case) -> bool:
+    return isinstance(case.label, int | float)
 
 
-def _is_short(label: Any) -> bool:
-    return _is_number(label) or (len(label) <= _MAX_CHARACTERS and "\n" not in label.strip())
-
-
-def _end_alike(answers: list[Said]) -> bool:
-    """Return whether texts end in a number or a letter, which can be extracted, with few exceptions."""
-    texts = [str(said.label) for said in answers]
+def _are_comparable(answers: list[Case]) -> bool:
+    """Return whether answers are short, or texts that end in a number or a letter, with few exceptions."""
+    texts = [str(case.label) for case in answers]
+    if all(len(text) <= _MAX_CHARACTERS and "\n" not in text.strip() for text in texts):
+        return True
     most = (1 - _MOST_WITHOUT) * len(texts)
     return any(sum(find(text) is not None for text in texts) >= most for find in map(find_extractor, _EXTRACTED))
-
-
-def _first_samples_first(those: list[Said]) -> list[Said]:
-    return sorted(those, key=lambda said: said.case.sample)
 
 
 def _join(question: str, aspect: str) -> str:
@@ -168,13 +166,6 @@ def _count_up(names: Iterable[str]) -> list[str]:
         seen[name] += 1
         counted.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return counted
-
-
-def _get_passed(value: Any, key: str) -> bool | None:
-    passed = get(value, key)
-    if passed is not None and not isinstance(passed, bool):
-        raise unexpected(passed, "true or false", key)
-    return passed
 
 
 # lm-evaluation-harness: models' answers to tasks, a folder for each model.
@@ -232,7 +223,7 @@ def _read_sample(record: Any, case: Case, aspect: str, log: Log) -> None:
             else:
                 log.answer(case._replace(sample=sample), answer, target if isinstance(target, str) else None, aspect)
     for metric in metrics:
-        if _is_number(record.get(metric)):  # other metrics are of all samples together
+        if isinstance(record.get(metric), int | float):  # other metrics are of all samples together
             log.judge(case, "", record[metric], f"{metric} {aspect}".strip())
 
 
@@ -283,11 +274,7 @@ def deepeval(export: Export) -> Iterator[Answer]:
             for metric in get_list(test, "metricsData"):
                 name = get_text(metric, "name")
                 judge = get_text(metric, "evaluationModel", default=name)
-                failed, passed = get(metric, "error") is not None, _get_passed(metric, "success")
-                log.judge(case, judge, None if failed else _VERDICTS[passed], name)
-                score = get_number(metric, "score", default=None)
-                if score is not None and not failed:
-                    log.score(case, judge, score, name)
+                log.grade(case, judge, metric if get(metric, "error") is None else None, "success", name)
     yield from log.list_answers()
 
 
@@ -357,20 +344,16 @@ def _read_result(result: Any, case: Case, log: Log) -> None:
         _read_assertion(part, case, name, log)
     response = result.get("response")
     output = response.get("output") if isinstance(response, dict) else None
-    if isinstance(output, str):
-        log.answer(case, output.strip() or None)
+    if isinstance(output, str) and output.strip():
+        log.answer(case, output.strip(), None)
 
 
 def _read_assertion(part: Any, case: Case, judge: str, log: Log) -> None:
     assertion, metadata = get_object(part, "assertion"), get(part, "metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
-    broken, passed = metadata.get("graderError"), _get_passed(part, "pass")
-    if True not in (assertion.get("metricOnly"), metadata.get("metricOnly")):  # which pass whatever they find
-        log.judge(case, judge, None if broken else _VERDICTS[passed], aspect)
-    score = get_number(part, "score", default=None)
-    if score is not None and not broken:
-        log.score(case, judge, score, aspect)
+    measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and passes whatever it finds
+    log.grade(case, judge, None if metadata.get("graderError") else part, "pass", aspect, measures=measures)
 
 
 # Inspect: logs in which scorers, or several models that grade, judge the answers of a model.
@@ -382,14 +365,18 @@ _SAMPLE = re.compile(r"samples/.+\.json")
 _GRADES, _NO_ANSWER = {"C", "I", "P"}, "N"
 
 
-def _is_archive(peek: Peek) -> bool:
-    return peek.path.suffix.lower() == ".eval" or not set(_HEADERS).isdisjoint(peek.members)
+def _is_archive(path: Path) -> bool:
+    with suppress(OSError, InputError):
+        if path.suffix.lower() != ".eval" and path.is_file() and find_packing(path) == "zip":
+            with ArchiveMembers(path) as members:
+                return not set(_HEADERS).isdisjoint(members.names)
+    return path.suffix.lower() == ".eval"
 
 
 def _is_inspect(peek: Peek) -> bool:
     if peek.path.is_dir():
         return next(peek.path.glob("*.eval"), None) is not None
-    if _is_archive(peek):
+    if _is_archive(peek.path):
         return True
     log = peek.document if isinstance(peek.document, dict) else {}
     return "version" in log and isinstance(log.get("eval"), dict) and "task" in log["eval"]
@@ -433,7 +420,7 @@ def inspect(export: Export) -> Iterator[Answer]:
 
 def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the header of a log, and then its samples one by one, each with its place."""
-    if not _is_archive(Peek(path)):
+    if not _is_archive(path):
         log = load_document(path)
         yield str(path), log
         for number, sample in enumerate(get_list(log, "samples"), start=1):
