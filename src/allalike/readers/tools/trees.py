@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
@@ -12,6 +13,7 @@ from allalike.readers.formats.encodings import guess_encoding, with_mark
 from allalike.readers.formats.failures import unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 _WRAPPERS = ("items", "records", "tasks")
@@ -26,7 +28,7 @@ class UnexpectedValueError(ValueError):
 def get(value: Any, *keys: str) -> Any:
     """Return the first of several fields of an object that is there, or nothing; without keys the value itself.
 
-    The other functions check the type of what they get. ``default`` is for what is missing or null.
+    The functions below check the type of what they get. ``default`` is for what is missing or null.
 
     >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_id({"uid": 7}, "id", "uid")
     (7, None, 7)
@@ -34,11 +36,9 @@ def get(value: Any, *keys: str) -> Any:
     Traceback (most recent call last):
     allalike.readers.tools.trees.UnexpectedValueError: 'games' is a text, where a list should be
     """
-    if not keys:
+    if not keys or value is None:
         return value
     if not isinstance(value, dict):
-        if value is None:
-            return None
         raise unexpected(value, f"an object with {keys[0]!r}")
     for key in keys:
         found = value.get(key)
@@ -47,38 +47,28 @@ def get(value: Any, *keys: str) -> Any:
     return None
 
 
-def get_text(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
-    """Return a text."""
+def _get(expected: str, fits: Callable[[Any], bool], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
     found = get(value, *keys)
-    return found if isinstance(found, str) else _default(found, "a text", keys, default)
-
-
-def get_id(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
-    """Return what names something: a text that is not empty, or a whole number."""
-    found = get(value, *keys)
-    if (isinstance(found, str) and found) or (isinstance(found, int) and not isinstance(found, bool)):
+    if fits(found):
         return found
-    return _default(found, "a name or a whole number", keys, default)
+    if found is None and default is not REQUIRED:
+        return default
+    raise unexpected(found, expected, *keys)
 
 
-def get_number(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
-    """Return a finite number, whole where it is written so."""
-    found = get(value, *keys)
-    if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
-        return found
-    return _default(found, "a finite number" if isinstance(found, float) else "a number", keys, default)
+def _is_finite(found: Any) -> bool:
+    return type(found) is int or (type(found) is float and math.isfinite(found))
 
 
-def get_scalar(value: Any, *keys: str, default: Any = REQUIRED) -> Any:
-    """Return a text, a number or a truth value."""
-    found = get(value, *keys)
-    return found if isinstance(found, str | int | float) else _default(found, "a text or a number", keys, default)
+get_text = partial(_get, "a text", lambda found: isinstance(found, str))
+get_id = partial(_get, "a name or a whole number", lambda found: type(found) in (int, str) and found != "")
+get_number = partial(_get, "a finite number", _is_finite)
+get_scalar = partial(_get, "a text or a number", lambda found: isinstance(found, str | int | float))
 
 
 def get_list(value: Any, *keys: str) -> list[Any]:
     """Return a list, which is empty if it is missing or null."""
-    found = get(value, *keys)
-    return found if isinstance(found, list) else _default(found, "a list", keys, [])
+    return _get("a list", lambda found: isinstance(found, list), value, *keys, default=None) or []
 
 
 def get_numbers(value: Any, *keys: str) -> list[float]:
@@ -88,8 +78,7 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
 
 def get_object(value: Any, *keys: str) -> dict[str, Any]:
     """Return an object, which is empty if it is missing or null."""
-    found = get(value, *keys)
-    return found if isinstance(found, dict) else _default(found, "an object", keys, {})
+    return _get("an object", lambda found: isinstance(found, dict), value, *keys, default=None) or {}
 
 
 def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
@@ -99,12 +88,6 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
         return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
     there = "missing or empty" if value is None else kind
     return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
-
-
-def _default(found: Any, expected: str, keys: tuple[str, ...], default: Any) -> Any:
-    if found is None and default is not REQUIRED:
-        return default
-    raise unexpected(found, expected, *keys)
 
 
 class Node:
