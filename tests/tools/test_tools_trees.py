@@ -219,22 +219,6 @@ def test_conll_has_a_column_or_a_file_for_each_annotator(tmp_path: Path) -> None
         opened(ada, other)
 
 
-@pytest.mark.parametrize(
-    ("decisions", "label"),
-    [
-        (["A>B", "B>A"], "A>B"),
-        (["A>B", "A>B"], "A=B"),
-        (["A=B", "A>B"], "B>A"),
-        (["B>A"], "B>A"),
-        ([None, "A>B"], "B>A"),
-    ],
-)
-def test_decisions_in_both_orders_are_one(decisions: list[Any], label: str, tmp_path: Path) -> None:
-    judgments = [None if said is None else {"judgment": {"judge_model": "m"}, "decision": said} for said in decisions]
-    path = write(tmp_path / "m.jsonl", [{"pair_id": "p", "label": "A>B", "judgments": judgments}])
-    assert answers(path) == [("m", "p", label)]
-
-
 def test_alpaca_eval_has_preferences(tmp_path: Path) -> None:
     def row(who: str, preference: Any, output: str = "x") -> dict[str, Any]:
         asked = {"instruction": "Say x.", "output_1": output, "output_2": "y", "generator_1": "m", "generator_2": "n"}
