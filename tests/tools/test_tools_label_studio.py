@@ -82,7 +82,7 @@ def test_a_brush_of_label_studio_is_a_mask_for_each_class(tmp_path: Path) -> Non
     assert areas == [("1/cat", 2), ("1/dog", 0), ("1/cat", 1), ("1/dog", 0), ("1/cat", 0), ("1/dog", 2)]
     assert allalike.read(path).domain.name == "bitmap"
     people[0]["result"][0]["value"]["rle"] = [0, 0, 0, 8, 1]
-    with pytest.raises(InputError, match=r"record 1: 'annotations\[0\].result\[0\].value.rle'"):
+    with pytest.raises(InputError, match="record 1: 'rle' .*cut off"):
         opened(write(tmp_path / "cut.json", [{"id": 1, "annotations": people}]))
 
 

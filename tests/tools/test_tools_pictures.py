@@ -77,7 +77,7 @@ def test_pictures_of_two_sizes_and_broken_run_lengths_are_clear_errors(tmp_path:
         opened(ada, bob, tag="segmentation")
     broken = {"category_id": 3, "segmentation": {"size": [10, 12], "counts": [5, 2]}}
     eve = write(tmp_path / "eve.json", coco(broken))
-    with pytest.raises(InputError, match="annotations.0..segmentation"):
+    with pytest.raises(InputError, match="eve.json: annotation 1 .*run lengths"):
         opened(ada, eve, tag="segmentation")
     huge = write(tmp_path / "huge.json", coco(mark, size=(10**6, 10**6)))
     with pytest.raises(InputError, match="'a.jpg' .*100 million"):
