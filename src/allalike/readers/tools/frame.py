@@ -184,10 +184,6 @@ class Export:
         if number:
             self.left_out[what] += number
 
-    def add(self, worker: Any, task: Any, label: Any, *, question: str = "", kind: str = "", **more: Any) -> None:
-        """Take an answer."""
-        self.take(Answer(worker, task, label, question, kind, **more))
-
     def take(self, answer: Answer) -> None:
         """Take an answer, or note an empty one until it is known what others say to the question."""
         label, question = answer.row["label"], answer.question

@@ -90,116 +90,6 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
     return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
 
 
-class Node:
-    """A value inside JSON, and where it stands.
-
-    What is missing or null has no items and no fields; what is of another type than it should be is an error that
-    names file, record and place.
-
-    >>> task = Node({"id": 7, "annotations": [{"result": "x"}]}, "tasks.json: record 1")
-    >>> task["id"].id(), task["predictions"].items()
-    (7, [])
-    >>> task["annotations"].items()[0]["result"].items()
-    Traceback (most recent call last):
-    allalike.errors.InputError: tasks.json: record 1: 'annotations[0].result' is a text, where a list should be.
-    """
-
-    __slots__ = ("_above", "_key", "value")
-
-    def __init__(self, value: Any, above: str | Node, key: str | int = "") -> None:
-        self.value = value
-        self._above = above  # the way to a value is put together when it is asked for, which is hardly ever
-        self._key = key
-
-    def __getitem__(self, key: str) -> Node:
-        return Node(self.raw(key), self, key)
-
-    def raw(self, key: str) -> Any:
-        """Return a field as it is, or nothing."""
-        if isinstance(self.value, dict):
-            return self.value.get(key)
-        if self.value is None:
-            return None
-        raise self.refused("an object")
-
-    @property
-    def where(self) -> str:
-        """The file, and the record in it."""
-        return self._above if isinstance(self._above, str) else self._above.where
-
-    @property
-    def way(self) -> str:
-        """The keys that lead from the record to the value."""
-        before = "" if isinstance(self._above, str) else self._above.way
-        if isinstance(self._key, int):
-            return f"{before}[{self._key}]"
-        return ".".join(filter(None, (before, self._key)))
-
-    @property
-    def there(self) -> bool:
-        """Whether it is neither missing nor null."""
-        return self.value is not None
-
-    def first(self, *keys: str) -> Node:
-        """Return the first of several fields that is there."""
-        return self[next((key for key in keys if self.raw(key) is not None), keys[0])]
-
-    def items(self) -> list[Node]:
-        """Return the items of a list."""
-        if self.value is None:
-            return []
-        if not isinstance(self.value, list):
-            raise self.refused("a list")
-        return [Node(item, self, place) for place, item in enumerate(self.value)]
-
-    def fields(self) -> dict[str, Node]:
-        """Return the fields of an object."""
-        if self.value is None:
-            return {}
-        if not isinstance(self.value, dict):
-            raise self.refused("an object")
-        return {str(key): Node(value, self, str(key)) for key, value in self.value.items()}
-
-    def id(self) -> str | int:
-        """Return what names something: a text that is not empty, or a whole number."""
-        if isinstance(self.value, bool) or not isinstance(self.value, str | int) or self.value == "":
-            raise self.refused("a name or a whole number")
-        return self.value
-
-    def text(self) -> str:
-        """Return a text."""
-        if not isinstance(self.value, str):
-            raise self.refused("a text")
-        return self.value
-
-    def number(self) -> float:
-        """Return a finite number, whole where it is written so."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.refused("a number")
-        if isinstance(self.value, float) and not math.isfinite(self.value):
-            raise self.refused("a finite number")
-        return self.value
-
-    def numbers(self) -> list[float]:
-        """Return a list of numbers."""
-        return [item.number() for item in self.items()]
-
-    def scalar(self) -> str | float:
-        """Return a text, a number or a truth value."""
-        if not isinstance(self.value, str | int | float):
-            raise self.refused("a text or a number")
-        return self.value
-
-    def refused(self, expected: str) -> InputError:
-        """Return the error that says what is here, and what should be."""
-        at = f"{self.where}: {self.way!r}" if self.way else self.where
-        if self.value is None:
-            return InputError(f"{at} is missing or empty, where {expected} should be.")
-        if self.value == "":
-            return InputError(f"{at} is an empty text, where {expected} should be.")
-        return InputError(f"{at} is {_KINDS.get(type(self.value), 'something else')}, where {expected} should be.")
-
-
 def read_bytes(path: Path) -> bytes:
     """Return all bytes of a file, unpacked if they are packed."""
     try:
@@ -261,49 +151,6 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def read_document(path: Path) -> Node:
-    """Return the one value of a JSON file."""
-    return parse_document(read_bytes(path), str(path))
-
-
-def parse_document(data: bytes, where: str) -> Node:
-    """Return the one value of a text in JSON.
-
-    >>> parse_document(b'{"id": 1}', "log.json")["id"].value
-    1
-    """
-    if not data.strip():
-        raise InputError(f"{where} is empty.")
-    return Node(_parse(data, where), where)
-
-
-def read_records(path: Path) -> list[Node]:
-    r"""Return the records of a JSON file: those of a list, or one of each line.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.jsonl")
-    ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
-    ...     [record["id"].value for record in read_records(path)]
-    [1, 2]
-    """
-    data = read_bytes(path)
-    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if not start:
-        raise InputError(f"{path} is empty.")
-    if start == b"[" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _listed(_parse(data, str(path)), path)
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
-    try:
-        first = parse_json(lines[0][1])
-    except ValueError:  # one record over many lines
-        return _listed(_parse(data, str(path)), path)
-    if len(lines) == 1:
-        return _listed(first, path)
-    wheres = [f"{path}: line {number}" for number, _ in lines]
-    return [_record(_parse(line, where), where) for where, (_, line) in zip(wheres, lines, strict=True)]
-
-
 def unwrap(document: Any) -> Any:
     """Return the list of records that programs wrap in an object, with a count and such; other values as they are.
 
@@ -315,18 +162,6 @@ def unwrap(document: Any) -> Any:
     inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
     others = [value for value in document.values() if isinstance(value, dict | list)]
     return inner[0] if len(inner) == len(others) == 1 else document
-
-
-def _listed(document: Any, path: Path) -> list[Node]:
-    records = unwrap(document)
-    records = records if isinstance(records, list) else [records]
-    return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
-
-
-def _record(value: Any, where: str) -> Node:
-    if not isinstance(value, dict):
-        raise Node(value, where).refused("an object")
-    return Node(value, where)
 
 
 def _parse(data: bytes, where: str) -> Any:
