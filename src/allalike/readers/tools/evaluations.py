@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from allalike.readers.tools.base import Peek
 
+    Groups = dict[tuple[str, str], list["Case"]]  # by way and aspect
+
 _VERDICT, _SCORE, _ANSWER = "verdict", "score", "answer"
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
 _EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
@@ -105,7 +107,7 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
     return read_answers
 
 
-def _group(export: Export, cases: Iterable[Case]) -> dict[tuple[str, str], list[Case]]:
+def _group(export: Export, cases: Iterable[Case]) -> Groups:
     """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
     found: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in cases:
@@ -128,25 +130,21 @@ def _group(export: Export, cases: Iterable[Case]) -> dict[tuple[str, str], list[
     return groups
 
 
-def _list_questions(groups: dict[tuple[str, str], list[Case]], *, several: bool) -> Iterator[tuple[str, Case, bool]]:
+def _list_questions(groups: Groups, *, several: bool) -> Iterator[tuple[str, Case, bool]]:
     """Yield a question, a case that answers it, and whether that is an answer of the judge or of the model."""
     for (way, aspect), cases in groups.items():
-        judges = {case.judge for case in cases}
+        judges, about = {case.judge for case in cases}, f": {aspect}" if aspect else ""
         if way == _ANSWER and not (several and _are_comparable(cases)):
             continue
         for case in cases:
             if way == _ANSWER:
-                yield _join("answers", aspect), case, False
-                continue
-            if len(judges) > 1:
-                yield _join("judges", aspect), case, True
-            if len(judges) == 1 or several:
-                by = f"{aspect} by {case.judge}".strip() if len(judges) > 1 else aspect
-                yield _join("scores", by), case, False
-
-
-def _join(question: str, aspect: str) -> str:
-    return f"{question}: {aspect}" if aspect else question
+                yield f"answers{about}", case, False
+            elif len(judges) == 1:
+                yield f"scores{about}", case, False
+            else:
+                yield f"judges{about}", case, True
+                if several:
+                    yield f"scores: {f'{aspect} by {case.judge}'.strip()}", case, False
 
 
 def _are_comparable(answers: list[Case]) -> bool:
