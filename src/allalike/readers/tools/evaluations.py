@@ -91,18 +91,12 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
         groups = _group(export, read(export))
         cases = [case for some in groups.values() for case in some]
         several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
-        tag, most = (export.files.tag or "").casefold(), 1
         for question, case, by_judge in _list_questions(groups, several=several):
             parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
             task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
             more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
             kind = "numbers" if case.is_number else "classes"
             yield Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
-            most = max(most, case.sample) if tag in ("", question.casefold()) else most
-        if most > 1:
-            export.remarks.append(
-                f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
-            )
 
     return read_answers
 

@@ -224,6 +224,8 @@ class Export:
 
     def _remark(self, question: str, rows: list[dict[str, Any]]) -> Iterator[str]:
         yield from self.remarks
+        if (most := max(row.get("sample", 1) for row in rows)) > 1:
+            yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
         if not self.files.golden and any(row.get("gold") is not None for row in rows):
             yield "Known truths are in the column gold; they count only with gold='export'."
         if self.left_out:
