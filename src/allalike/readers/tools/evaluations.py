@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from contextlib import suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.extraction import find_extractor
 from allalike.errors import InputError
-from allalike.readers.formats.compression import ArchiveMembers
-from allalike.readers.tools.base import Peek
+from allalike.readers.formats.compression import ArchiveMembers, find_packing
 from allalike.readers.tools.frame import Answer, Export, record_tool
 from allalike.readers.tools.trees import (
     get,
@@ -33,131 +33,121 @@ from allalike.readers.tools.trees import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-_JUDGES, _SCORES, _ANSWERS = "judges", "scores", "answers"  # the three ways, which are questions to choose from
+    from allalike.readers.tools.base import Peek
+
+    Groups = dict[tuple[str, str], list["Case"]]  # by way and aspect
+
+_VERDICT, _SCORE, _ANSWER = "verdict", "score", "answer"
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
 _EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
-_VERDICTS = {True: "pass", False: "fail", None: None}
 
 
 class Case(NamedTuple):
-    """One answer of a model: the item, the suite of items, and which of several samples it is."""
+    """A model's answer to an item of a suite, of which there may be several samples, or a judge's verdict on it."""
 
     model: str
     item: str | int
     suite: str = ""
     sample: int = 1
-
-
-class Said(NamedTuple):
-    """A verdict on a case, or the answer in it, with the known one."""
-
-    case: Case
-    label: Any
+    way: str = ""
+    label: Any = None
     judge: str = ""
+    aspect: str = ""
     known: Any = None
 
+    def answered(self, label: str | float, known: Any = None, aspect: str = "") -> Case:
+        """Return the answer, with the known one."""
+        return self._replace(way=_ANSWER, label=label, known=known, aspect=aspect)
 
-@dataclass
-class Log:
-    """What is found in logs, by aspect, until it is known whether models or judges are the workers."""
+    def judged(self, judge: str, label: Any, aspect: str = "") -> Case:
+        """Return a verdict on the answer, or on an aspect of it; nothing is no verdict, and counted."""
+        label = str(label).lower() if isinstance(label, bool) else label
+        return self._replace(way=_VERDICT, label=label, judge=judge, aspect=aspect)
 
-    export: Export
-    verdicts: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
-    scores: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
-    answers: defaultdict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
+    def graded(self, judge: str, grade: Any, key: str, aspect: str) -> Iterator[Case]:
+        """Yield whether the answer passed, and the score behind that."""
+        passed = get(grade, key)
+        if passed is not None and not isinstance(passed, bool):
+            raise unexpected(passed, "true or false", key)
+        yield self.judged(judge, None if passed is None else "pass" if passed else "fail", aspect)
+        score = get_number(grade, "score", default=None)
+        if score is not None:
+            yield self._replace(way=_SCORE, label=score, judge=judge, aspect=aspect)
 
-    def judge(self, case: Case, judge: str, label: Any, aspect: str = "") -> None:
-        """Add a judge's verdict on an answer, or on an aspect of it; nothing is no verdict, and counted."""
-        if label is None:
-            self.export.leave_out("cases without a verdict")
-        else:
-            self.verdicts[aspect].append(Said(case, _in_words(label), judge))
+    @property
+    def is_number(self) -> bool:
+        """Whether the label is a number."""
+        return isinstance(self.label, int | float)
 
-    def score(self, case: Case, judge: str, score: float, aspect: str = "") -> None:
-        """Add the number behind a verdict, which is read if it says more than the verdict does."""
-        self.scores[aspect].append(Said(case, score, judge))
 
-    def answer(self, case: Case, label: Any, known: Any = None, aspect: str = "") -> None:
-        """Add what a model answered, and the known answer."""
-        if label is not None:
-            self.answers[aspect].append(Said(case, _in_words(label), known=known))
+def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Iterator[Answer]]:
+    """Make a reader of a function that yields cases; each way to read them is a question of its own."""
 
-    def list_answers(self) -> Iterator[Answer]:
-        """Yield all that can be read, each way as a question of its own."""
-        for aspect, scores in self.scores.items():
-            if any(said.label not in (0, 1) for said in scores):
-                self.verdicts[f"{aspect} score".strip()] += scores
-        cases = {said.case for group in (self.verdicts, self.answers) for those in group.values() for said in those}
-        several = len({case.model for case in cases}) > 1
-        suites = len({case.suite for case in cases}) > 1
-        tag, most = (self.export.files.tag or "").casefold(), 1
-        for question, said, by_judge in self._list_questions(several=several):
-            case = said.case
+    @wraps(read)
+    def read_answers(export: Export) -> Iterator[Answer]:
+        groups = _group(export, read(export))
+        cases = [case for some in groups.values() for case in some]
+        several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
+        for question, case, by_judge in _list_questions(groups, several=several):
             parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
             task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
-            more = {"gold": said.known} if question.startswith(_ANSWERS) else {}
-            kind = "numbers" if _is_number(said.label) else "classes"
-            worker = said.judge if by_judge else case.model
-            most = max(most, case.sample) if tag in ("", question.casefold()) else most
-            yield Answer(worker, task, said.label, question, kind, sample=case.sample, **more)
-        if most > 1:
-            self.export.remarks.append(
-                f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
-            )
+            more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
+            kind = "numbers" if case.is_number else "classes"
+            yield Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
 
-    def _list_questions(self, *, several: bool) -> Iterator[tuple[str, Said, bool]]:
-        """Yield what was said, to which question, and whether it is an answer of the judge or of the model."""
-        for aspect, verdicts in self._verdicts_by_type():
-            judges = {said.judge for said in verdicts}
-            for said in _first_samples_first(verdicts):
-                if len(judges) > 1:
-                    yield _join(_JUDGES, aspect), said, True
-                if len(judges) == 1 or several:
-                    by = f"{aspect} by {said.judge}".strip() if len(judges) > 1 else aspect
-                    yield _join(_SCORES, by), said, False
-        for aspect, answers in self.answers.items():
-            if several and (all(_is_short(said.label) for said in answers) or _end_alike(answers)):
-                for said in _first_samples_first(answers):
-                    yield _join(_ANSWERS, aspect), said, False
+    return read_answers
 
-    def _verdicts_by_type(self) -> Iterator[tuple[str, list[Said]]]:
-        """Yield words and numbers apart, if there are both."""
-        for aspect, verdicts in self.verdicts.items():
-            numbers = [said for said in verdicts if _is_number(said.label)]
-            words = [said for said in verdicts if not _is_number(said.label)]
-            yield aspect, words or numbers
+
+def _group(export: Export, cases: Iterable[Case]) -> Groups:
+    """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
+    found: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.label is None:
+            export.leave_out("cases without a verdict")
+        else:
+            found[case.way, case.aspect].append(case)
+    groups: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    for (way, aspect), those in found.items():
+        those = sorted(those, key=lambda case: case.sample)
+        numbers, words = ([case for case in those if case.is_number is wanted] for wanted in (True, False))
+        if way == _ANSWER:
+            groups[way, aspect] += those
+        elif way == _SCORE and any(case.label not in (0, 1) for case in those):  # they say more than verdicts do
+            groups[_VERDICT, f"{aspect} score".strip()] += those
+        elif way == _VERDICT:
+            groups[way, aspect] += words or numbers
             if words and numbers:
-                yield f"{aspect} numbers".strip(), numbers
+                groups[way, f"{aspect} numbers".strip()] += numbers
+    return groups
 
 
-def _in_words(label: Any) -> Any:
-    return str(label).lower() if isinstance(label, bool) else label
+def _list_questions(groups: Groups, *, several: bool) -> Iterator[tuple[str, Case, bool]]:
+    """Yield a question, a case that answers it, and whether that is an answer of the judge or of the model."""
+    for (way, aspect), cases in groups.items():
+        judges, about = {case.judge for case in cases}, f": {aspect}" if aspect else ""
+        if way == _ANSWER and not (several and _are_comparable(cases)):
+            continue
+        for case in cases:
+            if way == _ANSWER:
+                yield f"answers{about}", case, False
+            elif len(judges) == 1:
+                yield f"scores{about}", case, False
+            else:
+                yield f"judges{about}", case, True
+                if several:
+                    yield f"scores: {f'{aspect} by {case.judge}'.strip()}", case, False
 
 
-def _is_number(label: Any) -> bool:
-    return isinstance(label, int | float)
-
-
-def _is_short(label: Any) -> bool:
-    return _is_number(label) or (len(label) <= _MAX_CHARACTERS and "\n" not in label.strip())
-
-
-def _end_alike(answers: list[Said]) -> bool:
-    """Return whether texts end in a number or a letter, which can be extracted, with few exceptions."""
-    texts = [str(said.label) for said in answers]
+def _are_comparable(answers: list[Case]) -> bool:
+    """Return whether answers are short, or texts that end in a number or a letter, with few exceptions."""
+    texts = [str(case.label) for case in answers]
+    if all(len(text) <= _MAX_CHARACTERS and "\n" not in text.strip() for text in texts):
+        return True
     most = (1 - _MOST_WITHOUT) * len(texts)
     return any(sum(find(text) is not None for text in texts) >= most for find in map(find_extractor, _EXTRACTED))
-
-
-def _first_samples_first(those: list[Said]) -> list[Said]:
-    return sorted(those, key=lambda said: said.case.sample)
-
-
-def _join(question: str, aspect: str) -> str:
-    return f"{question}: {aspect}" if aspect else question
 
 
 def _count_up(names: Iterable[str]) -> list[str]:
@@ -170,20 +160,7 @@ def _count_up(names: Iterable[str]) -> list[str]:
     return counted
 
 
-def _get_passed(value: Any, key: str) -> bool | None:
-    passed = get(value, key)
-    if passed is not None and not isinstance(passed, bool):
-        raise unexpected(passed, "true or false", key)
-    return passed
-
-
-# lm-evaluation-harness: models' answers to tasks, a folder for each model.
-
-
 _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", re.IGNORECASE)
-_NOT_FOUND = "[invalid]"  # what a filter gives where it finds no answer
-_MUTUAL = "acc_mutual_info"
-_USUAL_FILTERS = ("none", "")
 
 
 @record_tool(
@@ -192,48 +169,49 @@ _USUAL_FILTERS = ("none", "")
     "answers of models, logged with --log_samples, a folder for each model (JSONL)",
     lambda peek: any({"doc_id", "resps", "filtered_resps"} <= set(record) for record in peek.records),
 )
-def lm_eval(export: Export) -> Iterator[Answer]:
+@logged
+def lm_eval(export: Export) -> Iterator[Case]:
     """Read the answers or metrics of models from ``samples_*.jsonl``, as ``--log_samples`` writes them.
 
     ``{"doc_id": 0, "target": "1", "filtered_resps": [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"]}`` has
     the log likelihoods of two choices; the label is the place of the likeliest, and ``target`` is ``gold``.
     """
-    log, tables = Log(export), {path: load_records(path) for path in export.paths}
+    tables = {path: load_records(path) for path in export.paths}
     filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
     suites = {path: match[1] if (match := _FILE.fullmatch(path.name)) else "" for path in tables}
     by_folder = len({(path.absolute().parent, suite) for path, suite in suites.items()}) == len(tables)
     for path, records in tables.items():  # one folder has a task twice where files are of several models
-        model = path.absolute().parent.name if by_folder and not export.by_file else export.worker_of(path)
+        model = path.absolute().parent.name if by_folder and not export.by_file else export.place_of(path)[0]
         for record in export.each(records, path):
             aspect = _get_filter(record) if len(filters) > 1 else ""
-            _read_sample(record, Case(model, get_id(record, "doc_id"), suites[path]), aspect, log)
-    yield from log.list_answers()
+            yield from _read_sample(export, record, Case(model, get_id(record, "doc_id"), suites[path]), aspect)
 
 
 def _get_filter(record: Any) -> str:
     name = record.get("filter")
-    return name if isinstance(name, str) and name not in _USUAL_FILTERS else ""
+    return name if isinstance(name, str) and name != "none" else ""
 
 
-def _read_sample(record: Any, case: Case, aspect: str, log: Log) -> None:
+def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterator[Case]:
     responses, target = get_list(record, "filtered_resps"), record.get("target")
     metrics = [get_text(metric) for metric in get_list(record, "metrics")]
     if len(responses) > 1 and all(map(_is_likelihood, responses)):
-        if _MUTUAL in metrics:  # without its question, each choice comes again in the second half
+        if "acc_mutual_info" in metrics:  # without its question, each choice comes again in the second half
             responses = responses[: len(responses) // 2]
         likelihoods = [float(get_scalar(likelihood)) for likelihood, _ in responses]
-        log.answer(case, likelihoods.index(max(likelihoods)), _find_place(target, record), aspect)
+        yield case.answered(likelihoods.index(max(likelihoods)), _find_place(target, record), aspect)
     elif len(responses) == 1 and not _is_likelihood(responses[0]):
         texts = responses[0] if isinstance(responses[0], list) else responses
         for sample, text in enumerate(texts, start=1):
             answer = get_text(text, default="").strip()
-            if answer in ("", _NOT_FOUND):
-                log.export.leave_out("responses without an answer")
+            if answer in ("", "[invalid]"):  # as a filter writes where it finds none
+                export.leave_out("responses without an answer")
             else:
-                log.answer(case._replace(sample=sample), answer, target if isinstance(target, str) else None, aspect)
+                known = target if isinstance(target, str) else None
+                yield case._replace(sample=sample).answered(answer, known, aspect)
     for metric in metrics:
-        if _is_number(record.get(metric)):  # other metrics are of all samples together
-            log.judge(case, "", record[metric], f"{metric} {aspect}".strip())
+        if isinstance(record.get(metric), int | float):  # other metrics are of all samples together
+            yield case.judged("", record[metric], f"{metric} {aspect}".strip())
 
 
 def _is_likelihood(response: Any) -> bool:
@@ -243,20 +221,12 @@ def _is_likelihood(response: Any) -> bool:
 
 def _find_place(target: Any, record: Any) -> int | None:
     """Return the place of the right choice, which is written as a text: the place itself, or what is said there."""
-    wanted = str(target).strip()
     if re.fullmatch(r"\d{1,9}", str(target)):
         return int(target)
     arguments = record.get("arguments")
     given = arguments.values() if isinstance(arguments, dict) else ()
     texts = [str(each.get("arg_1", "")).strip() for each in given if isinstance(each, dict)]
-    return texts.index(wanted) if wanted in texts else None
-
-
-# DeepEval: metrics of test cases, most of which a model measures.
-
-
-def _list_cases(run: Any) -> list[Any]:
-    return [case for key in ("testCases", "conversationalTestCases") for case in get_list(run, key)]
+    return texts.index(str(target).strip()) if str(target).strip() in texts else None
 
 
 def _is_deepeval(peek: Peek) -> bool:
@@ -266,35 +236,25 @@ def _is_deepeval(peek: Peek) -> bool:
 
 
 @record_tool("deepeval", "DeepEval", "test runs: metrics that models measure (JSON)", _is_deepeval)
-def deepeval(export: Export) -> Iterator[Answer]:
+@logged
+def deepeval(export: Export) -> Iterator[Case]:
     """Read verdicts and scores of models on test cases, by metric.
 
     Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
     [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``.
     """
-    log = Log(export)
     for path in export.paths:
         document = export.document(path)
         run = get_object(document, "testRunData") or document
         settings = get(run, "hyperparameters")
         model = settings.get("model") if isinstance(settings, dict) else None
-        for test in export.each(_list_cases(run), path, "test case"):
+        tests = [*get_list(run, "testCases"), *get_list(run, "conversationalTestCases")]
+        for test in export.each(tests, path, "test case"):
             case = Case(model if isinstance(model, str) else "model", get_id(test, "name"))
             for metric in get_list(test, "metricsData"):
                 name = get_text(metric, "name")
                 judge = get_text(metric, "evaluationModel", default=name)
-                failed, passed = get(metric, "error") is not None, _get_passed(metric, "success")
-                log.judge(case, judge, None if failed else _VERDICTS[passed], name)
-                score = get_number(metric, "score", default=None)
-                if score is not None and not failed:
-                    log.score(case, judge, score, name)
-    yield from log.list_answers()
-
-
-# promptfoo: assertions about the outputs of models, of which some are checked by models.
-
-
-_ERROR = 2  # the failureReason of a result that is none, because something broke
+                yield from case.graded(judge, metric if get(metric, "error") is None else None, "success", name)
 
 
 def _is_promptfoo(peek: Peek) -> bool:
@@ -307,13 +267,13 @@ def _is_promptfoo(peek: Peek) -> bool:
 
 
 @record_tool("promptfoo", "promptfoo", "results of assertions and of models that grade (JSON, JSONL)", _is_promptfoo)
-def promptfoo(export: Export) -> Iterator[Answer]:
+@logged
+def promptfoo(export: Export) -> Iterator[Case]:
     """Read verdicts of graders on outputs, or on models; ``sample`` numbers repeated tests.
 
     ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
     "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``.
     """
-    log = Log(export)
     for path in export.paths:
         results = load_records(path) if path.suffix.lower() == ".jsonl" else export.document(path)
         while isinstance(results, dict) and "results" in results:
@@ -328,8 +288,7 @@ def promptfoo(export: Export) -> Iterator[Answer]:
             model = f"{model} prompt {prompt}" if several and prompt is not None else model
             item = tests.setdefault(_describe_test(result), get_id(result, "testIdx", "id"))
             samples[model, item] += 1
-            _read_result(result, Case(model, item, sample=samples[model, item]), log)
-    yield from log.list_answers()
+            yield from _read_result(export, result, Case(model, item, sample=samples[model, item]))
 
 
 def _name_provider(value: Any) -> str:
@@ -346,53 +305,45 @@ def _describe_test(result: Any) -> str:
     return json.dumps([variables, description] if known else result.get("testIdx"), sort_keys=True)
 
 
-def _read_result(result: Any, case: Case, log: Log) -> None:
+def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
     grading = get_object(result, "gradingResult")
-    if result.get("failureReason") == _ERROR or result.get("gradingResult") is None:
-        log.export.leave_out("results without a verdict")
+    if result.get("failureReason") == 2 or result.get("gradingResult") is None:  # the reason that something broke
+        export.leave_out("results without a verdict")
         return
     parts = [part for part in get_list(grading, "componentResults") if get(part, "assertion") is not None]
     names = _count_up(_name_provider(part["assertion"]) or get_text(part["assertion"], "type") for part in parts)
-    for part, name in zip(parts or [grading], names or ["assertions"], strict=True):
-        _read_assertion(part, case, name, log)
+    for part, judge in zip(parts or [grading], names or ["assertions"], strict=True):
+        assertion, metadata = get_object(part, "assertion"), get(part, "metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
+        graded = case.graded(judge, None if metadata.get("graderError") else part, "pass", aspect)
+        measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and passes whatever it finds
+        yield from (each for each in graded if not measures or each.way == _SCORE)
     response = result.get("response")
     output = response.get("output") if isinstance(response, dict) else None
-    if isinstance(output, str):
-        log.answer(case, output.strip() or None)
+    if isinstance(output, str) and output.strip():
+        yield case.answered(output.strip())
 
 
-def _read_assertion(part: Any, case: Case, judge: str, log: Log) -> None:
-    assertion, metadata = get_object(part, "assertion"), get(part, "metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
-    broken, passed = metadata.get("graderError"), _get_passed(part, "pass")
-    if True not in (assertion.get("metricOnly"), metadata.get("metricOnly")):  # which pass whatever they find
-        log.judge(case, judge, None if broken else _VERDICTS[passed], aspect)
-    score = get_number(part, "score", default=None)
-    if score is not None and not broken:
-        log.score(case, judge, score, aspect)
-
-
-# Inspect: logs in which scorers, or several models that grade, judge the answers of a model.
-
-
-_VERSION = 2  # of logs, since their beginning in 2024
+_VERSION = 2  # of Inspect's logs, since their beginning in 2024
 _HEADERS = ("header.json", "_journal/start.json")  # the latter is all that a run leaves that was killed
 _SAMPLE = re.compile(r"samples/.+\.json")
-_GRADES, _NO_ANSWER = {"C", "I", "P"}, "N"
+_GRADES, _NO_ANSWER = {"C", "I", "P", "N"}, "N"
 
 
-def _is_archive(peek: Peek) -> bool:
-    return peek.path.suffix.lower() == ".eval" or not set(_HEADERS).isdisjoint(peek.members)
+def _is_archive(path: Path) -> bool:
+    with suppress(OSError, InputError):
+        if path.suffix.lower() != ".eval" and path.is_file() and find_packing(path) == "zip":
+            with ArchiveMembers(path) as members:
+                return not set(_HEADERS).isdisjoint(members.names)
+    return path.suffix.lower() == ".eval"
 
 
 def _is_inspect(peek: Peek) -> bool:
     if peek.path.is_dir():
         return next(peek.path.glob("*.eval"), None) is not None
-    if _is_archive(peek):
-        return True
     log = peek.document if isinstance(peek.document, dict) else {}
-    return "version" in log and isinstance(log.get("eval"), dict) and "task" in log["eval"]
+    return _is_archive(peek.path) or ("version" in log and isinstance(log.get("eval"), dict) and "task" in log["eval"])
 
 
 @record_tool(
@@ -401,39 +352,49 @@ def _is_inspect(peek: Peek) -> bool:
     "logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON)",
     _is_inspect,
 )
-def inspect(export: Export) -> Iterator[Answer]:
+@logged
+def inspect(export: Export) -> Iterator[Case]:
     """Read verdicts of judges on answers, or answers of models to samples; ``sample`` is the epoch.
 
     A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
     "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``.
     """
     export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
-    log = Log(export)
-    for path in export.paths:
-        parts = _list_parts(path)
-        export.at, header = next(parts)
-        version = get_number(header, "version", default=_VERSION)
-        if version > _VERSION:
-            raise InputError(
-                f"{path} is a log of version {version}, and versions up to {_VERSION} can be read. Export the scores"
-                " as a table, with a column for each of worker, task and label."
-            )
-        judges, about = _name_judges(header), get_object(header, "eval")
-        model, suite = get_text(about, "model"), get_text(about, "task")
-        for place, sample in parts:
-            export.at = place
-            case = Case(model, get_id(sample, "id"), suite, int(get_number(sample, "epoch", default=1)))
-            _read_scores(sample, case, judges, log)
-    labels = {said.label for verdicts in log.verdicts.values() for said in verdicts if isinstance(said.label, str)}
-    for aspect, verdicts in log.verdicts.items() if labels <= {*_GRADES, _NO_ANSWER} else ():
-        log.verdicts[aspect] = [said for said in verdicts if said.label != _NO_ANSWER]
-        export.leave_out("cases without a verdict", len(verdicts) - len(log.verdicts[aspect]))
-    yield from log.list_answers()
+    cases = [case for path in export.paths for case in _read_log(export, path)]
+    words = {case.label for case in cases if case.way == _VERDICT and isinstance(case.label, str)}
+    for case in cases:
+        refused = case.way == _VERDICT and case.label == _NO_ANSWER and words <= _GRADES
+        yield case._replace(label=None) if refused else case
+
+
+def _read_log(export: Export, path: Path) -> Iterator[Case]:
+    parts = _list_parts(path)
+    export.at, header = next(parts)
+    version = get_number(header, "version", default=_VERSION)
+    if version > _VERSION:
+        raise InputError(
+            f"{path} is a log of version {version}, and versions up to {_VERSION} can be read. Export the scores"
+            " as a table, with a column for each of worker, task and label."
+        )
+    judges, about = _name_judges(header), get_object(header, "eval")
+    model, suite = get_text(about, "model"), get_text(about, "task")
+    for place, sample in parts:
+        export.at = place
+        case = Case(model, get_id(sample, "id"), suite, int(get_number(sample, "epoch", default=1)))
+        scores = get_object(sample, "scores")
+        export.leave_out("samples without a score", int(not scores))
+        for scorer, score in scores.items():
+            yield from _read_score(export, scorer, score, case, judges.get(scorer, [scorer]))
+        answer = next((score for score in scores.values() if get(score, "answer") is not None), None)
+        if answer is not None:
+            target = sample.get("target")
+            target = target[0] if isinstance(target, list) and len(target) == 1 else target
+            yield case.answered(get_text(answer, "answer"), target if isinstance(target, str) else None)
 
 
 def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the header of a log, and then its samples one by one, each with its place."""
-    if not _is_archive(Peek(path)):
+    if not _is_archive(path):
         log = load_document(path)
         yield str(path), log
         for number, sample in enumerate(get_list(log, "samples"), start=1):
@@ -444,42 +405,26 @@ def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
         if header is None:
             raise InputError(f"{path} is no log of Inspect: there is no {_HEADERS[0]} in it.")
         for name in [header, *filter(_SAMPLE.fullmatch, members.names)]:
-            place = f"{path}: {name}"
-            yield place, load_json(members.read(name), place)
+            yield f"{path}: {name}", load_json(members.read(name), f"{path}: {name}")
 
 
-def _read_scores(sample: Any, case: Case, judges: dict[str, list[str]], log: Log) -> None:
-    scores = get_object(sample, "scores")
-    log.export.leave_out("samples without a score", int(not scores))
-    for scorer, score in scores.items():
-        names = judges.get(scorer, [scorer])
-        metadata = get(score, "metadata")
-        panel = metadata.get("panel") if isinstance(metadata, dict) else None
-        votes = panel.get("votes") if isinstance(panel, dict) else None
-        if not isinstance(votes, list):
-            lost = len(names) > 1
-            log.export.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
-            votes, names = [get(score, "value")], [scorer if lost else names[0]]
-        elif told := [get_text(judge) for judge in get_list(panel, "judges")]:
-            names = told
-        if len(names) != len(votes):
-            names = [f"{scorer} {place}" for place in range(1, len(votes) + 1)]
-        for judge, vote in zip(names, votes, strict=True):
-            _read_vote(vote, case, judge, log)
-    answer = next((score for score in scores.values() if get(score, "answer") is not None), None)
-    if answer is not None:
-        target = sample.get("target")
-        target = target[0] if isinstance(target, list) and len(target) == 1 else target
-        log.answer(case, get_text(answer, "answer"), target if isinstance(target, str) else None)
-
-
-def _read_vote(value: Any, case: Case, judge: str, log: Log) -> None:
-    """Add a verdict, or one for each aspect where a score has several."""
-    aspects = value if isinstance(value, dict) else {"": value}
-    if isinstance(value, list):
-        aspects = {str(place): part for place, part in enumerate(value, start=1)}
-    for aspect, part in aspects.items():
-        log.judge(case, judge, get_scalar(part, default=None), aspect)
+def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: list[str]) -> Iterator[Case]:
+    """Yield the verdict of each judge in a panel, or the only one; one for each aspect where it has several."""
+    metadata = get(score, "metadata")
+    panel = metadata.get("panel") if isinstance(metadata, dict) else None
+    votes = panel.get("votes") if isinstance(panel, dict) else None
+    if isinstance(votes, list):
+        judges = [get_text(judge) for judge in get_list(panel, "judges")] or judges
+        if len(judges) != len(votes):
+            judges = [f"{scorer} {place}" for place in range(1, len(votes) + 1)]
+    else:
+        lost = len(judges) > 1
+        export.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
+        votes, judges = [get(score, "value")], [scorer] if lost else judges
+    for judge, vote in zip(judges, votes, strict=True):
+        listed = {str(place): part for place, part in enumerate(vote, start=1)} if isinstance(vote, list) else vote
+        for aspect, part in (listed if isinstance(listed, dict) else {"": vote}).items():
+            yield case.judged(judge, get_scalar(part, default=None), aspect)
 
 
 def _name_judges(header: Any) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import did_you_mean
@@ -66,9 +67,6 @@ def record_tool(
     ...             yield Answer(get_id(record, "player"), question, get_scalar(answer))
     >>> quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
     [('ada', 'q1', 'Oslo')]
-    >>> quiz().answers_in({"quiz.jsonl": '{"player": ["ada"], "answered": {"q1": "Oslo"}}'})
-    Traceback (most recent call last):
-    allalike.errors.InputError: ...quiz.jsonl: record 1: 'player' is a list, where a name or a whole number should be.
     """
 
     def make(read: Reader) -> type[Tool]:
@@ -88,10 +86,8 @@ def record_tool(
                 with export.naming_errors():
                     return {} if originals is None else originals(export)
 
-        for key, value in {"name": name, "title": title, "summary": summary, "__doc__": read.__doc__}.items():
-            setattr(RecordTool, key, value)
-        for key in ("__name__", "__qualname__", "__module__"):
-            setattr(RecordTool, key, getattr(read, key))
+        RecordTool.name, RecordTool.title, RecordTool.summary = name, title, summary
+        update_wrapper(RecordTool, read, updated=())
         return RecordTool
 
     return make
@@ -117,8 +113,6 @@ class Export:
     kinds: dict[str, str] = field(default_factory=dict)
     _empty: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
-
-    # Reading.
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records of all files, in JSON lines or in a list."""
@@ -150,9 +144,9 @@ class Export:
             raise InputError(f"{self.at or self.paths[0]}: {error}.") from error
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             said = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            if isinstance(error, TypeError | AttributeError):
+                said = "a value is of another type"
             raise InputError(f"{self.at or self.paths[0]} is not as {self.tool.title} writes it: {said}.") from error
-
-    # Whose files these are.
 
     @property
     def by_file(self) -> bool:
@@ -185,16 +179,10 @@ class Export:
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}, of {self.tool.title}"
 
-    # What was found.
-
     def leave_out(self, what: str, number: int = 1) -> None:
         """Count what is no answer."""
         if number:
             self.left_out[what] += number
-
-    def add(self, worker: Any, task: Any, label: Any, *, question: str = "", kind: str = "", **more: Any) -> None:
-        """Take an answer."""
-        self.take(Answer(worker, task, label, question, kind, **more))
 
     def take(self, answer: Answer) -> None:
         """Take an answer, or note an empty one until it is known what others say to the question."""
@@ -215,7 +203,7 @@ class Export:
         empty = self._empty.pop(question, [])
         if self.kinds[question] in REGIONS:
             rows += [{"worker": row["worker"], "task": row["task"], "label": []} for row in empty]
-        else:
+        elif empty:
             self.leave_out(
                 f"annotations without an answer to {question!r}" if question else "empty answers", len(empty)
             )
@@ -236,6 +224,8 @@ class Export:
 
     def _remark(self, question: str, rows: list[dict[str, Any]]) -> Iterator[str]:
         yield from self.remarks
+        if (most := max(row.get("sample", 1) for row in rows)) > 1:
+            yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
         if not self.files.golden and any(row.get("gold") is not None for row in rows):
             yield "Known truths are in the column gold; they count only with gold='export'."
         if self.left_out:

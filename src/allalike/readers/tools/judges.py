@@ -180,7 +180,7 @@ def mt_bench(export: Export) -> Iterator[Answer]:
 def _find_winners(export: Export, record: Mapping[str, Any], models: Sequence[str]) -> list[int | None]:
     """Return who won each game, by the places in which the models are named."""
     places = {models[0]: 1, models[1]: -1, **_PLACES}
-    games = [key for key in _GAMES if key in record] or ["winner"]
+    games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
     winners = [get_text(record, key, default="error") for key in games]
     export.leave_out("games without a winner", winners.count("error"))
     return [None if winner == "error" else places.get(winner, 0) for winner in winners]
