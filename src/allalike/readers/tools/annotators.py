@@ -55,13 +55,11 @@ def _read_mark(kind: str, shape: Any, label: Any) -> Any:
     return {"points": [get_numbers(each) if isinstance(each, list) else get_number(each) for each in outline], **named}
 
 
-def _check_owners(export: Export, rows: Sequence[Any], what: str, *, named: bool) -> None:
+def _check_owners(export: Export, number: int, what: str, *, named: bool) -> None:
     """Refuse records of one file that do not say whose they are."""
     if not named and len(export.paths) == 1 and not export.by_file:
-        raise InputError(
-            f"{export.where}, holds {len(rows):,} {what}. Give one file for each annotator; the file's name is the"
-            " worker."
-        )
+        advice = "Give one file for each annotator; the file's name is the worker."
+        raise InputError(f"{export.where}, holds {number:,} {what}. {advice}")
 
 
 # Argilla.
@@ -179,7 +177,7 @@ def prodigy(export: Export) -> Iterator[Answer]:
     rows = [(export.at, export.owner, record) for record in export.records()]
     named = any(get(record, *_ANNOTATOR) is not None for _, _, record in rows)
     nameless = "answers and does not say whose they are: no record has _annotator_id or _session_id"
-    _check_owners(export, rows, nameless, named=named)
+    _check_owners(export, len(rows), nameless, named=named)
     workers: dict[str, dict[str, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
     answers = []
     for export.at, owner, record in rows:
@@ -274,24 +272,25 @@ def doccano(export: Export) -> Iterator[Answer]:
 
     Where annotators have a file each, documents have labels, such as ``"label": [[0, 2, "adverb"]]``.
     """
-    rows = [(export.at, export.owner, record) for record in export.records()]
-    named = any("annotations" in record or get(record, *_DOCCANO_USER) is not None for _, _, record in rows)
-    _check_owners(export, rows, "documents and does not say who labelled them", named=named)
-    for export.at, owner, record in rows:
+    number, named = 0, False
+    for record in export.records():
+        number += 1
         task = get_id(record, *_DOCUMENT_ID, *_TEXT)
+        named |= "annotations" in record or get(record, *_DOCCANO_USER) is not None
         if "annotations" in record:
             by_user: dict[Any, list[Any]] = {}
             for item in get_list(record, "annotations"):
-                by_user.setdefault(owner if export.by_file else get_id(item, "user"), []).append(item)
+                by_user.setdefault(export.worker(item, "user"), []).append(item)
             export.leave_out("documents without an annotation", int(not by_user))
             for user, items in by_user.items():
                 yield _label_document(user, task, items)
             continue
-        worker = owner if export.by_file else get_id(record, *_DOCCANO_USER, default=owner)
         for key in _LABELS:
             if key in record:
+                worker = export.worker(record, *_DOCCANO_USER, default=export.owner)
                 yield _label_document(worker, task, get_list(record, key), key)
         export.leave_out("relations between spans", len(get_list(record, "relations")))
+    _check_owners(export, number, "documents and does not say who labelled them", named=named)
 
 
 def _label_document(worker: Any, task: Any, items: list[Any], question: str = "") -> Answer:
@@ -314,11 +313,11 @@ def _read_annotation(item: Any) -> tuple[str, Any]:
         return "spans", [get_number(item[0]), get_number(item[1]), str(get_scalar(item[2]))]
     if not isinstance(item, dict):
         return "classes", get_scalar(item)
-    if "text" in item:
-        return "text", get_text(item, "text")
-    label = get_scalar(item, "label")
-    kinds = {"start_offset": "spans", "width": "boxes", "points": "polygons"}
+    kinds = {"start_offset": "spans", "width": "boxes", "points": "polygons", "text": "text"}
     kind = next((kind for key, kind in kinds.items() if key in item), "classes")
+    if kind == "text":
+        return kind, get_text(item, "text")
+    label = get_scalar(item, "label")
     return kind, label if kind == "classes" else _read_mark(kind, item, str(label) if kind == "spans" else label)
 
 
@@ -429,22 +428,17 @@ def ground_truth(export: Export) -> Iterator[Answer]:
 
     Each field of a form is a question. A file of worker responses is about the object that its folder is called after.
     """
-    for record in export.records():
-        for key in _LISTS:
-            get_list(record, key)  # which says what is there instead
-        task = get(record, *_OBJECT_ID)
-        if task is None:
-            assert export.path is not None
-            folder = export.path.absolute().parent.name
-            task = folder if folder.isdecimal() else export.path.name.split(".")[0]
-        for response in _list_answers(record):
-            worker, content = export.worker(response, "workerId"), get(response, "answerContent")
-            if content is None:
-                content = get(get(response, "annotationData"), "content")
+    for path in export.paths:
+        folder = path.absolute().parent.name
+        default = folder if folder.isdecimal() else path.name.split(".")[0]
+        for record in export.each(load_records(path), path):
+            task = get_id(record, *_OBJECT_ID, default=default)
+            for response in _list_answers(record):
+                content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
                 content = parse_json(content) if isinstance(content, str) else content
-            for question, field in get_object(content).items():
-                label, kind = _read_field(field)
-                yield Answer(worker, get_id(task), label, question, kind)
+                for question, field in get_object(content).items():
+                    label, kind = _read_field(field)
+                    yield Answer(export.worker(response, "workerId"), task, label, question, kind)
 
 
 def _read_field(field: Any) -> tuple[Any, str]:
