@@ -1,36 +1,24 @@
-"""A reader of one's own: exports of a quiz program, a line of JSON for each player with all that she answered."""
+"""A reader of one's own: exports of a quiz program, a line of JSON for each player with all that they answered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Iterator
 
-from allalike.readers.formats.files import Files
-from allalike.readers.formats.tables import Table
-from allalike.readers.tools import Peek, Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.trees import read_records
+from allalike.readers.tools.frame import Answer, Export, record_tool
+from allalike.readers.tools.trees import get_id, get_object, get_scalar
 
 
-class QuizNight(Tool):
-    """Answers of players, by question."""
-
-    name: ClassVar[str] = "quiz-night"
-    title: ClassVar[str] = "Quiz Night"
-    summary: ClassVar[str] = "JSON lines: a player, and what she answered to each question"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell a file of this program from all others by its first records."""
-        return bool(peek.records) and all({"player", "answered"} <= set(record) for record in peek.records)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Collect the answers; what is none is left out, counted and told."""
-        found = Collection(self, paths, files)
-        for record in (record for path in paths for record in read_records(path)):
-            for question, answer in record["answered"].fields().items():
-                if answer.value == "pass":
-                    found.leave_out("questions that somebody passed")
-                else:
-                    found.add(record["player"].id(), question, answer.scalar())
-        return found.table()
+@record_tool(
+    "quiz-night",
+    "Quiz Night",
+    "JSON lines: a player, and what they answered to each question",
+    lambda peek: bool(peek.records) and all({"player", "answered"} <= set(record) for record in peek.records),
+)
+def quiz_night(export: Export) -> Iterator[Answer]:
+    """Yield the answers; what is none is left out, counted and told."""
+    for record in export.records():
+        for question, answer in get_object(record, "answered").items():
+            if answer == "pass":
+                export.leave_out("questions that somebody passed")
+            else:
+                yield Answer(get_id(record, "player"), question, get_scalar(answer))

@@ -27,34 +27,26 @@ def save(path: Path, voxels: Any, affine: Any = AFFINE) -> Path:
     return path
 
 
-def readers(folder: Path, *, ending: str = ".nii.gz", dtype: Any = np.uint8) -> Path:
+def readers(folder: Path, ending: str = ".nii.gz") -> Path:
     for task in ("task1", "task2"):
         for worker, shift in (("ada", 0), ("bob", 0), ("eve", 2)):
-            save(folder / task / f"{worker}{ending}", ball(shift).astype(dtype))
+            save(folder / task / f"{worker}{ending}", ball(shift).astype(np.uint8))
     return folder
 
 
 @pytest.mark.parametrize("ending", [".nii", ".nii.gz"])
-def test_truths_are_written_as_volumes_with_the_matrix_of_the_answers(ending: str, tmp_path: Path) -> None:
-    folder, out = readers(tmp_path / "scans", ending=ending), tmp_path / "out"
+def test_truths_are_written_loaded_and_updated_with_the_matrix_of_the_answers(ending: str, tmp_path: Path) -> None:
+    folder, out = readers(tmp_path / "scans", ending), tmp_path / "out"
     run("discover", folder, "-o", out, "-q")
+    run("discover", folder, "-o", out, "-q")  # which makes way
+    for task in ("task1", "task2"):
+        save(tmp_path / "more" / task / "zoe.nii.gz", ball().astype(np.uint8))
+    assert np.array_equal(allalike.load(out).truth["label"][0], ball())
+    assert allalike.update(out, tmp_path / "more").summary["answers"] == 8
     table = pd.read_csv(out / "truth.csv")
     assert table["label"].tolist() == ["labels/task1.nii.gz", "labels/task2.nii.gz"]
     written: Any = nibabel.load(out / table["label"][0])
     assert np.array_equal(np.asarray(written.dataobj).astype(bool), ball())
-    assert np.allclose(written.affine, AFFINE)
-    run("discover", folder, "-o", out, "-q")  # which makes way
-
-
-def test_volumes_of_a_saved_result_lie_where_they_lay(tmp_path: Path) -> None:
-    result = allalike.discover(readers(tmp_path / "scans"))
-    result.save(tmp_path / "out")
-    for task in ("task1", "task2"):
-        save(tmp_path / "more" / task / "zoe.nii.gz", ball().astype(np.uint8))
-    loaded = allalike.load(tmp_path / "out")
-    assert np.array_equal(loaded.truth["label"][0], result.truth["label"][0])
-    assert allalike.update(tmp_path / "out", tmp_path / "more").summary["answers"] == 8
-    written: Any = nibabel.load(tmp_path / "out" / "labels" / "task1.nii.gz")
     assert np.allclose(written.affine, AFFINE)
 
 
@@ -66,7 +58,7 @@ def test_volumes_at_different_places_and_of_different_shapes_are_refused(tmp_pat
     save(odd, ball().astype(np.uint8), AFFINE * (1 + 1e-6))
     assert len(allalike.discover(folder).workers) == 4  # which only rounding tells apart
     save(odd, ball()[:, :, 1:].astype(np.uint8))
-    with pytest.raises(InputError, match=r"kim.nii.gz has 14 x 12 x 8 .*14 x 12 x 9"):
+    with pytest.raises(InputError, match=r"14 x 12 x 9 .*kim.nii.gz has 14 x 12 x 8"):
         allalike.discover(folder)
 
 
@@ -78,7 +70,7 @@ def test_what_is_no_volume_is_named_and_nothing_is_written(tmp_path: Path) -> No
     for content in (b"no volume", gzip.compress(b"\0" * 400), four, cut):
         odd.write_bytes(content)
         _, err = run("discover", folder, "-o", tmp_path / "out", code=2)
-        assert "kim.nii.gz cannot be read as NIfTI" in err
+        assert "kim.nii.gz cannot be read" in err
         assert not (tmp_path / "out").exists()
 
 
@@ -93,10 +85,8 @@ def test_a_truth_may_be_a_path_or_an_array_and_a_report_shows_volumes(tmp_path: 
     folder = readers(tmp_path / "scans")
     gold = {"task1": save(tmp_path / "gold.nii", ball().astype(np.uint8)), "task2": folder / "task2" / "eve.nii.gz"}
     result = allalike.discover(folder, gold=gold, use_gold=False, method="UA")
-    assert result.summary["gold"]["error"] == pytest.approx(0.5 * _jaccard(ball(), ball(2)))
+    assert result.summary["gold"]["error"] == pytest.approx(
+        0.5 - 0.5 * (ball() & ball(2)).sum() / (ball() | ball(2)).sum()
+    )
     assert allalike.discover(folder, gold={"task1": ball()}, method="UA", use_gold=False).summary["gold"]["error"] == 0
     assert "<!doctype html>" in result.report(tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-def _jaccard(one: Any, other: Any) -> float:
-    return float(1 - (one & other).sum() / (one | other).sum())

@@ -84,25 +84,10 @@ ARGILLA: dict[str, dict[str, Any]] = {
         "mood.suggestion": "glad",
     },
     "questions at the top": {
-        "mood": [
-            said("sad", status="submitted"),
-            said("odd", "u2", status="submitted"),
-            said("odd", "u3", status="draft"),
-        ]
+        "mood": [said(*each, status="submitted") for each in (("sad",), ("odd", "u2"))]
+        + [said("odd", "u3", status="draft")]
     },
 }
-
-
-@pytest.mark.parametrize("record", ARGILLA.values(), ids=ARGILLA)
-def test_argilla_has_responses_in_four_forms(record: dict[str, Any], tmp_path: Path) -> None:
-    path = write(tmp_path / "records.json", [{"id": "r1", "fields": {"text": "x"}, **record}])
-    assert recognised(path) == ["argilla"]
-    assert answers(path) == MOODS
-    assert opened(path).remarks[0].startswith("Left out: 1 responses")
-    wrapped = write(tmp_path / "page.json", {"items": [{"id": "r1", **record}], "total": 1})
-    assert answers(wrapped) == MOODS
-
-
 W1 = {"workerId": "w1", "answerContent": {"pet": "cat"}}
 CONTENT = {"workerId": "w1", "annotationData": {"content": '{"pet": {"label": "cat"}}'}}
 RANKED = [{"value": "b", "rank": 2}, {"value": "a", "rank": 1}]
@@ -117,7 +102,16 @@ CLASSIFIER = {**W1, "answerContent": {"crowd-classifier": {"label": "cat"}}}
 TICKS = {**W1, "answerContent": {"pet": {"cat": True, "dog": False}}}
 RADIO = {"name": "mood", "radio_answer": {"name": "sad"}}
 OBJECTS = [{"name": "cat", "bounding_box": SIDES}, {"name": "m", "mask": {}}]
+PAIR = {"question_id": 81, "model_1": "m", "model_2": "n", "judge": ["gpt-4", "pair"], "turn": 1}
+PERSON_SAID = {"question_id": 81, "model_a": "n", "model_b": "m", "judge": "ada", "turn": 1, "winner": "model_b"}
+SCORED = {"question_id": 81, "model": "m", "judge": ["gpt-4", "single"], "turn": 2, "score": 7}
+COMPARED = {"instruction": "Say x.", "output_1": "x", "output_2": "y", "generator_1": "m", "generator_2": "n"}
 RECORDS: dict[str, tuple[list[Any], list[tuple[Any, ...]]]] = {
+    **{
+        f"argilla, {form}": ([{"id": "r1", "fields": {"text": "x"}, **record}], MOODS)
+        for form, record in ARGILLA.items()
+    },
+    "argilla, wrapped": ([{"items": [{"id": "r1", **ARGILLA["flat"]}], "total": 1}], MOODS),
     "argilla, stars": ([{"id": 1, "responses": {"q": [said(4)]}}], [("u1", 1, 4)]),
     "argilla, tags": ([{"id": 1, "responses": {"q": [said(["a", "b"])]}}], [("u1", 1, {"a", "b"})]),
     "argilla, ranks": ([{"id": 1, "responses": {"q": [said(RANKED)]}}], [("u1", 1, ["a", "b"])]),
@@ -145,6 +139,22 @@ RECORDS: dict[str, tuple[list[Any], list[tuple[Any, ...]]]] = {
         [prodigy("ada", _task_hash=5), prodigy("bob", _task_hash=6)],
         [("ada", 1, "accept"), ("bob", 1, "accept")],
     ),
+    "mt-bench, winners": (
+        [{**PAIR, "g1_winner": "model_1", "g2_winner": "tie"}, PERSON_SAID, {**PAIR, "g1_winner": "error"}],
+        [("ada", "81 | turn 1 | m | n", "m"), ("gpt-4 pair", "81 | turn 1 | m | n", "m")],
+    ),
+    "mt-bench, scores": ([SCORED, {**SCORED, "score": -1}], [("gpt-4 single", "81 | turn 2 | m", 7)]),
+    "alpaca_eval, preferences": (
+        [
+            {**COMPARED, "annotator": who, "preference": said}
+            for who, said in zip("abcd", (1.0, 2, 0, None), strict=True)
+        ],
+        [("a", "Say x.", 1), ("b", "Say x.", 2), ("c", "Say x.", 1.5)],
+    ),
+    "alpaca_eval, other outputs": (
+        [{**COMPARED, "annotator": "a", "preference": 1, "output_1": output} for output in ("x", "z")],
+        [("a", "Say x. #85da7f0e", 1), ("a", "Say x. #9cb0d33a", 1)],
+    ),
     "labelbox, radio": ([labelbox("ada", classifications=[RADIO]), labelbox("bob")], [("ada", "a.jpg", "sad")]),
     "labelbox, boxes beside masks": (
         [labelbox("ada", objects=OBJECTS), labelbox("bob")],
@@ -159,6 +169,8 @@ def test_records_are_read(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "export.jsonl", records)
     assert recognised(path) == [name.partition(",")[0]]
     assert answers(path, tag={"labelbox, boxes beside masks": "boxes"}.get(name)) == expected
+    if expected is MOODS:
+        assert opened(path).remarks[0].startswith("Left out: 1 responses")
 
 
 def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
@@ -217,40 +229,3 @@ def test_conll_has_a_column_or_a_file_for_each_annotator(tmp_path: Path) -> None
     other = write(tmp_path / "eve.conll", "Ada NN B-PER\nran VB O\n\nBob NN B-PER\n")
     with pytest.raises(InputError, match="token 2 of sentence 1 .*'ran'"):
         opened(ada, other)
-
-
-@pytest.mark.parametrize(
-    ("decisions", "label"),
-    [
-        (["A>B", "B>A"], "A>B"),
-        (["A>B", "A>B"], "A=B"),
-        (["A=B", "A>B"], "B>A"),
-        (["B>A"], "B>A"),
-        ([None, "A>B"], "B>A"),
-    ],
-)
-def test_decisions_in_both_orders_are_one(decisions: list[Any], label: str, tmp_path: Path) -> None:
-    judgments = [None if said is None else {"judgment": {"judge_model": "m"}, "decision": said} for said in decisions]
-    path = write(tmp_path / "m.jsonl", [{"pair_id": "p", "label": "A>B", "judgments": judgments}])
-    assert answers(path) == [("m", "p", label)]
-
-
-def test_alpaca_eval_has_preferences(tmp_path: Path) -> None:
-    def row(who: str, preference: Any, output: str = "x") -> dict[str, Any]:
-        asked = {"instruction": "Say x.", "output_1": output, "output_2": "y", "generator_1": "m", "generator_2": "n"}
-        return {**asked, "annotator": who, "preference": preference}
-
-    path = write(tmp_path / "annotations.json", [row("gpt", 1.0), row("ada", 2), row("bob", 0), row("eve", None)])
-    assert answers(path) == [("ada", "Say x.", 2), ("bob", "Say x.", 1.5), ("gpt", "Say x.", 1)]
-    more = answers(write(tmp_path / "more.json", [row("gpt", 1), row("gpt", 2, output="z")]))
-    assert len({task for _, task, _ in more}) == 2
-
-
-def test_mt_bench_has_winners_by_name_and_scores(tmp_path: Path) -> None:
-    pair = {"question_id": 81, "model_1": "m", "model_2": "n", "judge": ["gpt-4", "pair-v2"], "turn": 1}
-    person = {"question_id": 81, "model_a": "n", "model_b": "m", "judge": "author_1", "turn": 1, "winner": "model_b"}
-    rows = [{**pair, "g1_winner": "model_1", "g2_winner": "tie"}, person, {**pair, "g1_winner": "error"}]
-    path = write(tmp_path / "pairs.jsonl", rows)
-    assert answers(path) == [("author_1", "81 | turn 1 | m | n", "m"), ("gpt-4 pair-v2", "81 | turn 1 | m | n", "m")]
-    single = {"question_id": 81, "model": "m", "judge": ["gpt-4", "single-v1"], "turn": 2, "score": 7}
-    assert answers(write(tmp_path / "single.jsonl", [single])) == [("gpt-4 single-v1", "81 | turn 2 | m", 7)]

@@ -25,10 +25,8 @@ import numpy.typing as npt
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
-from allalike._core.masks.files import MaskFile, read_picture, write_masks
-from allalike._core.masks.layers import Layer, split_maps
-from allalike._core.masks.packed import Mask, Pixels, check_size, fill_outline, of_run_lengths
-from allalike._core.masks.volumes import Grid, is_volume, read_grid
+from allalike._core.masks.files import Layer, MaskFile, is_volume, read_grid, read_picture, split_maps, write_masks
+from allalike._core.masks.packed import Grid, Mask, Pixels, check_size, fill_outline, of_run_lengths
 from allalike._core.options import check_number, flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap

@@ -1,67 +1,105 @@
-"""Files of masks: images, one for each mask, arrays of numpy, and volumes.
+"""Files of masks and label maps: images, arrays of numpy, and volumes.
 
 Images are PNG or TIFF, and need Pillow; arrays are ``.npy``, or ``.npz`` with one array in it, and are never unpickled;
-volumes are NIfTI (`allalike._core.masks.volumes`).
-The headers of all of them are looked at before anything is decoded.
+volumes are NIfTI (``.nii``, ``.nii.gz``), and need nibabel. The header of a file is looked at before anything is
+decoded.
+
+A label map gives each pixel the number of a class: 1 where there is liver, 2 where there is kidney, 0 elsewhere. Each
+value of a map becomes a task. A class that was not drawn is an empty mask, which is also an answer.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.masks.packed import Mask, Pixels, check_size
-from allalike._core.masks.volumes import is_volume, read_grid, read_volume, write_volume
+from allalike._core.columns.values import Values
+from allalike._core.late import need
+from allalike._core.limits import MAX_VOXELS
+from allalike._core.masks.packed import Grid, Mask, NotMaskError, check_size
 from allalike._core.system.files import Archive
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    Opened = tuple[Grid, Callable[[], npt.NDArray[Any]]]  # what the header says, and a function that decodes the values
 
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
+VOLUMES = (".nii", ".nii.gz")
 
 _PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA", "P"), "RGB")
-_PILLOW_FORMATS = ("PNG", "TIFF")
 
 
 @dataclass(frozen=True, order=True)
 class MaskFile:
-    """The path of an image file that holds a mask; it is read when the mask is needed.
-
-    >>> MaskFile("cells/ada.png")
-    MaskFile(path='cells/ada.png')
-    """
+    """The path of an image file that holds a mask; it is read when the mask is needed."""
 
     path: str
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A label map, and the value whose pixels are the mask."""
+
+    label: Any
+    value: float
+
+
+def split_maps(columns: Mapping[str, Column], values: Sequence[float]) -> dict[str, Column]:
+    """Make an answer for each value of each label map, and name its task after map and value.
+
+    >>> task, label = Column.of_objects("task", ["ct7"]), Column("label", [[[0, 1, 2]]])
+    >>> split = split_maps({"task": task, "label": label}, [1, 2])
+    >>> split["task"].data.to_pylist(), split["label"].data[1]
+    (['ct7/1', 'ct7/2'], Layer(label=[[0, 1, 2]], value=2))
+    """
+    rows = np.repeat(np.arange(len(columns["label"])), len(values))
+    split = {role: Values(column.data).take(rows) for role, column in columns.items()}
+    layers = list(values) * len(columns["label"])
+    tasks = [t if t is None else f"{t}/{value:g}" for t, value in zip(split["task"].tolist(), layers, strict=True)]
+    maps = [m if m is None else Layer(m, value) for m, value in zip(split["label"].tolist(), layers, strict=True)]
+    split |= {"task": Values(Column.of_objects("task", tasks).data), "label": Values(maps)}
+    return {role: column.replaced(split[role].data, rows) for role, column in columns.items()}
+
+
+def is_volume(path: str | Path) -> bool:
+    """Return whether a file is a volume by its ending."""
+    return Path(path).name.lower().endswith(VOLUMES)
+
+
+def nibabel() -> Any:
+    """Return nibabel, or say how to get it."""
+    return need("nibabel", "Volumes need nibabel", "medical")
+
+
+def read_grid(path: str | Path) -> Grid:
+    """Return the grid of a volume as its header says, or raise ValueError with the reason why it is none."""
+    with _opened(path) as (grid, _):
+        return grid
 
 
 def picture_size(path: str | Path) -> tuple[int, ...]:
     """Return height and width as the header of an image or array says, or a reason why it is none; of volumes x, y, z.
 
     >>> import tempfile
-    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (path,) = write_masks([Mask.of(np.ones((2, 3), np.bool_))], ["t"], Path(folder, "masks"))
-    ...     picture_size(Path(folder, path))
-    (2, 3)
+    ...     (path,) = write_masks([Mask.of(np.eye(2, dtype=np.bool_))], ["t"], Path(folder, "masks"))
+    ...     picture_size(Path(folder, path)), read_picture(Path(folder, path)).tolist()
+    ((2, 2), [[255, 0], [0, 255]])
     """
-    if is_volume(path):
-        return read_grid(path).shape
-    if _is_array(path):
-        with _opened_array(path) as (_, shape):
-            return shape
-    with _opened(path) as image:
-        return image.height, image.width
+    return read_grid(path).shape
 
 
 def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]:
@@ -70,119 +108,93 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
     Of an image with a palette the values are the numbers in the palette, or with ``colours`` the colours that these
     stand for. Transparency is ignored, unless with ``colours`` all pixels have the same colour: then it is all that
     the image says, and its values are returned.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (path,) = write_masks([Mask.of(np.eye(2, dtype=np.bool_))], ["t"], Path(folder, "masks"))
-    ...     read_picture(Path(folder, path))
-    array([[255,   0],
-           [  0, 255]], dtype=uint8)
     """
+    with _opened(path, colours=colours) as (_, decode):
+        values = decode()
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NotMaskError("it has a pixel that is not a finite number")
+    return values
+
+
+@contextmanager
+def _opened(path: str | Path, *, colours: bool = False) -> Iterator[Opened]:
+    """Open a file of any kind; whatever its bytes make of the packages that read it is one error that names it."""
+    path = Path(path)
+    kind, opener = "PNG or TIFF", _open_image
     if is_volume(path):
-        values = read_volume(path)
-    else:
-        values = _read_array(path) if _is_array(path) else _read_image(path, colours=colours)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{path} has a pixel that is not a finite number")
-    return values
-
-
-def _read_image(path: str | Path, *, colours: bool) -> npt.NDArray[Any]:
-    with _opened(path) as image:
-        palette = image.mode in ("P", "PA") and not colours
-        mode = image.mode if palette else _PLAIN_MODES.get(image.mode, image.mode)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of transparent palettes, and of odd tags
-                frames = getattr(image, "n_frames", 1)
-                values = np.array(image if mode == image.mode else image.convert(mode))
-                opacity = np.array(image.getchannel("A")) if colours and "A" in image.getbands() else None
-        except Exception as error:  # whatever a decoder makes of broken bytes
-            raise ValueError(f"{path} cannot be decoded: {error}") from error
-    if frames > 1:
-        raise ValueError(f"{path} holds {frames} images; a mask is one")
-    if opacity is not None and (opacity < 255).any() and (values == values[0, 0]).all():
-        return opacity
-    return values[:, :, 0] if palette and values.ndim == 3 else values
-
-
-def _is_array(path: str | Path) -> bool:
-    return Path(path).suffix.lower() in ARRAYS
-
-
-def _read_array(path: str | Path) -> npt.NDArray[Any]:
-    with _opened_array(path) as (file, _):
-        file.seek(0)
-        values: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)  # type: ignore[no-untyped-call]
-    return values
-
-
-class _NotMaskError(ValueError):
-    """An array that can be read, and is not a mask."""
-
-
-@contextmanager
-def _opened_array(path: str | Path) -> Iterator[tuple[IO[bytes], tuple[int, int]]]:
-    """Open an array of numpy, and look at its size before anything is read."""
+        nibabel()
+        kind, opener = "NIfTI", _open_volume
+    elif path.suffix.lower() in ARRAYS:
+        kind, opener = "an array of numpy", _open_array
     try:
-        with _unpacked(Path(path)) as inner:
-            yield inner, _array_size(inner)
-    except (_NotMaskError, InputError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
-    except Exception as error:  # whatever unpacking makes of broken bytes
-        raise ValueError(
-            f"{path} cannot be read: it is damaged, incomplete, or not an array of numpy. Copy it again"
-        ) from error
+        path.stat()
+        with warnings.catch_warnings(), ExitStack() as stack:
+            warnings.simplefilter("ignore")  # of large images, whose limit here is stricter, and of odd tags
+            yield opener(path, stack, colours)
+    except Exception as error:
+        reason = f"it is damaged, incomplete, or not {kind}. Copy it again"
+        if isinstance(error, NotMaskError | InputError):
+            reason = str(error).rstrip(".")
+        elif isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
+        raise ValueError(f"{path} cannot be read: {reason}") from error
 
 
-@contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+def _open_image(path: Path, stack: ExitStack, colours: bool) -> Opened:
+    from PIL import Image
+
+    try:
+        image = stack.enter_context(Image.open(path, formats=("PNG", "TIFF")))
+    except Image.DecompressionBombError as error:
+        raise NotMaskError("it is too large an image") from error
+    check_size(image.height, image.width)
+
+    def decode() -> npt.NDArray[Any]:
+        numbered = image.mode in ("P", "PA") and not colours
+        mode = image.mode if numbered else _PLAIN_MODES.get(image.mode, image.mode)
+        if (frames := getattr(image, "n_frames", 1)) > 1:
+            raise NotMaskError(f"it holds {frames} images; a mask is one")
+        values = np.array(image if mode == image.mode else image.convert(mode))
+        opacity = np.array(image.getchannel("A")) if colours and "A" in image.getbands() else None
+        if opacity is not None and (opacity < 255).any() and (values == values[0, 0]).all():
+            return opacity
+        return values[:, :, 0] if numbered and values.ndim == 3 else values
+
+    return Grid((image.height, image.width)), decode
+
+
+def _open_array(path: Path, stack: ExitStack, colours: bool) -> Opened:
     if path.suffix.lower() == ".npy":
-        with path.open("rb") as file:
-            yield file
-        return
-    with Archive(path) as archive:
+        file: Any = stack.enter_context(path.open("rb"))
+    else:
+        archive = stack.enter_context(Archive(path))
         names = archive.namelist()
         if len(names) != 1:
-            raise _NotMaskError(f"it holds {len(names)} arrays; a mask is one")
-        with archive.open(names[0]) as inner:
-            yield inner
-
-
-def _array_size(file: IO[bytes]) -> tuple[int, int]:
-    version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(file)  # type: ignore[no-untyped-call]
+            raise NotMaskError(f"it holds {len(names)} arrays; a mask is one")
+        file = stack.enter_context(archive.open(names[0]))
+    numpy_format: Any = np.lib.format
+    version = numpy_format.read_magic(file)
+    read_header = numpy_format.read_array_header_1_0 if version == (1, 0) else numpy_format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
     if len(shape) != 2 or dtype.kind not in "biuf":
         held = f"{' x '.join(map(str, shape))} of {dtype}"
-        raise _NotMaskError(f"it holds {held}; a mask has rows and columns of numbers")
-    try:
-        check_size(*shape)
-    except ValueError as error:
-        raise _NotMaskError(str(error)) from None
-    return shape[0], shape[1]
+        raise NotMaskError(f"it holds {held}; a mask has rows and columns of numbers")
+    check_size(*shape)
+    file.seek(0)
+    return Grid(shape), lambda: numpy_format.read_array(file, allow_pickle=False)
 
 
-def _opened(path: str | Path) -> Any:
-    """Open an image, and look at its size before anything is decoded."""
-    from PIL import Image, UnidentifiedImageError
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's warning of large images; the limit here is stricter in memory
-        try:
-            opened = Image.open(path, formats=_PILLOW_FORMATS)
-        except Image.DecompressionBombError:
-            raise ValueError(f"{path} is too large an image") from None
-        except Exception as error:
-            reason = "it is neither PNG nor TIFF" if isinstance(error, UnidentifiedImageError) else str(error)
-            raise ValueError(f"{path} cannot be decoded: {reason}") from error
-    try:
-        check_size(opened.height, opened.width)
-    except ValueError as error:
-        opened.close()
-        raise ValueError(f"{path} is too large an image: {error}") from None
-    return opened
+def _open_volume(path: Path, stack: ExitStack, colours: bool) -> Opened:
+    image = nibabel().load(str(path))
+    shape, sides = (*image.shape, 1, 1, 1)[:3], " x ".join(map(str, image.shape))
+    if image.get_data_dtype().kind not in "biuf" or not 0 < math.prod(image.shape) == math.prod(shape):
+        raise NotMaskError(f"it holds {sides} values; a mask has three dimensions of numbers")
+    if math.prod(shape) > MAX_VOXELS:
+        raise NotMaskError(f"it has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
+    if not np.isfinite(image.affine).all():
+        raise NotMaskError("its affine matrix is not finite")
+    grid = Grid(shape, image.affine)
+    return grid, lambda: grid.flatten(np.asanyarray(image.dataobj))
 
 
 def write_masks(
@@ -192,34 +204,27 @@ def write_masks(
 
     Volumes are NIfTI, all else is PNG: pixels of the object have the value ``on``, or 255 if that is not given or no
     byte; the others are 0, or 255 if the object is 0.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     write_masks([Mask.of(np.ones((2, 2), np.bool_)), None] * 2, ["t1", 2, "../t1", 4], Path(parent, "masks"))
-    ['masks/t1.png', None, 'masks/_t1-...png', None]
     """
+    from PIL import Image
+
     folder.mkdir(parents=True, exist_ok=True)
+    value = int(on) if on is not None and on in range(256) else 255
     paths: list[str | None] = []
-    for name, mask in zip(_file_names(tasks), masks, strict=True):
-        path = folder / f"{name}{'.png' if mask is None or mask.grid is None else '.nii.gz'}"
-        if mask is not None and mask.grid is not None:
-            write_volume(mask.shown(), mask.grid, path)
-        elif mask is not None:
-            _write_picture(mask.pixels(), path, on)
-        paths.append(None if mask is None else f"{folder.name}/{path.name}")
+    for name, mask in zip(_name_files(tasks), masks, strict=True):
+        if mask is None:
+            paths.append(None)
+            continue
+        path = folder / f"{name}{'.png' if mask.grid is None else '.nii.gz'}"
+        if mask.grid is None:
+            pixels = np.where(mask.pixels(), np.uint8(value), np.uint8(0 if value else 255))
+            Image.fromarray(pixels).save(path, format="PNG")
+        else:
+            nibabel().save(nibabel().Nifti1Image(mask.shown().astype(np.uint8), mask.grid.matrix), str(path))
+        paths.append(f"{folder.name}/{path.name}")
     return paths
 
 
-def _write_picture(mask: Pixels, path: Path, on: float | None) -> None:
-    value = int(on) if on is not None and on in range(256) else 255
-    pixels = np.where(mask, np.uint8(value), np.uint8(0 if value else 255))
-    from PIL import Image
-
-    Image.fromarray(pixels).save(path, format="PNG")
-
-
-def _file_names(tasks: Sequence[object]) -> list[str]:
+def _name_files(tasks: Sequence[object]) -> list[str]:
     """Name files after tasks; what is odd, long or taken in any case of letters is told apart by a hash."""
     names: dict[str, str] = {}
     for task in tasks:

@@ -1,13 +1,12 @@
-"""Masks: which pixels of a picture belong to the object, eight pixels to a byte.
+"""Masks: which pixels of a picture, or voxels of a volume, belong to the object, eight to a byte.
 
 Of a mask only the rows and columns that hold the object are kept, so background around it costs nothing and changes
 nothing. Columns begin at a multiple of eight pixels; masks of one picture can therefore be laid over each other by
-copying bytes, and compared 64 pixels at a time.
+copying bytes, and compared 64 pixels at a time. A volume of x by y by z voxels is kept as a tall picture: slice below
+slice, each with y rows and x columns.
 
-Run lengths are those of COCO: pixels column after column, off and on in turn, beginning with off; either a list of
-lengths, or a text in which each length (from the fourth on: its difference to the last but one) is written in pieces
-of five bits, lowest first, as characters from ``0`` on. Those of Label Studio's brush are bits, as
-`allalike.readers.tools.label_studio` reads them.
+Masks also come as outlines, as run lengths of COCO and as bits of Label Studio's brush, all of which this module reads
+or writes.
 """
 
 from __future__ import annotations
@@ -23,12 +22,53 @@ from allalike._core.limits import MAX_PIXELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
-    from allalike._core.masks.volumes import Grid
+    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or what was painted
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
+_GRID_TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
+_CROSSINGS_AT_ONCE = 1 << 20
 _BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
+
+
+class NotMaskError(ValueError):
+    """What was read is not a mask; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """How many voxels a volume has along each axis, and the matrix that gives their places in millimetres, if known.
+
+    >>> grid = Grid((2, 3, 4), np.diag([0.5, 0.5, 3.0, 1.0]))
+    >>> grid.spacing, grid.flatten(np.zeros(grid.shape)).shape, grid.fits(Grid((2, 3, 4)))
+    ((0.5, 0.5, 3.0), (12, 2), True)
+    """
+
+    shape: tuple[int, ...]
+    affine: npt.NDArray[np.float64] | None = None
+
+    @property
+    def matrix(self) -> npt.NDArray[np.float64]:
+        """The matrix; where it is not known, voxels are the unit."""
+        return np.eye(4) if self.affine is None else self.affine
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        """How long a voxel is along each axis."""
+        return tuple(np.sqrt(np.square(self.matrix[:3, :3]).sum(axis=0)).tolist())
+
+    def fits(self, other: Grid) -> bool:
+        """Return whether voxels of two volumes are the same places, as far as is known."""
+        if self.shape != other.shape or self.affine is None or other.affine is None:
+            return self.shape == other.shape
+        return bool(np.abs(self.matrix - other.matrix).max() <= _GRID_TOLERANCE * max(min(self.spacing), 1e-12))
+
+    def flatten(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a volume as a tall picture."""
+        x, y, z = self.shape
+        return values.reshape(self.shape).T.reshape(z * y, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +76,8 @@ class Mask:
     """The pixels of an object in a picture.
 
     >>> mask = Mask.of(np.eye(100, dtype=np.bool_))
-    >>> mask, mask.bits.shape, mask.area
-    (a mask of 100 x 100 pixels, 100 on, (100, 13), 100)
-    >>> bool((mask.pixels() == np.eye(100)).all())
-    True
+    >>> mask, mask.bits.shape, mask.area, bool((mask.pixels() == np.eye(100)).all())
+    (a mask of 100 x 100 pixels, 100 on, (100, 13), 100, True)
     """
 
     height: int
@@ -62,11 +100,7 @@ class Mask:
         return cls(height, width, top, left, np.packbits(box, axis=1), source, grid)
 
     def placed(self, height: int, width: int, top: int, left: int, grid: Grid | None = None) -> Mask:
-        """Return the object in a larger picture, of which this one's first pixel is at ``left``, a multiple of eight.
-
-        >>> Mask.of(np.ones((1, 1), np.bool_)).placed(3, 20, 2, 16).pixels().argmax()
-        np.int64(56)
-        """
+        """Return the object in a larger picture, where this one begins at ``top`` and ``left``, a multiple of eight."""
         moved = (top + self.top, left + self.left) if self.bits.size else (0, 0)
         return replace(self, height=height, width=width, top=moved[0], left=moved[1], grid=grid)
 
@@ -80,7 +114,7 @@ class Mask:
         return f"{' x '.join(map(str, sides))} {'pixels' if self.grid is None else 'voxels'}"
 
     def fits(self, other: Mask) -> bool:
-        """Tell whether two masks are of pictures of one size, or of volumes at the same place."""
+        """Return whether two masks are of pictures of one size, or of volumes at the same place."""
         if self.grid is None or other.grid is None:
             return self.grid is other.grid and (self.height, self.width) == (other.height, other.width)
         return self.grid.fits(other.grid)
@@ -98,22 +132,12 @@ class Mask:
 
     @property
     def shape_hash(self) -> int:
-        """Hash the object without its place in the picture.
-
-        >>> dot = np.zeros((9, 9), np.bool_)
-        >>> dot[2, 3] = True
-        >>> Mask.of(dot).shape_hash == Mask.of(np.ones((1, 1), np.bool_)).shape_hash
-        True
-        """
+        """Hash of the object without its place in the picture."""
         if not self.bits.size:
             return 0
         box = np.unpackbits(self.bits, axis=1)[:, self.left & 7 :]
         box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
         return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
-
-    def shown(self) -> Pixels:
-        """Return the whole picture, or the whole volume."""
-        return self.pixels() if self.grid is None else self.grid.restore(self.pixels())
 
     def pixels(self) -> Pixels:
         """Return the whole table of pixels."""
@@ -122,16 +146,20 @@ class Mask:
         whole[first:last, begin:end] = self.bits
         return np.unpackbits(whole, axis=1, count=self.width).view(np.bool_)
 
+    def shown(self) -> Pixels:
+        """Return the whole picture, or the whole volume."""
+        return self.pixels() if self.grid is None else self.pixels().reshape(self.grid.shape[::-1]).T
+
+
+def check_size(height: int, width: int) -> None:
+    """Refuse a size that is no size, or that would not fit in memory."""
+    if height < 1 or width < 1 or height * width > MAX_PIXELS:
+        more = f", more than {MAX_PIXELS // 1_000_000} million" if min(height, width) > 0 else ""
+        raise NotMaskError(f"it has {height} x {width} pixels{more}")
+
 
 def lay_over(masks: Sequence[Mask]) -> tuple[Bits, tuple[int, int, int, int]]:
-    """Lay masks over each other; return their bytes, one table per mask, and the box of bytes that they share.
-
-    >>> first, second = np.zeros((9, 99), np.bool_), np.zeros((9, 99), np.bool_)
-    >>> first[3, 20] = second[5, 40] = True
-    >>> stack, box = lay_over([Mask.of(first), Mask.of(second)])
-    >>> stack.shape, box
-    ((2, 3, 4), (3, 6, 2, 6))
-    """
+    """Lay masks over each other; return their bytes, one table per mask, and the box of bytes that they share."""
     boxes = np.array([mask.box for mask in masks if mask.bits.size], np.int64).reshape(-1, 4)
     if not len(boxes):
         return np.zeros((len(masks), 0, 0), np.uint8), (0, 0, 0, 0)
@@ -147,11 +175,6 @@ def fill_outline(pixels: Pixels) -> Pixels:
     """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
 
     Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
-
-    >>> ring = np.ones((3, 3), np.bool_)
-    >>> ring[1, 1] = False
-    >>> bool(fill_outline(ring).all())
-    True
     """
     from scipy import ndimage
 
@@ -161,42 +184,95 @@ def fill_outline(pixels: Pixels) -> Pixels:
     return inside
 
 
-def check_size(height: int, width: int) -> None:
-    """Refuse a size that is no size, or that would not fit in memory.
+def draw(parts: Sequence[Part], height: int, width: int) -> Mask:
+    """Return all pixels that lie in one of several outlines or masks of a picture of this size.
 
-    >>> check_size(100_000, 100_000)
-    Traceback (most recent call last):
-    ValueError: it has 100000 x 100000 pixels, more than 100 million
+    >>> draw([[(1, 0), (4, 0), (4, 2), (1, 2)], Mask.of(np.eye(3, 5, dtype=np.bool_))], 3, 5).pixels().astype(int)
+    array([[1, 1, 1, 1, 0],
+           [0, 1, 1, 1, 0],
+           [0, 0, 1, 0, 0]])
     """
-    if height < 1 or width < 1:
-        raise ValueError(f"it has {height} x {width} pixels")
-    if height * width > MAX_PIXELS:
-        raise ValueError(f"it has {height} x {width} pixels, more than {MAX_PIXELS // 1_000_000} million")
+    check_size(height, width)
+    masks = [part if isinstance(part, Mask) else _fill(part, height, width) for part in parts]
+    stack, (top, _, begin, _) = lay_over(masks)
+    united = np.unpackbits(np.bitwise_or.reduce(stack, axis=0), axis=1).view(np.bool_)
+    return Mask.of(united).placed(height, width, top, 8 * begin)
+
+
+def _fill(points: Sequence[Sequence[float]], height: int, width: int) -> Mask:
+    """Return the pixels whose middles lie inside an outline, which is closed and cut off at the picture.
+
+    A pixel is inside if the outline goes around its middle once or several times (the nonzero rule, so that a line
+    which overlaps itself at its end leaves no hole). Each row is crossed by some edges: one that goes down adds one
+    from its crossing on, one that goes up takes one away.
+    """
+    x, y = np.asarray(points, np.float64).reshape(-1, 2).T
+    first, last = (int(np.clip(np.ceil(end - 0.5), 0, height)) for end in (y.min(), y.max()))
+    left = int(np.clip(np.floor(x.min()), 0, width)) & ~7  # where bytes begin
+    right = int(np.clip(np.ceil(x.max()), left, width))
+    steps = np.zeros((last - first, right - left + 1), np.int32)
+    below, right_of = np.roll(y, -1), np.roll(x, -1)
+    top, bottom = (np.clip(np.ceil(end - 0.5), first, last).astype(np.intp) for end in (y, below))
+    turns = np.flatnonzero(top != bottom)  # edges that cross the middle of a row
+    per_chunk = max(1, _CROSSINGS_AT_ONCE // max(len(steps), 1))
+    for start in range(0, len(turns), per_chunk):
+        edge = turns[start : start + per_chunk]
+        begin, count = np.minimum(top, bottom)[edge], np.abs(top - bottom)[edge]
+        each = np.repeat(edge, count)
+        row = np.arange(len(each)) - np.repeat(np.cumsum(count) - count - begin, count)
+        share = (row + 0.5 - y[each]) / (below[each] - y[each])
+        crossing = x[each] + share * (right_of[each] - x[each])
+        column = np.clip(np.ceil(crossing - 0.5), left, right).astype(np.intp) - left
+        np.add.at(steps, (row - first, column), np.sign(bottom - top)[each])
+    return Mask.of(np.cumsum(steps, axis=1)[:, :-1] != 0).placed(height, width, first, left)
 
 
 def of_run_lengths(encoding: dict[str, Any]) -> Pixels:
-    """Read run lengths as COCO writes them, be they a list or a compressed text.
+    """Read run lengths as COCO writes them: pixels column after column, off and on in turn, beginning with off.
+
+    They are a list, or a text in which each length (from the fourth on: its difference to the last but one) is written
+    in pieces of five bits, lowest first, as characters from ``0`` on.
 
     >>> of_run_lengths({"size": [2, 3], "counts": [1, 2, 3]}).astype(int)
     array([[0, 1, 0],
            [1, 0, 0]])
-    >>> of_run_lengths({"size": [2, 3], "counts": "123"}).astype(int)
-    array([[0, 1, 0],
-           [1, 0, 0]])
     """
     if not {"size", "counts"} <= encoding.keys():
-        raise ValueError("run lengths have the fields 'size' and 'counts'")
-    size = encoding["size"]
-    if not isinstance(size, list | tuple) or len(size) != 2 or not all(map(_is_whole, size)):
-        raise ValueError(f"the size of run lengths is [height, width], not {str(size)[:40]}")
+        raise NotMaskError("run lengths have the fields 'size' and 'counts'")
+    size, counts = encoding["size"], encoding["counts"]
+    sides = [type(side) for side in size] if isinstance(size, list | tuple) else []
+    if len(sides) != 2 or not all(issubclass(side, int | np.integer) and side is not bool for side in sides):
+        raise NotMaskError(f"the size of run lengths is [height, width], not {str(size)[:40]}")
     height, width = map(int, size)
     check_size(height, width)
-    counts = encoding["counts"]
-    runs = _uncompressed(counts) if isinstance(counts, str | bytes) else _whole(counts)
+    runs: npt.NDArray[Any]
+    if isinstance(counts, str | bytes):
+        runs = _uncompress(counts.encode() if isinstance(counts, str) else counts)
+    else:
+        runs = np.array(counts) if isinstance(counts, list | tuple) else np.empty(0)
+    if runs.ndim != 1 or runs.dtype.kind not in "iu":
+        raise NotMaskError("the counts of run lengths are a list of whole numbers, or a text")
     if (runs < 0).any() or (runs > height * width).any() or runs.sum() != height * width:
-        raise ValueError(f"the run lengths are not those of {height} x {width} pixels")
-    flat = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
-    return flat.reshape(width, height).T
+        raise NotMaskError(f"the run lengths are not those of {height} x {width} pixels")
+    return np.repeat(np.arange(len(runs)) % 2 == 1, runs.astype(np.int64)).reshape(width, height).T
+
+
+def _uncompress(text: bytes) -> npt.NDArray[np.int64]:
+    """Undo COCO's compression: five bits a character, 32 for "more follow", 16 in the last one for a minus."""
+    piece = np.frombuffer(text, np.uint8).astype(np.int64) - 48
+    if not len(piece) or (piece < 0).any() or (piece > 63).any() or piece[-1] & 32:
+        raise NotMaskError("the compressed run lengths cannot be read")
+    last = np.flatnonzero(piece & 32 == 0)
+    first = np.concatenate([[0], last[:-1] + 1])
+    length = last - first + 1
+    if (length > 8).any():
+        raise NotMaskError("a compressed run length is beyond all pictures")
+    place = np.arange(len(piece)) - np.repeat(first, length)
+    runs = np.add.reduceat((piece & 31) << 5 * place, first)
+    runs -= np.where(piece[last] & 16, np.int64(1) << 5 * length, 0)
+    runs[1::2] = np.cumsum(runs[1::2])
+    runs[2::2] = np.cumsum(runs[2::2])
+    return runs
 
 
 def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
@@ -206,17 +282,20 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
     {'size': [2, 3], 'counts': '123'}
     """
     runs = count_runs(pixels.T.ravel())
-    written = runs.copy()
-    written[3:] -= runs[1:-2]
-    return {"size": list(pixels.shape), "counts": "".join(map(_compressed, written.tolist()))}
+    differences = runs.copy()
+    differences[3:] -= runs[1:-2]
+    counts = ""
+    for number in differences.tolist():
+        more = True
+        while more:  # until the rest is told by the sign of the last piece
+            piece, number = number & 31, number >> 5
+            more = number != (-1 if piece & 16 else 0)
+            counts += chr(48 + piece + 32 * more)
+    return {"size": list(pixels.shape), "counts": counts}
 
 
 def count_runs(flat: Pixels) -> npt.NDArray[np.int64]:
-    """Return run lengths of pixels in a row; off comes first, be it for no pixel.
-
-    >>> count_runs(np.array([True, True, False]))
-    array([0, 2, 1])
-    """
+    """Return run lengths of pixels in a row; off comes first, be it for no pixel."""
     return np.diff(np.flatnonzero(np.diff(flat, prepend=False)), prepend=0, append=len(flat))
 
 
@@ -227,53 +306,11 @@ def to_brush(pixels: Pixels) -> list[int]:
     [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
     """
     flat = np.repeat(pixels.ravel(), 4)
-    longest = 1 << _BRUSH_RUNS[-1]
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), longest)]))
+    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), 1 << _BRUSH_RUNS[-1])]))
     bits = [f"{len(flat):032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_RUNS)]
     for value, length in zip(flat[starts].tolist(), np.diff(starts, append=len(flat)).tolist(), strict=True):
         place = next(place for place, size in enumerate(_BRUSH_RUNS) if length <= 1 << size)
         bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
     packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
     return packed
-
-
-def _compressed(number: int) -> str:
-    """Write a number in pieces of five bits, the lowest first, until the rest is told by the sign of the last."""
-    text = ""
-    while True:
-        piece, number = number & 31, number >> 5
-        more = number != (-1 if piece & 16 else 0)
-        text += chr(48 + piece + 32 * more)
-        if not more:
-            return text
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _whole(counts: Any) -> npt.NDArray[np.int64]:
-    runs = np.array(counts) if isinstance(counts, list | tuple) else np.empty(0)
-    if runs.ndim != 1 or runs.dtype.kind not in "iu":
-        raise ValueError("the counts of run lengths are a list of whole numbers, or a text")
-    return runs.astype(np.int64)
-
-
-def _uncompressed(counts: str | bytes) -> npt.NDArray[np.int64]:
-    """Undo COCO's compression: five bits a character, 32 for "more follow", 16 in the last one for a minus."""
-    text = counts.encode("utf-8") if isinstance(counts, str) else counts
-    piece = np.frombuffer(text, np.uint8).astype(np.int64) - 48
-    if not len(piece) or (piece < 0).any() or (piece > 63).any() or piece[-1] & 32:
-        raise ValueError("the compressed run lengths cannot be read")
-    last = np.flatnonzero(piece & 32 == 0)
-    first = np.concatenate([[0], last[:-1] + 1])
-    length = last - first + 1
-    if (length > 8).any():
-        raise ValueError("a compressed run length is beyond all pictures")
-    place = np.arange(len(piece)) - np.repeat(first, length)
-    runs = np.add.reduceat((piece & 31) << 5 * place, first)
-    runs -= np.where(piece[last] & 16, np.int64(1) << 5 * length, 0)
-    runs[1::2] = np.cumsum(runs[1::2])
-    runs[2::2] = np.cumsum(runs[2::2])
-    return runs

@@ -14,7 +14,7 @@ from allalike._core.masks.packed import count_runs, to_run_lengths
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.images import parse_annotations
-from allalike.readers.tools.trees import read_document
+from allalike.readers.tools.trees import load_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +92,9 @@ class CocoWriter(Writer):
 def _read_categories(findings: Findings) -> list[dict[str, Any]]:
     """Return the categories that the files of COCO have from which the answers were read."""
     paths = find_exports("coco", findings.inputs) if findings.files.tool == "coco" else []
-    pages = [page for path in paths if isinstance((page := read_document(path)).value, dict)]
-    listed = [each for page in pages for each in page["categories"].items()]
-    return [each.value for each in listed if each.raw("name") is not None and isinstance(each.raw("id"), int)]
+    pages = [page for path in paths if isinstance(page := load_document(path), dict)]
+    listed = [each for page in pages for each in page.get("categories") or [] if isinstance(each, dict)]
+    return [each for each in listed if each.get("name") is not None and isinstance(each.get("id"), int)]
 
 
 def _image(truth: Truth, original: Original) -> dict[str, Any]:

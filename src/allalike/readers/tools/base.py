@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.formats.compression import ArchiveMembers, find_packing, inner_path, read_start
+from allalike.readers.formats.compression import inner_path, read_start
 from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
@@ -25,100 +26,62 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-_PEEK_BYTES = 1 << 17
-_N_ROWS = 100
-_N_RECORDS = 100
+_PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Peek:
-    r"""The beginning of a file, in the forms in which tools look at it.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.jsonl")
-    ...     _ = path.write_text('{"label": "x"}\n{"label": "y"}\n')
-    ...     Peek(path).ending, Peek(path).records
-    ('.jsonl', [{'label': 'x'}, {'label': 'y'}])
-    """
+    """The beginning of a file, in the forms in which tools look at it; empty where it cannot be read."""
 
     path: Path
 
     @cached_property
     def ending(self) -> str:
         """The ending of the name, without that of a compression."""
-        try:
+        with suppress(OSError, InputError):  # such as an archive of several files
             return inner_path(self.path).suffix.lower()
-        except (OSError, InputError):  # such as an archive of several files
-            return ""
+        return ""
 
     @cached_property
     def start(self) -> str:
-        """The first characters; empty for a folder, and for what cannot be read."""
-        if not self.path.is_file():
-            return ""
-        try:
-            sample = read_start(self.path, _PEEK_BYTES)
-        except (OSError, InputError):
-            return ""
-        return decode_start(sample, guess_encoding(sample), self.path)
-
-    @cached_property
-    def members(self) -> list[str]:
-        """The names of the files in a zip archive; none of other files, and of an archive that cannot be read."""
-        try:
-            if not self.path.is_file() or find_packing(self.path) != "zip":
-                return []
-            with ArchiveMembers(self.path) as members:
-                return members.names
-        except (OSError, InputError):
-            return []
+        """The first characters; none of a folder."""
+        with suppress(OSError, InputError):
+            if self.path.is_file():
+                sample = read_start(self.path, _PEEK_BYTES)
+                return decode_start(sample, guess_encoding(sample), self.path)
+        return ""
 
     @cached_property
     def rows(self) -> list[list[str]]:
-        """The first rows of delimited text, of which the last may be cut, or of a spreadsheet; none of other files."""
-        if self.ending in BOOKS:
-            return self._sheet
-        if self.ending not in (".csv", ".tsv", ".tab", ".txt"):
-            return []
-        first = self.start.partition("\n")[0]
-        delimiter = max("\t,;|", key=first.count) if first else ","
-        try:
-            return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
-        except csv.Error:
-            return []
+        """The first rows of a spreadsheet, or of delimited text, of which the last may be cut; none of other files."""
+        with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading it will say why
+            if self.ending in BOOKS:
+                return read_sheet(self.path, _PEEK_ROWS)
+            if self.ending in (".csv", ".tsv", ".tab", ".txt"):
+                delimiter = max(",\t;|", key=self.start.partition("\n")[0].count)
+                return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
+        return []
 
     @property
-    def _sheet(self) -> list[list[str]]:
-        try:
-            return read_sheet(self.path, _N_ROWS)
-        except (OSError, InputError, UnsupportedError):  # reading it will say why
-            return []
-
-    @cached_property
     def names(self) -> list[str]:
-        """The names in the first row of delimited text."""
+        """The names in the first row of a spreadsheet or of delimited text."""
         return self.rows[0] if self.rows else []
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The first records of JSON lines, or of a list of them; none of other files."""
-        if self.start.lstrip()[:1] == "[" or isinstance(unwrap(self.document), list):
-            items = unwrap(self.document) or []
-            return [item for item in items[:_N_RECORDS] if isinstance(item, dict)]
+        """The first records of JSON lines or of a list, or the only one; none of other files."""
+        document = unwrap(self.document)
+        if isinstance(document, list):
+            return [item for item in document[:_PEEK_ROWS] if isinstance(item, dict)]
         records: list[dict[str, Any]] = []
-        for line in filter(str.strip, self.start.splitlines()[:_N_RECORDS]):
-            try:
+        with suppress(ValueError):
+            for line in filter(str.strip, self.start.splitlines()[:_PEEK_ROWS]):
                 record = parse_json(line)
-            except ValueError:
-                break
-            if not isinstance(record, dict):
-                break
-            records.append(record)
-        if not records and isinstance(self.document, dict):
-            return [self.document]
-        return records
+                if not isinstance(record, dict):
+                    break
+                records.append(record)
+        return records or ([document] if isinstance(document, dict) else [])
 
     @cached_property
     def document(self) -> Any:
@@ -126,47 +89,38 @@ class Peek:
         text = self.start.lstrip()
         if text[:1] not in ("[", "{"):
             return None
-        try:
+        with suppress(ValueError):
             return parse_json(text)
-        except ValueError:
-            return _mend(text)
+        with suppress(ValueError):
+            return parse_json(_mend(text))
+        return None
 
 
-def _mend(text: str) -> Any:
-    r"""Read JSON that is cut off, without what was cut.
+def _mend(text: str) -> str:
+    r"""Close the brackets of JSON that is cut off, without what was cut; nothing is left of several values.
 
-    >>> _mend('{"images": [{"id": 1}, {"id": 2, "name": "ca')
-    {'images': [{'id': 1}, {'id': 2}]}
-    >>> _mend('{"id": 1}\n{"id"')  # lines, and not one document
+    >>> _mend('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _mend('{"id": 1}\n{"id"')
+    ('{"images": [{"id": 1}, {"id": 2}]}', '')
     """
-    open_brackets: list[str] = []
-    end, closing = 0, ""
+    closing: list[str] = []
+    end = 0
     for token in _TOKEN.finditer(text):
         mark = token[0]
+        if mark[0] == '"':
+            continue
         if mark in "[{":
-            open_brackets.append("]" if mark == "[" else "}")
-            end, closing = token.end(), "".join(reversed(open_brackets))
-        elif mark in "]}":
-            if not open_brackets or open_brackets.pop() != mark:
-                return None
-            end, closing = token.end(), "".join(reversed(open_brackets))
-        elif mark == ",":
-            end, closing = token.start(), "".join(reversed(open_brackets))
-        if not open_brackets or len(open_brackets) > MAX_DEPTH:  # the end, and something behind it; or no end
-            return None
-    try:
-        return parse_json(text[:end] + closing)
-    except ValueError:
-        return None
+            closing.append("]" if mark == "[" else "}")
+        elif mark in "]}" and closing.pop() != mark:
+            return ""
+        if not closing or len(closing) > MAX_DEPTH:
+            return ""
+        end = token.start() if mark == "," else token.end()
+    return text[:end] + "".join(reversed(closing))
 
 
 @dataclass(frozen=True)
 class Original:
-    """What was asked in a task, as far as an export says it.
-
-    >>> Original(picture="cat.jpg", sides=("640", "480")).size, Original(picture="cat.jpg").size
-    ((640, 480), None)
-    """
+    """What was asked in a task, as far as an export says it."""
 
     record: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
@@ -193,19 +147,14 @@ class Tool(ABC):
 
     @abstractmethod
     def recognises(self, peek: Peek) -> bool:
-        """Tell whether a file was written by this tool."""
+        """Return whether a file was written by this tool."""
 
     @abstractmethod
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Open exports as one table; its roles say which column is worker, task and label."""
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List what was shown in each task, by the task's name, where exports say it; not all do.
-
-        >>> from allalike.readers.tools import TOOLS
-        >>> TOOLS["mturk"]().list_originals([], Files())
-        {}
-        """
+        """List what was shown in each task, by the task's name, where exports say it; not all do."""
         return {}
 
     def answers_in(self, texts: Mapping[str, str]) -> list[tuple[Any, ...]]:
@@ -220,8 +169,8 @@ class Tool(ABC):
             for path, text in zip(paths, texts.values(), strict=True):
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-            if strange := [name for name, path in zip(texts, paths, strict=True) if not self.recognises(Peek(path))]:
-                raise InputError(f"{strange[0]} is not recognised as a file of {self.title}.")
+                if not self.recognises(Peek(path)):
+                    raise InputError(f"{path.name} is not recognised as a file of {self.title}.")
             table = self.open(paths, Files())
             loaded = table.load([str(table.roles[role]) for role in ("worker", "task", "label")])
             columns = (column if isinstance(column, list) else column.to_pylist() for column in loaded.values())

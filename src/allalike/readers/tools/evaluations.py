@@ -1,6 +1,6 @@
-"""Evaluations: models' answers, and what judges said of them, as the logs of evaluation frameworks have them.
+"""Evaluations: models' answers, and verdicts of judges on them, as the logs of evaluation frameworks have them.
 
-Such a log can be read in three ways. Where several judges said something of each answer, they are the workers, and an
+Such a log can be read in three ways. Where several judges gave a verdict on each answer, they are the workers, and an
 answer is a task. Where several models answered the same items, these are the workers: their labels are what they
 answered, with the known answer as gold, or the scores that they got. If more than one way is open, it is asked.
 """
@@ -10,195 +10,149 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.extraction import find_extractor
-from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.trees import Node, read_document, read_records
+from allalike.errors import InputError
+from allalike.readers.formats.compression import ArchiveMembers, find_packing
+from allalike.readers.tools.frame import Answer, Export, record_tool
+from allalike.readers.tools.trees import (
+    get,
+    get_id,
+    get_list,
+    get_number,
+    get_object,
+    get_scalar,
+    get_text,
+    load_document,
+    load_json,
+    load_records,
+    unexpected,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.tools.base import Peek
 
-_JUDGES, _SCORES, _ANSWERS = "judges", "scores", "answers"  # the three ways, which are questions to choose from
+    Groups = dict[tuple[str, str], list["Case"]]  # by way and aspect
+
+_VERDICT, _SCORE, _ANSWER = "verdict", "score", "answer"
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
 _EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
 
 
-@dataclass(frozen=True)
-class Case:
-    """One answer of a model: the item, the suite of items, and which of several samples it is.
-
-    >>> Case("gpt-4", 7).sample
-    1
-    """
+class Case(NamedTuple):
+    """A model's answer to an item of a suite, of which there may be several samples, or a judge's verdict on it."""
 
     model: str
     item: str | int
     suite: str = ""
     sample: int = 1
-
-
-@dataclass(frozen=True)
-class _Said:
-    """Something that was said of a case, or in it."""
-
-    case: Case
-    label: Any
+    way: str = ""
+    label: Any = None
     judge: str = ""
+    aspect: str = ""
     known: Any = None
 
+    def answered(self, label: str | float, known: Any = None, aspect: str = "") -> Case:
+        """Return the answer, with the known one."""
+        return self._replace(way=_ANSWER, label=label, known=known, aspect=aspect)
 
-@dataclass
-class Evaluations:
-    """What is found in logs, until it is known whether models or judges are the workers.
+    def judged(self, judge: str, label: Any, aspect: str = "") -> Case:
+        """Return a verdict on the answer, or on an aspect of it; nothing is no verdict, and counted."""
+        label = str(label).lower() if isinstance(label, bool) else label
+        return self._replace(way=_VERDICT, label=label, judge=judge, aspect=aspect)
 
-    >>> from pathlib import Path
-    >>> from allalike.readers.formats.files import Files
-    >>> from allalike.readers.tools import TOOLS
-    >>> from allalike.readers.tools.collection import Collection
-    >>> log = Evaluations(Collection(TOOLS["inspect"](), [Path("log.json")], Files()))
-    >>> log.judge(Case("gpt-4", 7), "claude", "C")
-    >>> log.judge(Case("gpt-4", 7), "gemini", "I")
-    >>> log.table().load(["worker", "task", "label"])
-    {'worker': ['claude', 'gemini'], 'task': [7, 7], 'label': ['C', 'I']}
-    """
+    def graded(self, judge: str, grade: Any, key: str, aspect: str) -> Iterator[Case]:
+        """Yield whether the answer passed, and the score behind that."""
+        passed = get(grade, key)
+        if passed is not None and not isinstance(passed, bool):
+            raise unexpected(passed, "true or false", key)
+        yield self.judged(judge, None if passed is None else "pass" if passed else "fail", aspect)
+        score = get_number(grade, "score", default=None)
+        if score is not None:
+            yield self._replace(way=_SCORE, label=score, judge=judge, aspect=aspect)
 
-    collection: Collection
-    _verdicts: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
-    _scores: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
-    _answers: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
+    @property
+    def is_number(self) -> bool:
+        """Whether the label is a number."""
+        return isinstance(self.label, int | float)
 
-    def judge(self, case: Case, judge: str, label: Any, aspect: str = "") -> None:
-        """Add what a judge said of an answer, or of an aspect of it; nothing is no verdict, and counted."""
-        if label is None:
-            self.collection.leave_out("cases without a verdict")
+
+def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Iterator[Answer]]:
+    """Make a reader of a function that yields cases; each way to read them is a question of its own."""
+
+    @wraps(read)
+    def read_answers(export: Export) -> Iterator[Answer]:
+        groups = _group(export, read(export))
+        cases = [case for some in groups.values() for case in some]
+        several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
+        for question, case, by_judge in _list_questions(groups, several=several):
+            parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
+            task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
+            more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
+            kind = "numbers" if case.is_number else "classes"
+            yield Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
+
+    return read_answers
+
+
+def _group(export: Export, cases: Iterable[Case]) -> Groups:
+    """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
+    found: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.label is None:
+            export.leave_out("cases without a verdict")
         else:
-            self._verdicts[aspect].append(_Said(case, _plain(label), judge))
-
-    def score(self, case: Case, judge: str, score: float, aspect: str = "") -> None:
-        """Add the number behind a verdict, which is read if it says more than the verdict does."""
-        self._scores[aspect].append(_Said(case, score, judge))
-
-    def answer(self, case: Case, label: Any, known: Any = None, aspect: str = "") -> None:
-        """Add what a model answered, and the known answer."""
-        if label is not None:
-            self._answers[aspect].append(_Said(case, _plain(label), known=known))
-
-    def labels(self) -> set[Any]:
-        """Return everything that judges said."""
-        return {said.label for verdicts in self._verdicts.values() for said in verdicts}
-
-    def leave_out(self, label: Any, what: str) -> None:
-        """Count verdicts that are none."""
-        for aspect, verdicts in self._verdicts.items():
-            self._verdicts[aspect] = [said for said in verdicts if said.label != label]
-            self.collection.leave_out(what, len(verdicts) - len(self._verdicts[aspect]))
-
-    def table(self) -> Table:
-        """Return the answers as a table, in the way that was asked for, or in the only one."""
-        for aspect, scores in self._scores.items():
-            if any(said.label not in (0, 1) for said in scores):
-                self._verdicts[f"{aspect} score".strip()].extend(scores)
-        cases = [said.case for each in (self._verdicts, self._answers) for those in each.values() for said in those]
-        several = len({case.model for case in cases}) > 1
-        suites = len({case.suite for case in cases}) > 1
-        for question, said, by_judge in self._questions(several=several):
-            worker = said.judge if by_judge else said.case.model
-            known = {"gold": said.known} if question.startswith(_ANSWERS) else {}
-            task = _name_task(said.case, suite=suites, model=by_judge and several)
-            kind = "numbers" if _is_number(said.label) else "classes"
-            self.collection.add(
-                worker, task, said.label, question=question, kind=kind, sample=said.case.sample, **known
-            )
-        self._remark()
-        return self.collection.table()
-
-    def _questions(self, *, several: bool) -> Iterator[tuple[str, _Said, bool]]:
-        """List what was said: to which question, and whether it is an answer of the judge or of the model."""
-        for aspect, verdicts in _by_type(self._verdicts):
-            judges = {said.judge for said in verdicts}
-            for said in _in_order(verdicts):
-                if len(judges) > 1:
-                    yield _join(_JUDGES, aspect), said, True
-                if len(judges) == 1 or several:
-                    by = f"{aspect} by {said.judge}".strip() if len(judges) > 1 else aspect
-                    yield _join(_SCORES, by), said, False
-        for aspect, answers in self._answers.items():
-            if several and (all(_is_short(said.label) for said in answers) or _end_alike(answers)):
-                for said in _in_order(answers):
-                    yield _join(_ANSWERS, aspect), said, False
-
-    def _remark(self) -> None:
-        tag = (self.collection.files.tag or "").casefold()
-        for question, answers in self.collection.questions.items():
-            if tag in ("", question.casefold()):
-                self._remark_on(answers)
-
-    def _remark_on(self, answers: list[dict[str, Any]]) -> None:
-        if (most := max(answer["sample"] for answer in answers)) > 1:
-            self.collection.remarks.append(
-                f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
-            )
+            found[case.way, case.aspect].append(case)
+    groups: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    for (way, aspect), those in found.items():
+        those = sorted(those, key=lambda case: case.sample)
+        numbers, words = ([case for case in those if case.is_number is wanted] for wanted in (True, False))
+        if way == _ANSWER:
+            groups[way, aspect] += those
+        elif way == _SCORE and any(case.label not in (0, 1) for case in those):  # they say more than verdicts do
+            groups[_VERDICT, f"{aspect} score".strip()] += those
+        elif way == _VERDICT:
+            groups[way, aspect] += words or numbers
+            if words and numbers:
+                groups[way, f"{aspect} numbers".strip()] += numbers
+    return groups
 
 
-def _plain(label: Any) -> Any:
-    return str(label).lower() if isinstance(label, bool) else label
+def _list_questions(groups: Groups, *, several: bool) -> Iterator[tuple[str, Case, bool]]:
+    """Yield a question, a case that answers it, and whether that is an answer of the judge or of the model."""
+    for (way, aspect), cases in groups.items():
+        judges, about = {case.judge for case in cases}, f": {aspect}" if aspect else ""
+        if way == _ANSWER and not (several and _are_comparable(cases)):
+            continue
+        for case in cases:
+            if way == _ANSWER:
+                yield f"answers{about}", case, False
+            elif len(judges) == 1:
+                yield f"scores{about}", case, False
+            else:
+                yield f"judges{about}", case, True
+                if several:
+                    yield f"scores: {f'{aspect} by {case.judge}'.strip()}", case, False
 
 
-def _is_number(label: Any) -> bool:
-    return isinstance(label, int | float)
-
-
-def _is_short(label: Any) -> bool:
-    return _is_number(label) or (len(label) <= _MAX_CHARACTERS and "\n" not in label.strip())
-
-
-def _end_alike(answers: list[_Said]) -> bool:
-    """Return whether texts end in a number or a letter, which can be extracted, with few exceptions."""
-    texts = [str(said.label) for said in answers]
+def _are_comparable(answers: list[Case]) -> bool:
+    """Return whether answers are short, or texts that end in a number or a letter, with few exceptions."""
+    texts = [str(case.label) for case in answers]
+    if all(len(text) <= _MAX_CHARACTERS and "\n" not in text.strip() for text in texts):
+        return True
     most = (1 - _MOST_WITHOUT) * len(texts)
     return any(sum(find(text) is not None for text in texts) >= most for find in map(find_extractor, _EXTRACTED))
 
 
-def _by_type(verdicts: dict[str, list[_Said]]) -> Iterator[tuple[str, list[_Said]]]:
-    """Ask for words and for numbers apart, if there are both."""
-    for aspect, those in verdicts.items():
-        numbers = [said for said in those if _is_number(said.label)]
-        if not numbers or len(numbers) == len(those):
-            yield aspect, those
-        else:
-            yield aspect, [said for said in those if not _is_number(said.label)]
-            yield f"{aspect} numbers".strip(), numbers
-
-
-def _in_order(those: list[_Said]) -> list[_Said]:
-    """Put first samples first, for these are read."""
-    return sorted(those, key=lambda said: said.case.sample)
-
-
-def _join(question: str, aspect: str) -> str:
-    return f"{question}: {aspect}" if aspect else question
-
-
-def _name_task(case: Case, *, suite: bool, model: bool) -> str | int:
-    if not suite and not model:
-        return case.item
-    return " | ".join([*([case.suite] if suite else []), str(case.item), *([case.model] if model else [])])
-
-
-def count_up(names: Iterable[str]) -> list[str]:
-    """Number names that stand in a list again.
-
-    >>> count_up(["gpt-4", "claude", "gpt-4"])
-    ['gpt-4', 'claude', 'gpt-4 (2)']
-    """
-    seen: defaultdict[str, int] = defaultdict(int)
+def _count_up(names: Iterable[str]) -> list[str]:
+    """Number names that stand in a list again."""
+    seen: Counter[str] = Counter()
     counted = []
     for name in names:
         seen[name] += 1
@@ -206,298 +160,295 @@ def count_up(names: Iterable[str]) -> list[str]:
     return counted
 
 
-# lm-evaluation-harness: models' answers to tasks, a folder for each model.
-
-
 _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", re.IGNORECASE)
-_NOT_FOUND = "[invalid]"  # what a filter gives where it finds no answer
-_MUTUAL = "acc_mutual_info"
-_USUAL_FILTERS = ("none", "")
 
 
-class LMEval(Tool):
-    """lm-evaluation-harness' ``samples_*.jsonl``, as ``--log_samples`` writes them.
+@record_tool(
+    "lm-eval",
+    "lm-evaluation-harness",
+    "answers of models, logged with --log_samples, a folder for each model (JSONL)",
+    lambda peek: any({"doc_id", "resps", "filtered_resps"} <= set(record) for record in peek.records),
+)
+@logged
+def lm_eval(export: Export) -> Iterator[Case]:
+    """Read the answers or metrics of models from ``samples_*.jsonl``, as ``--log_samples`` writes them.
 
-    >>> sample = '{"doc_id": 0, "target": "1", "resps": [], "filtered_resps": %s, "metrics": []}'
-    >>> likelihoods = {"a": '[["-3.5", "False"], ["-0.5", "True"]]', "b": '[["-1.2", "True"], ["-2.4", "False"]]'}
-    >>> LMEval().answers_in({f"{model}/samples_arc.jsonl": sample % text for model, text in likelihoods.items()})
-    [('a', 0, 1), ('b', 0, 0)]
+    ``{"doc_id": 0, "target": "1", "filtered_resps": [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"]}`` has
+    the log likelihoods of two choices; the label is the place of the likeliest, and ``target`` is ``gold``.
     """
-
-    name: ClassVar[str] = "lm-eval"
-    title: ClassVar[str] = "lm-evaluation-harness"
-    summary: ClassVar[str] = "answers of models, logged with --log_samples, a folder for each model (JSONL)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether samples have a document, responses and filtered ones."""
-        return any({"doc_id", "resps", "filtered_resps"} <= set(record) for record in peek.records)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read what models answered, with the target as ``gold``, or the metrics that they got."""
-        found = Evaluations(Collection(self, paths, files))
-        records = {path: read_records(path) for path in paths}
-        filters = {_filter(record) for those in records.values() for record in those}
-        for path, those in records.items():
-            model, suite = _model(path, paths, found), _suite(path)
-            for record in those:
-                aspect = _filter(record) if len(filters) > 1 else ""
-                _read(record, Case(model, record["doc_id"].id(), suite), aspect, found)
-        return found.table()
+    tables = {path: load_records(path) for path in export.paths}
+    filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
+    suites = {path: match[1] if (match := _FILE.fullmatch(path.name)) else "" for path in tables}
+    by_folder = len({(path.absolute().parent, suite) for path, suite in suites.items()}) == len(tables)
+    for path, records in tables.items():  # one folder has a task twice where files are of several models
+        model = path.absolute().parent.name if by_folder and not export.by_file else export.place_of(path)[0]
+        for record in export.each(records, path):
+            aspect = _get_filter(record) if len(filters) > 1 else ""
+            yield from _read_sample(export, record, Case(model, get_id(record, "doc_id"), suites[path]), aspect)
 
 
-def _suite(path: Path) -> str:
-    match = _FILE.fullmatch(path.name)
-    return match[1] if match else ""
+def _get_filter(record: Any) -> str:
+    name = record.get("filter")
+    return name if isinstance(name, str) and name != "none" else ""
 
 
-def _model(path: Path, paths: Sequence[Path], found: Evaluations) -> str:
-    """Return whose file this is: its folder's, or its own where one folder has a task twice."""
-    twice = len({(other.absolute().parent, _suite(other)) for other in paths}) < len(paths)
-    if twice or found.collection.files.worker_from == "filename":
-        return found.collection.worker_of(path)
-    return path.absolute().parent.name
-
-
-def _filter(record: Node) -> str:
-    name = record["filter"].value
-    return name if isinstance(name, str) and name not in _USUAL_FILTERS else ""
-
-
-def _read(record: Node, case: Case, aspect: str, found: Evaluations) -> None:
-    responses = record["filtered_resps"].items()
-    target = record["target"].value
+def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterator[Case]:
+    responses, target = get_list(record, "filtered_resps"), record.get("target")
+    metrics = [get_text(metric) for metric in get_list(record, "metrics")]
     if len(responses) > 1 and all(map(_is_likelihood, responses)):
-        found.answer(case, _choose(responses, record), _place(target, record), aspect)
+        if "acc_mutual_info" in metrics:  # without its question, each choice comes again in the second half
+            responses = responses[: len(responses) // 2]
+        likelihoods = [float(get_scalar(likelihood)) for likelihood, _ in responses]
+        yield case.answered(likelihoods.index(max(likelihoods)), _find_place(target, record), aspect)
     elif len(responses) == 1 and not _is_likelihood(responses[0]):
-        _read_texts(responses[0], case, target if isinstance(target, str) else None, aspect, found)
-    for metric in record["metrics"].items():
-        value = record[metric.text()].value
-        if isinstance(value, int | float):  # other metrics are of all samples together
-            found.judge(case, "", value, f"{metric.text()} {aspect}".strip())
+        texts = responses[0] if isinstance(responses[0], list) else responses
+        for sample, text in enumerate(texts, start=1):
+            answer = get_text(text, default="").strip()
+            if answer in ("", "[invalid]"):  # as a filter writes where it finds none
+                export.leave_out("responses without an answer")
+            else:
+                known = target if isinstance(target, str) else None
+                yield case._replace(sample=sample).answered(answer, known, aspect)
+    for metric in metrics:
+        if isinstance(record.get(metric), int | float):  # other metrics are of all samples together
+            yield case.judged("", record[metric], f"{metric} {aspect}".strip())
 
 
-def _is_likelihood(response: Node) -> bool:
-    """Tell whether a response is a log likelihood, and whether it is the first guess."""
-    pair = response.value
-    return isinstance(pair, list) and len(pair) == 2 and str(pair[1]).lower() in ("true", "false")
+def _is_likelihood(response: Any) -> bool:
+    """Return whether a response is a log likelihood, and whether it is the first guess."""
+    return isinstance(response, list) and len(response) == 2 and str(response[1]).lower() in ("true", "false")
 
 
-def _choose(responses: list[Node], record: Node) -> int:
-    """Return the place of the most likely choice; without its question, each choice comes again in the second half."""
-    again = _MUTUAL in (metric.value for metric in record["metrics"].items())
-    some = responses[: len(responses) // 2] if again else responses
-    likelihoods = [_number(response.items()[0]) for response in some]
-    return likelihoods.index(max(likelihoods))
-
-
-def _number(value: Node) -> float:
-    """Return a number, which may be written as a text."""
-    try:
-        return float(value.scalar())
-    except ValueError:
-        raise value.refused("a number") from None
-
-
-def _place(target: Any, record: Node) -> int | None:
+def _find_place(target: Any, record: Any) -> int | None:
     """Return the place of the right choice, which is written as a text: the place itself, or what is said there."""
     if re.fullmatch(r"\d{1,9}", str(target)):
         return int(target)
-    arguments = record.raw("arguments")
+    arguments = record.get("arguments")
     given = arguments.values() if isinstance(arguments, dict) else ()
-    said = [str(each.get("arg_1", "")).strip() for each in given if isinstance(each, dict)]
-    return said.index(str(target).strip()) if str(target).strip() in said else None
+    texts = [str(each.get("arg_1", "")).strip() for each in given if isinstance(each, dict)]
+    return texts.index(str(target).strip()) if str(target).strip() in texts else None
 
 
-def _read_texts(response: Node, case: Case, known: str | None, aspect: str, found: Evaluations) -> None:
-    """Read answers in words, of which there may be several samples."""
-    texts = response.items() if isinstance(response.value, list) else [response]
-    for sample, text in enumerate(texts, start=1):
-        said = text.text().strip() if text.there else ""
-        if said in ("", _NOT_FOUND):
-            found.collection.leave_out("responses without an answer")
-        else:
-            found.answer(replace(case, sample=sample), said, known, aspect)
+def _is_deepeval(peek: Peek) -> bool:
+    run = peek.document.get("testRunData", peek.document) if isinstance(peek.document, dict) else None
+    lists = [value for value in run.values() if isinstance(value, list)] if isinstance(run, dict) else []
+    return any(isinstance(case, dict) and "metricsData" in case for cases in lists for case in cases)
 
 
-# DeepEval: metrics of test cases, most of which a model measures.
+@record_tool("deepeval", "DeepEval", "test runs: metrics that models measure (JSON)", _is_deepeval)
+@logged
+def deepeval(export: Export) -> Iterator[Case]:
+    """Read verdicts and scores of models on test cases, by metric.
 
-
-_CASES = ("testCases", "conversationalTestCases")
-_WRAPPER = "testRunData"
-_VERDICTS = {True: "pass", False: "fail"}
-
-
-class DeepEval(Tool):
-    """DeepEval's test runs, ``test_run_*.json`` or ``.latest_run_full.json``.
-
-    >>> metric = '{"name": "Clear", "success": %s, "evaluationModel": "%s"}'
-    >>> metrics = ", ".join([metric % ("true", "gpt-4"), metric % ("false", "claude")])
-    >>> DeepEval().answers_in({"run.json": '{"testCases": [{"name": "t1", "metricsData": [%s]}]}' % metrics})
-    [('gpt-4', 't1', 'pass'), ('claude', 't1', 'fail')]
+    Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
+    [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``.
     """
-
-    name: ClassVar[str] = "deepeval"
-    title: ClassVar[str] = "DeepEval"
-    summary: ClassVar[str] = "test runs: metrics that models measure (JSON)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether there are test cases with data of metrics."""
-        document = peek.document if isinstance(peek.document, dict) else {}
-        document = document.get(_WRAPPER, document)
-        cases = [case for key in _CASES for case in document.get(key) or []] if isinstance(document, dict) else []
-        return any(isinstance(case, dict) and "metricsData" in case for case in cases)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read whether each model thinks that a test case passes, or how it scores it, for each metric."""
-        found = Evaluations(Collection(self, paths, files))
-        for path in paths:
-            run = read_document(path)
-            run = run[_WRAPPER] if isinstance(run.value, dict) and _WRAPPER in run.value else run
-            for case, test in _list(run):
-                for metric in test["metricsData"].items():
-                    _add(metric, case, found)
-        return found.table()
+    for path in export.paths:
+        document = export.document(path)
+        run = get_object(document, "testRunData") or document
+        settings = get(run, "hyperparameters")
+        model = settings.get("model") if isinstance(settings, dict) else None
+        tests = [*get_list(run, "testCases"), *get_list(run, "conversationalTestCases")]
+        for test in export.each(tests, path, "test case"):
+            case = Case(model if isinstance(model, str) else "model", get_id(test, "name"))
+            for metric in get_list(test, "metricsData"):
+                name = get_text(metric, "name")
+                judge = get_text(metric, "evaluationModel", default=name)
+                yield from case.graded(judge, metric if get(metric, "error") is None else None, "success", name)
 
 
-def _list(run: Node) -> Iterator[tuple[Case, Node]]:
-    settings = run.raw("hyperparameters")
-    named = settings.get("model") if isinstance(settings, dict) else None
-    for key in _CASES:
-        for test in run[key].items():
-            yield Case(named if isinstance(named, str) else "model", test["name"].id()), test
+def _is_promptfoo(peek: Peek) -> bool:
+    results = peek.document.get("results") if isinstance(peek.document, dict) else None
+    if isinstance(results, dict) and {"version", "timestamp"} <= set(results):
+        return True
+    listed = results.get("results") if isinstance(results, dict) else results
+    records = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else peek.records
+    return any("gradingResult" in each and ("promptIdx" in each or "provider" in each) for each in records)
 
 
-def _add(metric: Node, case: Case, found: Evaluations) -> None:
-    name = metric["name"].text()
-    judge = metric["evaluationModel"].text() if metric["evaluationModel"].there else name
-    failed = metric["error"].there
-    passed = metric["success"]
-    if passed.there and not isinstance(passed.value, bool):
-        raise passed.refused("true or false")
-    verdict: Any = None if failed or not passed.there else _VERDICTS[passed.value]
-    found.judge(case, judge, verdict, name)
-    score = metric["score"]
-    if score.there and not failed:
-        found.score(case, judge, score.number(), name)
+@record_tool("promptfoo", "promptfoo", "results of assertions and of models that grade (JSON, JSONL)", _is_promptfoo)
+@logged
+def promptfoo(export: Export) -> Iterator[Case]:
+    """Read verdicts of graders on outputs, or on models; ``sample`` numbers repeated tests.
 
-
-# promptfoo: assertions about the outputs of models, of which some are checked by models.
-
-
-_ERROR = 2  # the failureReason of a result that is none, because something broke
-
-
-class Promptfoo(Tool):
-    """promptfoo's ``--output results.json`` or ``.jsonl``.
-
-    >>> check = '{"pass": %s, "score": 1, "assertion": {"type": "llm-rubric", "provider": "%s"}}'
-    >>> checks = ", ".join([check % ("true", "gpt-4"), check % ("false", "claude")])
-    >>> result = '{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"}, "gradingResult": {"componentResults": [%s]}}'
-    >>> Promptfoo().answers_in({"results.jsonl": result % checks})
-    [('gpt-4', 3, 'pass'), ('claude', 3, 'fail')]
+    ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
+    "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``.
     """
-
-    name: ClassVar[str] = "promptfoo"
-    title: ClassVar[str] = "promptfoo"
-    summary: ClassVar[str] = "results of assertions and of models that grade (JSON, JSONL)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether this is the summary of an evaluation, or a list of its results."""
-        document = peek.document if isinstance(peek.document, dict) else {}
-        results = document.get("results")
-        if isinstance(results, dict) and {"version", "timestamp"} <= set(results):
-            return True
-        listed = results.get("results") if isinstance(results, dict) else results
-        return any(map(_is_result, listed if isinstance(listed, list) else peek.records))
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read what graders said of outputs, or the verdicts on models; ``sample`` numbers repeated tests."""
-        found = Evaluations(Collection(self, paths, files))
-        for path in paths:
-            results = _promptfoo_list(path)
-            columns = {json.dumps(result["promptIdx"].value) for result in results}
-            several = len(columns) > len({_name(result["provider"]) for result in results})
-            tests: dict[str, str | int] = {}
-            samples: Counter[tuple[str, Any]] = Counter()
-            for result in results:
-                model = _promptfoo_model(result, several=several)
-                item = tests.setdefault(_inputs(result), result.first("testIdx", "id").id())
-                samples[model, item] += 1
-                _promptfoo_read(result, Case(model, item, sample=samples[model, item]), found)
-        return found.table()
+    for path in export.paths:
+        results = load_records(path) if path.suffix.lower() == ".jsonl" else export.document(path)
+        while isinstance(results, dict) and "results" in results:
+            results = results["results"]
+        results = list(export.each(get_list(results), path, "result"))
+        prompts = {json.dumps(result.get("promptIdx")) for result in results}
+        several = len(prompts) > len({_name_provider(result) for result in results})
+        tests: dict[str, str | int] = {}
+        samples: Counter[Any] = Counter()
+        for result in export.each(results, path, "result"):
+            model, prompt = _name_provider(result) or "model", get_scalar(result, "promptIdx", default=None)
+            model = f"{model} prompt {prompt}" if several and prompt is not None else model
+            item = tests.setdefault(_describe_test(result), get_id(result, "testIdx", "id"))
+            samples[model, item] += 1
+            yield from _read_result(export, result, Case(model, item, sample=samples[model, item]))
 
 
-def _is_result(record: Any) -> bool:
-    return isinstance(record, dict) and "gradingResult" in record and ("promptIdx" in record or "provider" in record)
+def _name_provider(value: Any) -> str:
+    """Return the label or the id of the provider, which may be the provider itself."""
+    provider = get(value, "provider")
+    return str(get_scalar(provider, *(("label", "id") if isinstance(provider, dict) else ()), default=""))
 
 
-def _promptfoo_list(path: Path) -> list[Node]:
-    """Return the results in a file, which stand under one or two keys, or one in each line."""
-    if path.suffix.lower() == ".jsonl":
-        return read_records(path)
-    document = read_document(path)
-    while isinstance(document.value, dict) and "results" in document.value:
-        document = document["results"]
-    return document.items()
-
-
-def _name(provider: Node) -> str:
-    """Return the label or the id of a provider."""
-    if isinstance(provider.value, dict):
-        provider = provider.first("label", "id")
-    return str(provider.value) if provider.there else ""
-
-
-def _promptfoo_model(result: Node, *, several: bool) -> str:
-    """Return the model, with the number of its prompt where there are more prompts than models."""
-    model = _name(result["provider"]) or "model"
-    prompt = result["promptIdx"]
-    return f"{model} prompt {prompt.scalar()}" if several and prompt.there else model
-
-
-def _inputs(result: Node) -> str:
+def _describe_test(result: Any) -> str:
     """Return what tells a test from others, but not from its repetitions."""
-    test = result.raw("testCase")
-    described = test.get("description") if isinstance(test, dict) else None
-    known = result.raw("vars") or described
-    return json.dumps([result.raw("vars"), described] if known else result.raw("testIdx"), sort_keys=True)
+    test, variables = result.get("testCase"), result.get("vars")
+    description = test.get("description") if isinstance(test, dict) else None
+    known = variables or description
+    return json.dumps([variables, description] if known else result.get("testIdx"), sort_keys=True)
 
 
-def _promptfoo_read(result: Node, case: Case, found: Evaluations) -> None:
-    if result["failureReason"].value == _ERROR or not result["gradingResult"].there:
-        found.collection.leave_out("results without a verdict")
+def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
+    grading = get_object(result, "gradingResult")
+    if result.get("failureReason") == 2 or result.get("gradingResult") is None:  # the reason that something broke
+        export.leave_out("results without a verdict")
         return
-    grading = result["gradingResult"]
-    parts = [part for part in grading["componentResults"].items() if part["assertion"].there]
-    names = count_up(_judge(part["assertion"]) for part in parts)
-    for part, name in zip(parts, names, strict=True):
-        _promptfoo_add(part, case, name, found)
-    if not parts:
-        _promptfoo_add(grading, case, "assertions", found)
-    output = result["response"].raw("output") if isinstance(result.raw("response"), dict) else None
-    if isinstance(output, str):
-        found.answer(case, output.strip() or None)
+    parts = [part for part in get_list(grading, "componentResults") if get(part, "assertion") is not None]
+    names = _count_up(_name_provider(part["assertion"]) or get_text(part["assertion"], "type") for part in parts)
+    for part, judge in zip(parts or [grading], names or ["assertions"], strict=True):
+        assertion, metadata = get_object(part, "assertion"), get(part, "metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
+        graded = case.graded(judge, None if metadata.get("graderError") else part, "pass", aspect)
+        measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and passes whatever it finds
+        yield from (each for each in graded if not measures or each.way == _SCORE)
+    response = result.get("response")
+    output = response.get("output") if isinstance(response, dict) else None
+    if isinstance(output, str) and output.strip():
+        yield case.answered(output.strip())
 
 
-def _judge(assertion: Node) -> str:
-    """Return who checked: the model that grades, or the kind of the assertion."""
-    return _name(assertion["provider"]) or assertion["type"].text()
+_VERSION = 2  # of Inspect's logs, since their beginning in 2024
+_HEADERS = ("header.json", "_journal/start.json")  # the latter is all that a run leaves that was killed
+_SAMPLE = re.compile(r"samples/.+\.json")
+_GRADES, _NO_ANSWER = {"C", "I", "P", "N"}, "N"
 
 
-def _only_measures(part: Node) -> bool:
-    """Tell whether an assertion has a score only, and passes whatever it finds."""
-    told = (part.raw(key) for key in ("assertion", "metadata"))
-    return any(isinstance(each, dict) and each.get("metricOnly") is True for each in told)
+def _is_archive(path: Path) -> bool:
+    with suppress(OSError, InputError):
+        if path.suffix.lower() != ".eval" and path.is_file() and find_packing(path) == "zip":
+            with ArchiveMembers(path) as members:
+                return not set(_HEADERS).isdisjoint(members.names)
+    return path.suffix.lower() == ".eval"
 
 
-def _promptfoo_add(part: Node, case: Case, judge: str, found: Evaluations) -> None:
-    broken = isinstance(part.raw("metadata"), dict) and part["metadata"].raw("graderError")
-    passed = part["pass"]
-    if passed.there and not isinstance(passed.value, bool):
-        raise passed.refused("true or false")
-    metric = part["assertion"].raw("metric") if part["assertion"].there else None
-    aspect = metric if isinstance(metric, str) else ""
-    if not _only_measures(part):
-        found.judge(case, judge, None if broken or not passed.there else _VERDICTS[passed.value], aspect)
-    if part["score"].there and not broken:
-        found.score(case, judge, part["score"].number(), aspect)
+def _is_inspect(peek: Peek) -> bool:
+    if peek.path.is_dir():
+        return next(peek.path.glob("*.eval"), None) is not None
+    log = peek.document if isinstance(peek.document, dict) else {}
+    return _is_archive(peek.path) or ("version" in log and isinstance(log.get("eval"), dict) and "task" in log["eval"])
+
+
+@record_tool(
+    "inspect",
+    "Inspect",
+    "logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON)",
+    _is_inspect,
+)
+@logged
+def inspect(export: Export) -> Iterator[Case]:
+    """Read verdicts of judges on answers, or answers of models to samples; ``sample`` is the epoch.
+
+    A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
+    "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``.
+    """
+    export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
+    cases = [case for path in export.paths for case in _read_log(export, path)]
+    words = {case.label for case in cases if case.way == _VERDICT and isinstance(case.label, str)}
+    for case in cases:
+        refused = case.way == _VERDICT and case.label == _NO_ANSWER and words <= _GRADES
+        yield case._replace(label=None) if refused else case
+
+
+def _read_log(export: Export, path: Path) -> Iterator[Case]:
+    parts = _list_parts(path)
+    export.at, header = next(parts)
+    version = get_number(header, "version", default=_VERSION)
+    if version > _VERSION:
+        raise InputError(
+            f"{path} is a log of version {version}, and versions up to {_VERSION} can be read. Export the scores"
+            " as a table, with a column for each of worker, task and label."
+        )
+    judges, about = _name_judges(header), get_object(header, "eval")
+    model, suite = get_text(about, "model"), get_text(about, "task")
+    for place, sample in parts:
+        export.at = place
+        case = Case(model, get_id(sample, "id"), suite, int(get_number(sample, "epoch", default=1)))
+        scores = get_object(sample, "scores")
+        export.leave_out("samples without a score", int(not scores))
+        for scorer, score in scores.items():
+            yield from _read_score(export, scorer, score, case, judges.get(scorer, [scorer]))
+        answer = next((score for score in scores.values() if get(score, "answer") is not None), None)
+        if answer is not None:
+            target = sample.get("target")
+            target = target[0] if isinstance(target, list) and len(target) == 1 else target
+            yield case.answered(get_text(answer, "answer"), target if isinstance(target, str) else None)
+
+
+def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the header of a log, and then its samples one by one, each with its place."""
+    if not _is_archive(path):
+        log = load_document(path)
+        yield str(path), log
+        for number, sample in enumerate(get_list(log, "samples"), start=1):
+            yield f"{path}: sample {number}", sample
+        return
+    with ArchiveMembers(path) as members:
+        header = next((name for name in _HEADERS if name in members.names), None)
+        if header is None:
+            raise InputError(f"{path} is no log of Inspect: there is no {_HEADERS[0]} in it.")
+        for name in [header, *filter(_SAMPLE.fullmatch, members.names)]:
+            yield f"{path}: {name}", load_json(members.read(name), f"{path}: {name}")
+
+
+def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: list[str]) -> Iterator[Case]:
+    """Yield the verdict of each judge in a panel, or the only one; one for each aspect where it has several."""
+    metadata = get(score, "metadata")
+    panel = metadata.get("panel") if isinstance(metadata, dict) else None
+    votes = panel.get("votes") if isinstance(panel, dict) else None
+    if isinstance(votes, list):
+        judges = [get_text(judge) for judge in get_list(panel, "judges")] or judges
+        if len(judges) != len(votes):
+            judges = [f"{scorer} {place}" for place in range(1, len(votes) + 1)]
+    else:
+        lost = len(judges) > 1
+        export.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
+        votes, judges = [get(score, "value")], [scorer] if lost else judges
+    for judge, vote in zip(judges, votes, strict=True):
+        listed = {str(place): part for place, part in enumerate(vote, start=1)} if isinstance(vote, list) else vote
+        for aspect, part in (listed if isinstance(listed, dict) else {"": vote}).items():
+            yield case.judged(judge, get_scalar(part, default=None), aspect)
+
+
+def _name_judges(header: Any) -> dict[str, list[str]]:
+    """Return the judges behind each scorer: the models that grade, or the scorer itself."""
+    about, results = get_object(header, "eval"), get_object(header, "results")
+    graders: dict[str, list[str]] = {}
+    for score in [*get_list(about, "scorers"), *get_list(results, "scores")]:
+        name, options = get_text(score, "name"), get_object(score, "params", "options")
+        models = _list_models(options.get("model"))
+        if not models and "model_graded" in name:
+            role = options.get("model_role")
+            models = _list_models(get(about.get("model_roles"), role if isinstance(role, str) else "grader"))
+        graders[name.rpartition("/")[2]] = models
+    counts = Counter(name for names in graders.values() for name in set(names))
+    return {
+        scorer: _count_up(name if counts[name] == 1 else f"{scorer} {name}" for name in names) or [scorer]
+        for scorer, names in graders.items()
+    }
+
+
+def _list_models(given: Any) -> list[str]:
+    """Return the names of models, which are given as such, as objects, or as a list of either."""
+    if isinstance(given, list):
+        return [name for each in given for name in _list_models(each)]
+    if isinstance(given, dict):
+        return _list_models(given.get("model"))
+    return [get_text(given)] if given is not None else []

@@ -1,7 +1,7 @@
-"""Image annotation exports: COCO and CVAT, with outlined and painted areas as masks.
+"""Marks in pictures: COCO and CVAT, with outlined and painted areas as masks.
 
 All that a worker drew of a class in a picture is one mask. Where there are several classes, each that somebody drew in
-a picture is a task of its own, called after both, as the values of a label map are; who saw the picture and did not
+a picture is a task of its own, named after both, as the values of a label map are; who saw the picture and did not
 draw the class says that it is not there. Where an export does not say how large a picture is, it is taken to end where
 the outlines in it do: the distances of masks do not depend on it.
 """
@@ -11,30 +11,40 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.masks.outlines import draw
-from allalike._core.masks.packed import Mask, check_size, of_run_lengths
+from allalike._core.masks.packed import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.dialects import check_prolog
-from allalike.readers.tools.base import Original, Peek, Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.trees import Node, read_bytes, read_document
+from allalike.readers.tools.base import Original, Peek
+from allalike.readers.tools.frame import Answer, Export, record_tool
+from allalike.readers.tools.trees import (
+    UnexpectedValueError,
+    get,
+    get_id,
+    get_list,
+    get_number,
+    get_numbers,
+    get_scalar,
+    get_text,
+    read_bytes,
+    unexpected,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
-    from allalike._core.masks.outlines import Part
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
-
-    Marks = dict[str, list[Any]]  # by question
+    from allalike._core.masks.packed import Part
 
 _MIN_POINTS = 3  # of an outline that goes around something
+_WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")
+_FIELDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "areas", "caption": "texts"}
+_SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "points": "points"}
+_AREAS = "areas"  # which are drawn as polygons or painted as masks
 
 
 @dataclass
@@ -74,10 +84,12 @@ class Areas:
 
     def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part) -> None:
         """Add what a worker drew of a class; what is painted has the size of the picture."""
-        if not isinstance(part, Mask) and len(part) < _MIN_POINTS:
-            self.flat += 1
-        else:
+        if isinstance(part, Mask):
+            self.see(worker, picture, (part.height, part.width))
+        if isinstance(part, Mask) or len(part) >= _MIN_POINTS:
             self.drawn.setdefault(picture, {}).setdefault(kind, {}).setdefault(worker, []).append(part)
+        else:
+            self.flat += 1
 
     def masks(self) -> Iterator[tuple[Any, Any, Any, Mask]]:
         """Yield worker, picture, class and mask, for all who saw a picture in which somebody drew the class."""
@@ -90,285 +102,149 @@ class Areas:
                 for worker in self.seen[picture]:
                     yield worker, picture, kind, draw(by.get(worker, []), *self.sizes[picture])
 
-    def add_to(self, found: Collection, question: str) -> None:
-        """Add all masks to a collection, and say what was left out or taken for granted."""
-        found.leave_out("outlines of fewer than three points", self.flat)
-        found.leave_out("pictures in which nobody drew anything", len(self.seen.keys() - self.drawn.keys()))
+    def answers(self, export: Export, question: str) -> Iterator[Answer]:
+        """Yield all masks as answers, and say what was left out or taken for granted."""
+        export.leave_out("outlines of fewer than three points", self.flat)
+        export.leave_out("pictures in which nobody drew anything", len(self.seen.keys() - self.drawn.keys()))
         if unknown := len(self.drawn.keys() - self.sizes.keys()):
-            found.remarks.append(
+            export.remarks.append(
                 f"How large a picture is, is not said of {unknown:,}: they are taken to end where their outlines do."
             )
         several = len({kind for kinds in self.drawn.values() for kind in kinds}) > 1
         for worker, picture, kind, mask in self.masks():
-            found.add(worker, f"{picture}/{kind}" if several else picture, mask, question=question, kind="areas")
+            yield Answer(worker, f"{picture}/{kind}" if several else picture, mask, question, "areas")
 
 
-# COCO: pictures with boxes, outlines and key points, one file for each annotator.
+class _Page(NamedTuple):
+    """A file of COCO: images and categories by their ids, and marks."""
 
+    path: Path
+    images: dict[Any, dict[str, Any]]
+    categories: dict[Any, dict[str, Any]]
+    marks: list[dict[str, Any]]
 
-_WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")
-_KINDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "areas", "caption": "texts"}
+    @classmethod
+    def of(cls, export: Export, path: Path) -> _Page:
+        document = export.document(path)
+        if isinstance(document, list):  # of results
+            document = {"annotations": document}
+        images = {get_id(each, "id"): each for each in export.each(get_list(document, "images"), path, "image")}
+        kinds = {get_id(each, "id"): each for each in export.each(get_list(document, "categories"), path, "category")}
+        marks = list(export.each(get_list(document, "annotations"), path, "annotation"))
+        if not images:
+            images = {get_id(mark, "image_id"): {"id": mark["image_id"]} for mark in marks}
+        return cls(path, images, kinds, marks)
 
-
-class COCO(Tool):
-    """COCO's annotations of pictures, and lists of results in its form.
-
-    >>> page = ('{"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 3, "name": "cat"}],'
-    ...         ' "annotations": [%s]}')
-    >>> mark = '{"image_id": 1, "category_id": 3, "bbox": [1, 2, 30, 40]}'
-    >>> COCO().answers_in({"ada.json": page % mark, "bob.json": page % ""})
-    [('ada', 'a.jpg', [{'bbox': [1, 2, 30, 40], 'label': 'cat'}]), ('bob', 'a.jpg', [])]
-    """
-
-    name: ClassVar[str] = "coco"
-    title: ClassVar[str] = "COCO"
-    summary: ClassVar[str] = "boxes, outlines or key points in pictures, one file for each annotator (JSON)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether a file has pictures and annotations of them, or a list of detections."""
-        document = peek.document
-        if isinstance(document, dict):
-            lists = [document.get(key) for key in ("images", "annotations")]
-            return any(isinstance(items, list) and bool(items) and _is_coco(items[0]) for items in lists)
-        return bool(peek.records) and all(_is_result(record) for record in peek.records)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read what each annotator marked in each picture: boxes, or what the tag names."""
-        found = Collection(self, paths, files)
-        pages = [_File.of(path, read_document(path)) for path in paths]
-        marks = [mark for page in pages for mark in page.marks]
-        named = any(mark.first(*_WORKER).there for mark in marks)
-        by_file = files.worker_from == "filename"
-        if len(paths) == 1 and not (named or by_file):
-            raise InputError(
-                f"{found.where}, holds {len(marks):,} marks in {len(pages[0].pictures):,} pictures and does not say"
-                " whose they are. Give one file for each annotator; the file's name is the worker."
-            )
-        key = _chosen(found, [key for key in _KINDS if any(_has(mark, key) for mark in marks)])
-        by_file = by_file or not named
+    def read(self, mark: dict[str, Any], key: str) -> list[Any]:
+        """Return what a mark has in a field, each with its class."""
+        if not _has(mark, key):
+            return []
+        if key == "caption":
+            return [get_text(mark, key)]
+        number = get_id(mark, "category_id", default=None)
+        category = self.categories.get(number)
+        name = number if category is None else get_scalar(category, "name")
         if key == "segmentation":
-            areas = Areas(found.where)
-            for page in pages:
-                _draw(areas, page, found.worker_of(page.path) if by_file else None)
-            areas.add_to(found, key)
-        else:
-            for page in pages:
-                _add(found, page, key, by_file=by_file)
-        return found.table()
-
-    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List the pictures."""
-        documents = [document for path in paths if isinstance((document := read_document(path)).value, dict)]
-        return {
-            name: Original(each.value, picture=name, sides=(each.raw("width"), each.raw("height")))
-            for page in documents
-            for each in page["images"].items()
-            if (name := str(each.first("file_name", "id").id()))
-        }
+            if isinstance(mark[key], dict):
+                return [(name, Mask.of(of_run_lengths(mark[key])))]
+            outlines = [get_numbers(outline) for outline in get_list(mark, key)]
+            if any(len(outline) % 2 for outline in outlines):
+                raise unexpected(mark[key], "x and y of each point", key)
+            return [(name, list(zip(outline[::2], outline[1::2], strict=True))) for outline in outlines]
+        numbers = get_numbers(mark, key)
+        if key == "keypoints":
+            points = list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=False))
+            names = list(map(get_scalar, get_list(category, "keypoints"))) or range(1, len(points) + 1)
+            return [{"x": x, "y": y, "label": name} for name, (x, y, seen) in zip(names, points, strict=False) if seen]
+        if len(numbers) != 4:
+            raise unexpected(mark[key], "[x, y, width, height]", key)
+        more = {"label": name, "score": get_number(mark, "score", default=None)}
+        return [{"bbox": numbers, **{each: value for each, value in more.items() if value is not None}}]
 
 
-def _is_coco(item: Any) -> bool:
-    return isinstance(item, dict) and ("image_id" in item or {"id", "file_name"} <= set(item))
+def _has(mark: dict[str, Any], key: str) -> bool:
+    return bool(mark.get(key)) and (key != "keypoints" or mark.get("num_keypoints") != 0)
 
 
-def _is_result(record: dict[str, Any]) -> bool:
-    return "image_id" in record and any(key in record for key in _KINDS)
+def _is_coco(peek: Peek) -> bool:
+    """Return whether a file has pictures and annotations of them, or a list of detections."""
+    if not isinstance(peek.document, dict):
+        return bool(peek.records) and all(
+            "image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records
+        )
+    lists = [peek.document.get(key) for key in ("images", "annotations")]
+    first = [items[0] for items in lists if isinstance(items, list) and items and isinstance(items[0], dict)]
+    return any("image_id" in item or {"id", "file_name"} <= item.keys() for item in first)
 
 
-def _has(mark: Node, key: str) -> bool:
-    return bool(mark[key].value) and (key != "keypoints" or mark["num_keypoints"].value != 0)
+def _list_coco(export: Export) -> dict[str, Original]:
+    originals = {}
+    for document in map(export.document, export.paths):
+        for image in get_list(document, "images") if isinstance(document, dict) else ():
+            name = str(get_id(image, "file_name", "id"))
+            originals[name] = Original(image, picture=name, sides=(image.get("width"), image.get("height")))
+    return originals
 
 
-def _chosen(found: Collection, keys: list[str]) -> str:
+@record_tool(
+    "coco",
+    "COCO",
+    "boxes, outlines or key points in pictures, one file for each annotator (JSON)",
+    _is_coco,
+    _list_coco,
+)
+def coco(export: Export) -> Iterator[Answer]:
+    """Read ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
+
+    Lists of results have the annotations alone. Each picture in a file was seen by its owner.
+    """
+    pages = [_Page.of(export, path) for path in export.paths]
+    marks = [mark for page in pages for mark in page.marks]
+    named = any(get(mark, *_WORKER) is not None for mark in marks)
+    by_file = export.by_file or not named
+    if len(pages) == 1 and by_file != export.by_file:
+        raise InputError(
+            f"{export.where}, holds {len(marks):,} marks in {len(pages[0].images):,} pictures and does not say whose"
+            " they are. Give one file for each annotator; the file's name is the worker."
+        )
+    key = _choose_field(export, marks)
+    areas = Areas(export.where)
+    for page in pages:
+        labels: dict[Any, list[Any]] = {}
+        if by_file:
+            labels = {(export.worker_of(page.path), image): [] for image in page.images}
+        for mark in export.each(page.marks, page.path, "annotation"):
+            worker, image = export.owner if by_file else get_id(mark, *_WORKER), get_id(mark, "image_id")
+            if image not in page.images:
+                raise UnexpectedValueError(f"'image_id' is {image!r}, which is the id of no image")
+            labels.setdefault((worker, image), []).extend(page.read(mark, key))
+        for (worker, image), label in labels.items():
+            picture = get_id(page.images[image], "file_name", "id")
+            if key != "segmentation":
+                yield Answer(worker, picture, "\n".join(label) if key == "caption" else label, key, _FIELDS[key])
+                continue
+            sides = [get_number(page.images[image], side, default=None) for side in ("height", "width")]
+            areas.see(worker, picture, None if None in sides else (sides[0], sides[1]))
+            for name, part in label:
+                areas.draw(worker, picture, name, part)
+    if key == "segmentation":
+        yield from areas.answers(export, key)
+
+
+def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     """Return which of a mark's fields to read: the first that is there, or that of the tag."""
-    tag = found.files.tag
+    tag = export.files.tag
+    keys = [key for key in _FIELDS if any(_has(mark, key) for mark in marks)]
     if not keys:
-        raise InputError(f"{found.where}, holds no marks with one of the fields {', '.join(_KINDS)}.")
+        raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
         raise InputError(
-            f"{found.where}, has no {tag!r}. It has: {', '.join(keys)}.",
+            f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.",
             proposals=[Proposal({"tag": key}) for key in keys],
         )
     if tag is None and len(keys) > 1:
-        found.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")
+        export.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")
     return tag or keys[0]
-
-
-@dataclass(frozen=True)
-class _File:
-    """What one file holds: the names of pictures and classes, and the marks."""
-
-    path: Path
-    pictures: dict[Any, Any]
-    classes: dict[Any, Node]
-    marks: list[Node]
-    sizes: dict[Any, tuple[float, float]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, path: Path, document: Node) -> _File:
-        if isinstance(document.value, list):
-            marks = document.items()
-            return cls(path, {mark["image_id"].id(): mark["image_id"].id() for mark in marks}, {}, marks)
-        pictures = {item["id"].id(): item.first("file_name", "id").id() for item in document["images"].items()}
-        classes = {item["id"].id(): item for item in document["categories"].items()}
-        marks = document["annotations"].items()
-        for mark in marks if not pictures else ():
-            pictures[mark["image_id"].id()] = mark["image_id"].id()
-        sized = [item for item in document["images"].items() if item["height"].there and item["width"].there]
-        sizes = {item["id"].id(): (item["height"].number(), item["width"].number()) for item in sized}
-        return cls(path, pictures, classes, marks, sizes)
-
-    def picture_of(self, mark: Node) -> Any:
-        """Return the name of the picture that a mark is in."""
-        picture = self.pictures.get(mark["image_id"].id())
-        if picture is None:
-            raise mark["image_id"].refused("the id of one of the images")
-        return picture
-
-    def class_of(self, mark: Node) -> tuple[Any, Node | None]:
-        """Return the name of a mark's class, and what else is said of the class."""
-        category = mark["category_id"]
-        kind = self.classes.get(category.id()) if category.there else None
-        return (kind["name"].scalar() if kind is not None else category.value), kind
-
-
-def _add(found: Collection, page: _File, key: str, *, by_file: bool) -> None:
-    labels: dict[tuple[Any, Any], list[Any]] = {}
-    if by_file:
-        labels = {(found.worker_of(page.path), picture): [] for picture in page.pictures.values()}
-    for mark in page.marks:
-        picture = page.picture_of(mark)
-        worker = found.worker_of(page.path) if by_file else mark.first(*_WORKER).id()
-        label = labels.setdefault((worker, picture), [])
-        if _has(mark, key):
-            label += _read(page, mark, key)
-    for (worker, picture), label in labels.items():
-        whole = "\n".join(label) if key == "caption" else label
-        found.add(worker, picture, whole, question=key, kind=_KINDS[key])
-
-
-def _read(page: _File, mark: Node, key: str) -> list[Any]:
-    """Return the marks of one annotation, each with its class."""
-    if key == "caption":
-        return [mark["caption"].text()]
-    name, kind = page.class_of(mark)
-    more = {
-        **({} if name is None else {"label": name}),
-        **({"score": mark["score"].number()} if mark["score"].there else {}),
-    }
-    if key == "bbox":
-        box = mark["bbox"].numbers()
-        if len(box) != 4:
-            raise mark["bbox"].refused("[x, y, width, height]")
-        return [{"bbox": box, **more}]
-    return _points(mark["keypoints"], kind)
-
-
-def _draw(areas: Areas, page: _File, owner: str | None) -> None:
-    """Draw the outlines and run lengths of a file, whose owner or whose marks say who drew them."""
-    for number, picture in page.pictures.items() if owner is not None else ():
-        areas.see(owner, picture, page.sizes.get(number))
-    for mark in page.marks:
-        picture, worker = page.picture_of(mark), owner or mark.first(*_WORKER).id()
-        areas.see(worker, picture, page.sizes.get(mark["image_id"].id()))
-        for part in _parts(mark["segmentation"]):
-            if isinstance(part, Mask):
-                areas.see(worker, picture, (part.height, part.width))
-            areas.draw(worker, picture, page.class_of(mark)[0], part)
-
-
-def _parts(drawn: Node) -> list[Part]:
-    """Return outlines as points, and run lengths as a mask."""
-    if not isinstance(drawn.value, dict):
-        return [_pair(outline) for outline in drawn.items()]
-    try:
-        return [Mask.of(of_run_lengths(drawn.value))]
-    except ValueError as error:
-        raise InputError(f"{drawn.where}: {drawn.way!r} is no mask: {error}.") from error
-
-
-def _pair(outline: Node) -> list[tuple[float, float]]:
-    numbers = outline.numbers()
-    if len(numbers) % 2:
-        raise outline.refused("x and y of each point")
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def _points(keypoints: Node, kind: Node | None) -> list[dict[str, Any]]:
-    """Return the points that are labelled, with their names where the class has them."""
-    numbers = keypoints.numbers()
-    names = [name.scalar() for name in kind["keypoints"].items()] if kind is not None else []
-    triples = list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=False))
-    if not names:
-        names = list(range(1, len(triples) + 1))
-    return [{"x": x, "y": y, "label": name} for name, (x, y, seen) in zip(names, triples, strict=False) if seen]
-
-
-# CVAT: pictures or videos with tags, boxes and outlines, one file for each annotator.
-
-
-_SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "points": "points"}
-_AREAS = "areas"  # which are drawn as polygons or painted as masks
-
-
-class CVAT(Tool):
-    """CVAT's XML for pictures and for video (versions 1.1).
-
-    >>> seen = '<annotations><version>1.1</version><image id="0" name="a.jpg">%s</image></annotations>'
-    >>> box = '<box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/>'
-    >>> CVAT().answers_in({"ada.xml": seen % box, "bob.xml": seen % ""})
-    [('ada', 'a.jpg', [{'bbox': [1.0, 2.0, 30.0, 40.0], 'label': 'cat'}]), ('bob', 'a.jpg', [])]
-    """
-
-    name: ClassVar[str] = "cvat"
-    title: ClassVar[str] = "CVAT"
-    summary: ClassVar[str] = "tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether a file begins with CVAT's annotations."""
-        start = peek.start[:4096]
-        return (
-            peek.ending == ".xml"
-            and "<annotations" in start
-            and any(mark in start for mark in ("<meta>", "<image ", "<track ", "<version>"))
-        )
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read what each annotator marked in each picture or frame."""
-        found = Collection(self, paths, files)
-        areas = Areas(found.where)
-        marks = {path: dict(_cvat_read(path, parse_annotations(path), found, areas)) for path in paths}
-        if len(paths) == 1 and files.worker_from != "filename":
-            n_marks = sum(len(shapes) for seen in marks[paths[0]].values() for shapes in seen.values())
-            raise InputError(
-                f"{found.where}, holds {n_marks:,} marks in {len(marks[paths[0]]):,} pictures or frames, of one"
-                " annotator. Give one file for each annotator; the file's name, or that of its folder, is the worker."
-            )
-        questions = {question for seen in marks.values() for shapes in seen.values() for question in shapes}
-        frames = {task for seen in marks.values() for task in seen if isinstance(task, int)}
-        for path, seen in marks.items():
-            worker = found.worker_of(path)
-            for task in [*seen, *sorted(frames - set(seen), key=str)]:
-                areas.see(worker, task)
-                for label, shape, where in seen.get(task, {}).get(_AREAS, []):
-                    areas.draw(worker, task, label, _part(shape, areas.sizes.get(task), where))
-                for question in sorted(questions - {_AREAS}):
-                    shapes = seen.get(task, {}).get(question, [])
-                    label = shapes if question in _SHAPES.values() else tuple(shapes)
-                    kind = question if question in _SHAPES.values() else "classes"
-                    found.add(worker, task, label, question=question, kind=kind)
-        if _AREAS in questions:
-            areas.add_to(found, _AREAS)
-        return found.table()
-
-    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List the pictures."""
-        images = [image for path in paths for image in parse_annotations(path).iter("image")]
-        return {
-            name: Original(image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
-            for image in reversed(images)
-            if (name := image.get("name"))
-        }
 
 
 def parse_annotations(path: Path) -> Element:
@@ -376,113 +252,157 @@ def parse_annotations(path: Path) -> Element:
     from xml.etree import ElementTree  # nosec B405 # without entities, see below
 
     data = read_bytes(path)
-    check_prolog(path, io.BytesIO(data), CVAT.title)
+    check_prolog(path, io.BytesIO(data), "CVAT")
     try:
         return ElementTree.fromstring(data)  # nosec B314 # entities were refused
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise InputError(f"{path} cannot be read as XML: {error}.") from error
 
 
-def _cvat_read(path: Path, root: Element, found: Collection, areas: Areas) -> Iterator[tuple[str | int, Marks]]:
-    """Yield each picture, or frame of a video, with its marks, and note how large it is."""
-    worker = found.worker_of(path)
+def _is_cvat(peek: Peek) -> bool:
+    start = peek.start[:4096]
+    marks = ("<meta>", "<image ", "<track ", "<version>")
+    return peek.ending == ".xml" and "<annotations" in start and any(mark in start for mark in marks)
+
+
+def _list_cvat(export: Export) -> dict[str, Original]:
+    images = [image for path in export.paths for image in parse_annotations(path).iter("image")]
+    return {
+        name: Original(image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
+        for image in reversed(images)
+        if (name := image.get("name"))
+    }
+
+
+@record_tool(
+    "cvat",
+    "CVAT",
+    "tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML)",
+    _is_cvat,
+    _list_cvat,
+)
+def cvat(export: Export) -> Iterator[Answer]:
+    """Read ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
+
+    Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
+    """
+    roots = {path: parse_annotations(path) for path in export.paths}
+    if len(roots) == 1 and not export.by_file:
+        raise InputError(
+            f"{export.where}, holds the marks of one annotator. Give one file for each annotator; the file's name, or"
+            " that of its folder, is the worker."
+        )
+    areas = Areas(export.where)
+    pages = {path: _read_pictures(export, path, root, areas) for path, root in roots.items()}
+    questions = sorted({question for page in pages.values() for marks in page.values() for question in marks})
+    frames = {task for page in pages.values() for task in page if isinstance(task, int)}
+    for path, page in pages.items():
+        worker = export.worker_of(path)
+        for task in [*page, *sorted(frames - page.keys())]:
+            marks = page.get(task, {})
+            areas.see(worker, task)
+            for kind, part in marks.get(_AREAS, []):
+                areas.draw(worker, task, kind, part)
+            for question in questions:
+                if question in _SHAPES.values():
+                    yield Answer(worker, task, marks.get(question), question, question)
+                elif question != _AREAS:
+                    yield Answer(worker, task, tuple(marks.get(question, ())), question, "classes")
+    if _AREAS in questions:
+        yield from areas.answers(export, _AREAS)
+
+
+def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> dict[str | int, dict[str, list[Any]]]:
+    """Return the marks in each picture, or frame of a video, by question, and note how large it is."""
+    worker = export.worker_of(path)
+    pictures: dict[str | int, dict[str, list[Any]]] = {}
     for number, image in enumerate(root.iter("image"), start=1):
-        where = f"{path}: image {number}"
-        marks: Marks = {}
+        export.at = f"{path}: image {number}"
+        name, size = get_id(image.attrib, "name"), _read_size(image.get)
+        areas.see(worker, name, size)
+        marks = pictures.setdefault(name, {})
         for shape in image:
-            _cvat_add(marks, shape, shape.get("label"), where, found)
-        name = str(_attribute(image, "name", where).id())
-        areas.see(worker, name, _size(image.get, where))
-        yield name, marks
-    frames: dict[int, Marks] = {}
+            _read_shape(export, marks, shape, shape.get("label"), size)
+    export.at = f"{path}: original_size"
+    size = next((_read_size(video.findtext) for video in root.iter("original_size")), None)
     for number, track in enumerate(root.iter("track"), start=1):
-        where = f"{path}: track {number}"
+        export.at = f"{path}: track {number}"
         for shape in track:
             if shape.get("outside") != "1":
-                frame = int(_number(shape, "frame", where))
-                _cvat_add(frames.setdefault(frame, {}), shape, track.get("label"), where, found)
-    size = next((_size(video.findtext, f"{path}: original_size") for video in root.iter("original_size")), None)
-    for frame, marks in frames.items():
-        areas.see(worker, frame, size)
-        yield frame, marks
+                frame = int(_number(shape, "frame"))
+                areas.see(worker, frame, size)
+                _read_shape(export, pictures.setdefault(frame, {}), shape, track.get("label"), size)
+    return pictures
 
 
-def _size(get: Callable[[str], str | None], where: str) -> tuple[float, float] | None:
+def _read_size(get_side: Callable[[str], str | None]) -> tuple[float, float] | None:
     """Return height and width, if both are there."""
-    height, width = get("height"), get("width")
-    return (_as_number(height, where, height), _as_number(width, where, width)) if height and width else None
+    height, width = get_side("height"), get_side("width")
+    return (_as_number(height, "height"), _as_number(width, "width")) if height and width else None
 
 
-def _cvat_add(marks: Marks, shape: Element, label: str | None, where: str, found: Collection) -> None:
+def _read_shape(
+    export: Export, marks: dict[str, list[Any]], shape: Element, kind: str | None, size: tuple[float, float] | None
+) -> None:
+    """Add a shape to the marks of a picture: tags with their attributes, areas, or regions with their class."""
     if shape.tag == "tag":
-        marks.setdefault("tags", []).append(_attribute(shape, "label", where).id())
+        marks.setdefault("tags", []).append(get_id(shape.attrib, "label"))
         for attribute in shape.iter("attribute"):
-            name = f"{shape.get('label')}.{_attribute(attribute, 'name', where).id()}"
+            name = f"{shape.get('label')}.{get_id(attribute.attrib, 'name')}"
             marks.setdefault(name, []).append((attribute.text or "").strip())
-    elif shape.tag in ("polygon", "mask"):
-        marks.setdefault(_AREAS, []).append((label, shape, where))
+    elif shape.tag == "polygon":
+        marks.setdefault(_AREAS, []).append((kind, _read_points(shape)))
+    elif shape.tag == "mask":
+        marks.setdefault(_AREAS, []).append((kind, _read_mask(shape, size)))
     elif shape.tag in _SHAPES:
-        marks.setdefault(_SHAPES[shape.tag], []).extend(
-            {**region, "label": label} if label else region for region in _regions(shape, where)
-        )
+        regions = [{**region, "label": kind} if kind else region for region in _read_regions(shape)]
+        marks.setdefault(_SHAPES[shape.tag], []).extend(regions)
     else:
-        found.leave_out(f"marks of the kind {shape.tag!r}")
+        export.leave_out(f"marks of the kind {shape.tag!r}")
 
 
-def _regions(shape: Element, where: str) -> list[dict[str, Any]]:
+def _read_regions(shape: Element) -> list[dict[str, Any]]:
     if shape.tag == "box":
-        left, top, right, bottom = (_number(shape, key, where) for key in ("xtl", "ytl", "xbr", "ybr"))
-        turned = _number(shape, "rotation", where) if shape.get("rotation") else 0.0
+        left, top, right, bottom = (_number(shape, key) for key in ("xtl", "ytl", "xbr", "ybr"))
+        turned = _number(shape, "rotation") if shape.get("rotation") else 0.0
         return [{"bbox": [left, top, right - left, bottom - top], **({"rotation": turned} if turned else {})}]
     if shape.tag == "ellipse":
-        x, y, width, height = (_number(shape, key, where) for key in ("cx", "cy", "rx", "ry"))
+        x, y, width, height = (_number(shape, key) for key in ("cx", "cy", "rx", "ry"))
         return [{"bbox": [x - width, y - height, 2 * width, 2 * height]}]
-    points = _cvat_points(shape, where)
+    points = _read_points(shape)
     return [{"x": x, "y": y} for x, y in points] if shape.tag == "points" else [{"points": points}]
 
 
-def _cvat_points(shape: Element, where: str) -> list[list[float]]:
-    return [_point(pair, where) for pair in (shape.get("points") or "").split(";") if pair.strip()]
+def _read_points(shape: Element) -> list[list[float]]:
+    pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise UnexpectedValueError(f"'{shape.tag}.points' is {shape.get('points')!r}, where points 'x,y' should be")
+    return [[_as_number(part, f"{shape.tag}.points") for part in pair] for pair in pairs]
 
 
-def _part(shape: Element, size: tuple[int, int] | None, where: str) -> Part:
-    """Read a polygon, or a mask: run lengths in a box of the picture, row after row."""
-    if shape.tag == "polygon":
-        return _cvat_points(shape, where)
-    left, top, width, height = (int(_number(shape, key, where)) for key in ("left", "top", "width", "height"))
-    runs = [int(_as_number(part, f"{where}: mask.rle", part)) for part in (shape.get("rle") or "").split(",")]
-    try:
-        painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
-    except ValueError as error:
-        raise InputError(f"{where}: a mask cannot be read: {error}.") from error
-    rows, columns = size or (0, 0)
+def _read_mask(shape: Element, size: tuple[float, float] | None) -> Mask:
+    """Read run lengths in a box of the picture, row after row."""
+    left, top, width, height = (int(_number(shape, key)) for key in ("left", "top", "width", "height"))
+    runs = [int(_as_number(part, "mask.rle")) for part in (shape.get("rle") or "").split(",")]
+    painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
+    rows, columns = map(int, size or (0, 0))
     around = ((top, rows - top - height), (left, columns - left - width))
     if min(map(min, around)) < 0:
         known = "whose size is not said" if size is None else f"of {rows} x {columns} pixels"
-        raise InputError(f"{where}: a mask of {height} x {width} pixels at {top}, {left} is in no picture {known}.")
+        raise UnexpectedValueError(f"a mask of {height} x {width} pixels at {top}, {left} is in no picture {known}")
+    check_size(rows, columns)
     return Mask.of(np.pad(painted, around))
 
 
-def _point(pair: str, where: str) -> list[float]:
-    numbers = [_as_number(part, f"{where}: points", pair) for part in pair.split(",")]
-    if len(numbers) != 2:
-        raise InputError(f"{where}: {pair!r} is no point 'x,y'.")
-    return numbers
+def _number(shape: Element, name: str) -> float:
+    return _as_number(shape.get(name), f"{shape.tag}.{name}")
 
 
-def _attribute(element: Element, name: str, where: str) -> Node:
-    return Node(element.get(name), where, f"{element.tag}.{name}")
-
-
-def _number(element: Element, name: str, where: str) -> float:
-    return _as_number(str(_attribute(element, name, where).id()), f"{where}: {element.tag}.{name}", element.get(name))
-
-
-def _as_number(text: str, where: str, given: str | None) -> float:
+def _as_number(text: str | None, name: str) -> float:
     try:
-        number = float(text)
+        number = float(text or "")
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"{where} is {given!r}, where a number should be.")
+        raise UnexpectedValueError(f"{name!r} is {text!r}, where a number should be")
     return number

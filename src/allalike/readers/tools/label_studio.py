@@ -1,45 +1,57 @@
-"""Label Studio: its export, and the results of its controls as labels.
+"""Label Studio: tasks with the annotations of several people, and with predictions of models.
 
-What was painted with a brush is a stream of bits. It begins with the number of words (32 bits), the size of a word less
-one (5 bits) and four sizes of runs less one (4 bits each). Runs follow: a bit that says whether one word is repeated,
-two bits that choose a size, the number of words less one in so many bits, and the word or the words. Words are the
-bytes of a picture with four channels, of which the last says where the brush was.
+Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). A
+control is a question of its own: what everybody chose, or which regions everybody marked.
+
+Exports as JSON-MIN, CSV and TSV have one row for each annotation. The columns are those of the imported data, then
+``id``, then one for each control, then who and when; or all of them in the order of the alphabet, and then the data
+are what is the same in all annotations of a task.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks.packed import Mask
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.tools.base import Original, Peek, Tool
-from allalike.readers.tools.collection import KNOWN, Collection
+from allalike.readers.tools.base import Original, Peek
+from allalike.readers.tools.frame import KNOWN, Answer, Export, record_tool
 from allalike.readers.tools.images import Areas
 from allalike.readers.tools.sheets import listed
-from allalike.readers.tools.trees import Node, read_records
+from allalike.readers.tools.trees import (
+    UnexpectedValueError,
+    get,
+    get_id,
+    get_list,
+    get_number,
+    get_numbers,
+    get_object,
+    get_scalar,
+    get_text,
+    load_records,
+    unexpected,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from allalike._core.masks.outlines import Part
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
+    import numpy.typing as npt
 
-    Sheet = tuple[Any, Any, Mapping[str, list[Node]]]
+    from allalike._core.masks.packed import Part
 
-_AREAS = {"masks", "polygons"}
+    Items = list[tuple[str, dict[str, Any]]]  # results, each with its kind
+
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
-_SAYINGS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
+_ANSWERS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
 _GEOMETRY = {
     "masks": {"rle"},
     "spans": {"start", "end"},
@@ -49,276 +61,19 @@ _GEOMETRY = {
     "points": {"x", "y"},
 }
 _CHANNELS = 4
-
-
-def _kind_of(item: Node) -> str:
-    """Return what kind of label a result is, by its type or by what it holds.
-
-    >>> from allalike.readers.tools.trees import Node
-    >>> _kind_of(Node({"type": "choices", "value": {"choices": ["sad"]}}, "tasks.json"))
-    'choices'
-    """
-    kind = None if item.raw("type") is None else item["type"].text()
-    if kind in _SAYINGS:
-        return str(kind)
-    keys = set(item["value"].fields())
-    found = next((name for name, needed in _GEOMETRY.items() if needed <= keys), None)
-    if found is None and kind is None:
-        found = next((name for name, key in _SAYINGS.items() if key in keys), None)
-    return found or "unknown regions"
-
-
-def is_region(item: Node) -> bool:
-    """Tell whether a result marks something, and does not say something of the task."""
-    return item.raw("type") != "relation" and _kind_of(item) not in _SAYINGS
-
-
-def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:
-    """Add what everybody answered to each control; who marked no region where others did saw none."""
-    kinds: dict[str, set[str]] = {}
-    for _, _, results in sheets:
-        for control, items in results.items():
-            kinds.setdefault(control, set()).update(map(_kind_of, items))
-    for control, these in kinds.items():
-        if these & _AREAS:
-            _add_areas(found, control, sheets)
-            continue
-        if len(these) > 1 and these & _SAYINGS.keys():
-            raise InputError(f"{found.where}: the answers to {control!r} are mixed: {', '.join(sorted(these))}.")
-        kind = these.pop() if len(these) == 1 else "unknown regions"
-        for worker, task, results in sheets:
-            found.add(worker, task, _read_label(kind, results.get(control, [])), question=control, kind=kind)
-
-
-def _add_areas(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
-    """Add all that was outlined or painted with a control, each class by itself, and nothing if nothing was."""
-    areas = Areas(found.where)
-    for worker, task, results in sheets:
-        areas.see(worker, task)
-        for item in results.get(control, []):
-            size = _size(item)
-            areas.see(worker, task, size)
-            areas.draw(worker, task, _class_of(item) or "mask", _part(item, *size))
-    areas.add_to(found, control)
-
-
-def _size(item: Node) -> tuple[int, int]:
-    """Return height and width of the picture, which the result says, or in short exports its value."""
-    about = item if item["original_width"].there else item["value"]
-    if not about["original_width"].there:
-        raise InputError(
-            f"{item.where}: the picture of {item['value'].way!r} has no size (original_width and original_height), and"
-            " its marks are in percent of it. Export it as JSON, and not in a short form."
-        )
-    return int(about["original_height"].number()), int(about["original_width"].number())
-
-
-def _part(item: Node, height: int, width: int) -> Part:
-    """Return an outline in pixels, or what was painted."""
-    value = item["value"]
-    if _kind_of(item) == "masks":
-        return Mask.of(_decode_brush(item, height, width))
-    if _kind_of(item) != "polygons":
-        raise value.refused("points of an outline, or what was painted")
-    points = [point.numbers() for point in value["points"].items()]
-    if any(len(point) != 2 for point in points):
-        raise value["points"].refused("points [x, y]")
-    return [[x * width / 100, y * height / 100] for x, y in points]
-
-
-def _read_label(kind: str, items: Sequence[Node]) -> Any:
-    """Return one worker's label; nothing if she gave none."""
-    if kind in _CHOICES:
-        return tuple(choice for item in items for choice in _choices(kind, item["value"]))
-    if kind in _VALUES:
-        return _value(kind, items)
-    return [_region(item) for item in items]
-
-
-def _choices(kind: str, value: Node) -> list[str]:
-    chosen = value[_CHOICES[kind]]
-    if kind == "taxonomy":
-        paths = [path.items() if isinstance(path.value, list) else [path] for path in chosen.items()]
-        return [" / ".join(str(step.scalar()) for step in path) for path in paths]
-    return [chosen.text()] if isinstance(chosen.value, str) else [str(choice.scalar()) for choice in chosen.items()]
-
-
-def _value(kind: str, items: Sequence[Node]) -> Any:
-    values = [value for item in items if (value := item["value"][_VALUES[kind]]).there]
-    if not values:
-        return None
-    if kind == "ranker":
-        return _ranking(values[0])
-    if kind == "textarea":
-        texts = [value.items() if isinstance(value.value, list) else [value] for value in values]
-        return "\n".join(text.text() for part in texts for text in part)
-    return values[0].text() if kind == "datetime" else values[0].number()
-
-
-def _ranking(value: Node) -> list[Any]:
-    """Return an order, or, where items were put into several buckets, the buckets in their order."""
-    if isinstance(value.value, list):
-        return [item.id() for item in value.items()]
-    buckets = [[item.id() for item in bucket.items()] for bucket in value.fields().values()]
-    return buckets[0] if len(buckets) == 1 else [bucket for bucket in buckets if bucket]
-
-
-def _class_of(item: Node) -> str | None:
-    """Return the class of a region; several are one of their own."""
-    value = item["value"]
-    key = next((key for key in value.fields() if key.endswith("labels")), "labels")
-    labels = value[key]
-    if isinstance(labels.value, str):
-        return labels.text()
-    return " + ".join(sorted(str(label.scalar()) for label in labels.items())) or None
-
-
-def _region(item: Node) -> Any:
-    """Return a region: a span as [start, end, class], everything else as an object with its class."""
-    kind, value = _kind_of(item), item["value"]
-    if kind == "spans":
-        return _span(item)
-    region: dict[str, Any] = {}
-    if kind == "boxes":
-        region["bbox"] = [value[key].number() for key in ("x", "y", "width", "height")]
-    elif kind == "ellipses":
-        x, y, width, height = (value[key].number() for key in ("x", "y", "radiusX", "radiusY"))
-        region["bbox"] = [x - width, y - height, 2 * width, 2 * height]
-    elif kind == "points":
-        region |= {key: value[key].number() for key in ("x", "y")}
-    else:
-        return dict(value.value or {})  # of a kind that we do not know, as it came
-    if value["rotation"].value:
-        region["rotation"] = value["rotation"].number()
-    label = _class_of(item)
-    return region if label is None else {**region, "label": label}
-
-
-def _span(item: Node) -> list[Any]:
-    """Return begin and end in the text, or in seconds; in a page, counted over the whole of its text."""
-    value = item["value"]
-    offsets = value["globalOffsets"] if value["globalOffsets"].there else value
-    ends = [offsets[key] for key in ("start", "end")]
-    if isinstance(ends[0].value, str) and item["type"].value != "timeserieslabels":
-        raise InputError(
-            f"{item.where}: the region {item['id'].value!r} of {item['from_name'].value!r} has no offsets in the whole"
-            " text (globalOffsets). Export it anew with a newer Label Studio."
-        )
-    return [*(end.scalar() for end in ends), _class_of(item)]
-
-
-def _decode_brush(item: Node, height: int, width: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of a brush in a picture of this size, from a result of Label Studio.
-
-    >>> from allalike.readers.tools.trees import Node
-    >>> bits = f"{8:032b}" + f"{7:05b}" + f"{2:04b}" * 4 + "1" + "00" + "011" + f"{0:08b}" + "1" + "00" + "011"
-    >>> bits += f"{255:08b}"
-    >>> data = int(bits.ljust(88, "0"), 2).to_bytes(11)
-    >>> _decode_brush(Node({"value": {"rle": list(data)}}, "tasks.json: record 1"), 1, 2)
-    array([[False,  True]])
-    """
-    rle = item["value"]["rle"]
-    if not 0 < width * height <= MAX_PIXELS:
-        raise InputError(
-            f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels. It must have 1 to {MAX_PIXELS:,}."
-        )
-    try:
-        words = _unpack_words(bytes(map(int, rle.numbers())), width * height * _CHANNELS)
-    except ValueError as error:
-        raise InputError(f"{rle.where}: {rle.way!r} is no mask of Label Studio: {error}.") from error
-    return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)
-
-
-def _unpack_words(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
-    """Unpack so many words.
-
-    >>> packed = [0, 0, 0, 18, 57, 27, 252, 96, 32, 1, 0, 6, 0, 40, 0, 192, 3, 128, 17, 56, 32]
-    >>> _unpack_words(bytes(packed), 18).tolist()
-    [1, 1, 1, 1, 2, 3, 5, 6, 7, 8, 4, 4, 4, 4, 4, 4, 4, 4]
-    """
-    place = 0
-
-    def take(size: int) -> int:
-        nonlocal place
-        start, place = place, place + size
-        if place > 8 * len(packed):
-            raise ValueError("it is cut off")
-        some = int.from_bytes(packed[start // 8 : (place + 7) // 8], "big")
-        return some >> (-place % 8) & ((1 << size) - 1)
-
-    number, size = take(32), take(5) + 1
-    if number != expected or size > 8:
-        raise ValueError(f"it has {number:,} words of {size} bits, where {expected:,} bytes are due")
-    runs = [take(4) + 1 for _ in range(4)]
-    words = np.zeros(number, np.uint8)
-    at = 0
-    while at < number:
-        repeated = take(1)
-        end = at + 1 + take(runs[take(2)])
-        if end > number:
-            raise ValueError("it has more words than it says")
-        words[at:end] = take(size) if repeated else [take(size) for _ in range(end - at)]
-        at = end
-    return words
-
-
-# Label Studio: tasks with the annotations of several people, and with predictions of models.
-#
-# Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). A
-# control is a question of its own: what everybody chose, or which regions everybody marked.
-#
-# Exports as JSON-MIN, CSV and TSV have one row for each annotation. The columns are those of the imported data, then
-# ``id``, then one for each control, then who and when; or all of them in the order of the alphabet, and then the data
-# are what is the same in all annotations of a task.
-
-
 _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictions", "drafts"}
 _SHEETS = ("annotations", "completions", "predictions")
 _NEEDED = {"id", "annotator", "annotation_id"}
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
 
 
-class LabelStudio(Tool):
-    """Label Studio's exports: JSON, and with one row for each annotation JSON-MIN, CSV and TSV.
+class _Sheet(NamedTuple):
+    """What one worker said about one task, by control, and where that stands."""
 
-    >>> said = '{"completed_by": %s, "result": [{"type": "choices", "from_name": "q", "value": {"choices": ["%s"]}}]}'
-    >>> task = '{"id": 7, "annotations": [%s, %s]}' % (said % (1, "sad"), said % (2, "glad"))
-    >>> LabelStudio().answers_in({"project.json": f"[{task}]"})
-    [(1, 7, 'sad'), (2, 7, 'glad')]
-    """
-
-    name: ClassVar[str] = "label-studio"
-    title: ClassVar[str] = "Label Studio"
-    summary: ClassVar[str] = "annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Tell whether these are tasks with annotations, or rows of them."""
-        return _is_row_head(peek.names) or any(_is_task(record) or _is_row(record) for record in peek.records)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Read the answers to one control."""
-        found = Collection(self, paths, files)
-        sheets: list[_Sheet] = []
-        for path in paths:
-            records = _read_rows(path) if _is_table(path) else read_records(path)
-            if any(_is_row(record.value) for record in records):
-                _add_rows(found, path, records)
-                continue
-            for task in records:
-                sheets += [_Sheet.of(found, task, *annotation, path) for annotation in _annotations(task, found)]
-        add_answers(found, [(sheet.worker, sheet.task, sheet.results) for sheet in sheets])
-        _remark(found, sheets)
-        return found.table()
-
-    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List the tasks with their results, which also say how large pictures are."""
-        tasks = [task for path in paths for task in ([] if _is_table(path) else read_records(path))]
-        if not tasks or any(_is_row(task.value) for task in tasks):
-            raise UnsupportedError(
-                f"{paths[0]} has one row for each annotation, and does not say what the tasks and controls of the"
-                " project are. Export it from Label Studio as JSON."
-            )
-        return {str(_name(task)): _original(task) for task in tasks}
+    worker: Any
+    task: Any
+    results: dict[str, Items]
+    at: str
 
 
 def _is_task(record: dict[str, Any]) -> bool:
@@ -329,201 +84,367 @@ def _is_task(record: dict[str, Any]) -> bool:
     return any(isinstance(result, list) for result in results) or (not annotations and bool(_TASK_KEYS & set(record)))
 
 
-def _list_texts(task: Node) -> list[Node]:
-    return [value for value in task["data"].fields().values() if isinstance(value.value, str)]
-
-
-def _name(task: Node) -> str | int:
-    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
-    own, texts = task.first("id", "inner_id"), _list_texts(task)
-    return texts[0].id() if len(texts) == 1 and not own.there else own.id()
-
-
-def _original(task: Node) -> Original:
-    """Return a task with what was shown in it, if its data hold one text only, which may be the name of a picture."""
-    texts = _list_texts(task)
-    shown = texts[0].text() if len(texts) == 1 else None
-    sheets = [each for key in _SHEETS for each in task[key].items()]
-    results = [item for sheet in sheets if isinstance(sheet.value, dict) for item in sheet["result"].items()]
-    sides = ((item.raw("original_width"), item.raw("original_height")) for item in results)
-    known = next((pair for pair in sides if None not in pair), (None, None))
-    record = {**task.value, "results": [item.value for item in results]}
-    return Original(record, text=shown, picture=shown, sides=known, percent=True)
-
-
-def _annotations(task: Node, found: Collection) -> list[tuple[Node, bool]]:
-    """Return a task's annotations and predictions, and whether each is a prediction; count the rest."""
-    if isinstance(drafts := task.raw("drafts"), list):
-        found.leave_out("drafts", len(drafts))
-    people = task.first("annotations", "completions").items()
-    kept = [node for node in people if not (node.raw("was_cancelled") or node.raw("skipped"))]
-    found.leave_out("skipped annotations", len(people) - len(kept))
-    predictions = [node for node in task["predictions"].items() if isinstance(node.value, dict)]
-    made = [node for node in predictions if node["result"].items()]
-    return [*((node, False) for node in kept), *((node, True) for node in made)]
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """What one worker said about one task: the results of each control."""
-
-    worker: Any
-    task: str | int
-    results: dict[str, list[Node]]
-    predicted: bool
-    named: bool
-    known: bool
-
-    @classmethod
-    def of(cls, found: Collection, task: Node, node: Node, predicted: bool, path: Path) -> _Sheet:
-        worker: Any
-        worker, named = (_model(node), True) if predicted else _person(node)
-        if found.files.worker_from == "filename":
-            worker, named = found.worker_of(path), True
-        results = _by_control(node["result"].items(), found)
-        known = node.raw("ground_truth") is True
-        worker = KNOWN if known and found.files.golden else worker
-        return cls(worker, _name(task), results, predicted, named, known)
-
-
-def _model(prediction: Node) -> str | int:
-    version = prediction["model_version"]
-    return version.id() if version.there and version.value != "" else "prediction"
-
-
-def _person(annotation: Node) -> tuple[str | int, bool]:
-    """Return who made an annotation, and whether that is known."""
-    by = annotation["completed_by"]
-    if isinstance(by.value, dict):
-        by = next((by[key] for key in ("email", "username", "id") if by[key].value not in (None, "")), by["id"])
-    if by.value in (None, ""):
-        by = annotation.first("created_username", "annotator")
-    if by.there:
-        name = by.id()
-        return (name.strip() if isinstance(name, str) else name), True
-    return f"annotation {annotation.first('unique_id', 'id').id()}", False
-
-
-def _by_control(results: list[Node], found: Collection) -> dict[str, list[Node]]:
-    """Sort results by control; leave out what belongs to a region or to a relation of regions."""
-    marks = [is_region(item) for item in results]
-    regions = {str(item.raw("id")) for item, mark in zip(results, marks, strict=True) if mark} - {"None"}
-    controls: dict[str, list[Node]] = {}
-    for item, mark in zip(results, marks, strict=True):
-        if item.raw("type") == "relation":
-            found.leave_out("relations between regions")
-        elif not mark and (str(item.raw("id")) in regions or item.raw("item_index") is not None):
-            found.leave_out(f"answers to {item.raw('from_name')!r} about single regions or items")
-        else:
-            controls.setdefault(item["from_name"].text(), []).append(item)
-    return controls
-
-
-def _remark(found: Collection, sheets: list[_Sheet]) -> None:
-    predicted = sum(sheet.predicted for sheet in sheets)
-    if predicted:
-        models = len({sheet.worker for sheet in sheets if sheet.predicted})
-        found.remarks.append(f"{predicted:,} predictions count as answers of {models:,} further workers, the models.")
-    if nameless := sum(not sheet.named for sheet in sheets):
-        found.remarks.append(
-            f"{nameless:,} annotations do not say by whom they are: each counts as a worker of its own."
-        )
-    if known := sum(sheet.known for sheet in sheets):
-        counted = "are known truths" if found.files.golden else "count like the others, unless gold='export' is said"
-        found.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
-
-
-def _is_row_head(names: Sequence[str]) -> bool:
-    """Tell whether these are the columns of an export with one row for each annotation.
-
-    >>> _is_row_head(["text", "id", "sentiment", "annotator", "annotation_id", "created_at", "lead_time"])
-    True
-    """
+def _is_row(names: Iterable[str]) -> bool:
+    """Return whether these are the columns of an export with one row for each annotation."""
     return set(names) >= _NEEDED and bool({"lead_time", "created_at", "updated_at"} & set(names))
 
 
-def _is_row(record: dict[str, Any]) -> bool:
-    """Tell whether a record is an annotation in the short form."""
-    return _is_row_head(list(record))
+def _is_export(peek: Peek) -> bool:
+    return _is_row(peek.names) or any(_is_task(record) or _is_row(record) for record in peek.records)
 
 
-def _is_table(path: Path) -> bool:
-    """Tell whether a file is delimited text, by its ending."""
-    return bool({suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv"})
+def _list_tasks(export: Export) -> dict[str, Original]:
+    """List the tasks with their results, which also say how large pictures are."""
+    tasks = [task for path in export.paths for task in export.each(_load(path), path)]
+    if any(map(_is_row, tasks)):
+        raise UnsupportedError(
+            f"{export.paths[0]} has one row for each annotation, and does not say what the tasks and controls of the"
+            " project are. Export it from Label Studio as JSON."
+        )
+    originals = {}
+    for task in tasks:
+        texts = _list_texts(task)
+        shown = texts[0] if len(texts) == 1 else None  # which may be the name of a picture
+        sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
+        results = [item for sheet in sheets for item in get_list(sheet, "result")]
+        sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
+        known = next((pair for pair in sides if None not in pair), (None, None))
+        record = {**task, "results": results}
+        originals[str(_name(task))] = Original(record, text=shown, picture=shown, sides=known, percent=True)
+    return originals
 
 
-def _add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
-    """Add the answers of a file with one row for each annotation."""
-    records = [row.value for row in rows]
-    controls = _controls(records)
-    if not controls:
-        raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, records[0]))}.")
-    by_file = found.files.worker_from == "filename"
-    add_answers(
-        found,
-        [
-            (
-                found.worker_of(path) if by_file else row["annotator"].id(),
-                row["id"].id(),
-                {control: _items(row[control]) for control in controls},
-            )
-            for row in rows
-        ],
-    )
+def _list_texts(task: dict[str, Any]) -> list[str]:
+    return [value for value in get_object(task, "data").values() if isinstance(value, str)]
 
 
-def _items(cell: Node) -> list[Node]:
-    """Return what a cell says, as results have it."""
-    value, items = cell.value, cell.items() if isinstance(cell.value, list) else [cell]
-    if value in (None, "", []):
-        return []
-    if any(isinstance(item.value, dict) for item in items):
-        return [Node({"value": item.value}, item) for item in items]
-    if isinstance(value, list) and all(isinstance(item, list) for item in value):
-        said: dict[str, Any] = {"taxonomy": value}
-    elif isinstance(value, str | bool | list):
-        said = {"choices": [str(item.scalar()) for item in items]}
+def _name(task: dict[str, Any]) -> Any:
+    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
+    texts = _list_texts(task)
+    if len(texts) == 1 and get(task, "id", "inner_id") is None:
+        return get_id(texts[0])
+    return get_id(task, "id", "inner_id")
+
+
+@record_tool(
+    "label-studio",
+    "Label Studio",
+    "annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV)",
+    _is_export,
+    _list_tasks,
+)
+def label_studio(export: Export) -> Iterator[Answer]:
+    """Read ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
+
+    Who marked no region where others did saw none.
+    """
+    sheets: list[_Sheet] = []
+    models: Counter[Any] = Counter()
+    nameless = known = 0
+    for path in export.paths:
+        records = _load(path)
+        if any(isinstance(record, dict) and _is_row(record) for record in records):
+            records = _make_tasks(list(export.each(records, path)), path)
+        for task in export.each(records, path):
+            for annotation, is_model in _list_annotations(export, task):
+                worker, is_named = _find_worker(annotation, is_model=is_model)
+                worker = export.owner if export.by_file else worker
+                models[worker] += is_model
+                nameless += not (is_named or export.by_file)
+                if annotation.get("ground_truth") is True:
+                    known += 1
+                    worker = KNOWN if export.files.golden else worker
+                sheets.append(_Sheet(worker, _name(task), _sort_by_control(export, annotation), export.at))
+    yield from _read_controls(export, sheets)
+    if predicted := models.total():
+        further = sum(count > 0 for count in models.values())
+        export.remarks.append(f"{predicted:,} predictions count as answers of {further:,} further workers, the models.")
+    if nameless:
+        export.remarks.append(
+            f"{nameless:,} annotations do not say by whom they are: each counts as a worker of its own."
+        )
+    if known:
+        counted = "are known truths" if export.files.golden else "count like the others, unless gold='export' is said"
+        export.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
+
+
+def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield a task's annotations and predictions, and whether each is a prediction; count the rest."""
+    if isinstance(drafts := task.get("drafts"), list):
+        export.leave_out("drafts", len(drafts))
+    for annotation in get_list(task, "annotations", "completions"):
+        if get(annotation, "was_cancelled") or get(annotation, "skipped"):
+            export.leave_out("skipped annotations")
+        else:
+            yield get_object(annotation), False
+    for prediction in get_list(task, "predictions"):
+        if isinstance(prediction, dict) and get_list(prediction, "result"):
+            yield prediction, True
+
+
+def _find_worker(annotation: dict[str, Any], *, is_model: bool) -> tuple[Any, bool]:
+    """Return who made an annotation, and whether that is known."""
+    if is_model:
+        named = annotation.get("model_version") not in (None, "")
+        return get_id(annotation, "model_version") if named else "prediction", True
+    by = annotation.get("completed_by")
+    if isinstance(by, dict):
+        by = next((by[key] for key in ("email", "username", "id") if by.get(key) not in (None, "")), None)
+    if by in (None, ""):
+        by = get(annotation, "created_username", "annotator")
+    if by is None:
+        return f"annotation {get_id(annotation, 'unique_id', 'id')}", False
+    name = get_id(by)
+    return name.strip() if isinstance(name, str) else name, True
+
+
+def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, Items]:
+    """Sort results by control; leave out what belongs to a region or to a relation of regions."""
+    results = [(_find_kind(item), item) for item in get_list(annotation, "result")]
+    regions = {str(item["id"]) for kind, item in results if kind not in _NO_REGIONS and item.get("id") is not None}
+    controls: dict[str, Items] = {}
+    for kind, item in results:
+        if kind == "relation":
+            export.leave_out("relations between regions")
+        elif kind in _ANSWERS and (str(item.get("id")) in regions or item.get("item_index") is not None):
+            export.leave_out(f"answers to {item.get('from_name')!r} about single regions or items")
+        else:
+            controls.setdefault(get_text(item, "from_name"), []).append((kind, item))
+    return controls
+
+
+def _find_kind(item: Any) -> str:
+    """Return what kind of label a result is, by its type or by what it holds.
+
+    >>> _find_kind({"type": "choices", "value": {"choices": ["sad"]}}), _find_kind({"value": {"x": 1, "y": 2}})
+    ('choices', 'points')
+    """
+    kind = get_text(item, "type", default=None)
+    if kind in _NO_REGIONS:
+        return str(kind)
+    keys = get_object(item, "value").keys()
+    found = next((name for name, needed in _GEOMETRY.items() if needed <= keys), None)
+    if found is None and kind is None:
+        found = next((name for name, key in _ANSWERS.items() if key in keys), None)
+    return found or "unknown regions"
+
+
+_NO_REGIONS = {*_ANSWERS, "relation"}
+
+
+def _read_controls(export: Export, sheets: list[_Sheet]) -> Iterator[Answer]:
+    """Yield what everybody answered to each control."""
+    kinds: dict[str, set[str]] = {}
+    for sheet in sheets:
+        for control, items in sheet.results.items():
+            kinds.setdefault(control, set()).update(kind for kind, _ in items)
+    for control, these in kinds.items():
+        if these & {"masks", "polygons"}:
+            yield from _read_areas(export, control, sheets)
+            continue
+        if len(these) > 1 and these & _ANSWERS.keys():
+            raise InputError(f"{export.where}: the answers to {control!r} are mixed: {', '.join(sorted(these))}.")
+        kind = these.pop() if len(these) == 1 else "unknown regions"
+        for sheet in sheets:
+            export.at = sheet.at
+            items = sheet.results.get(control, [])
+            if kind in _CHOICES:
+                label: Any = tuple(choice for _, item in items for choice in _read_choices(kind, item.get("value")))
+            elif kind in _VALUES:
+                label = _read_value(kind, [item.get("value") for _, item in items])
+            else:
+                label = [_read_region(own, item) for own, item in items]
+            yield Answer(sheet.worker, sheet.task, label, control, kind)
+
+
+def _read_choices(kind: str, value: Any) -> list[str]:
+    chosen = get(value, _CHOICES[kind])
+    if isinstance(chosen, str):
+        return [chosen]
+    if kind == "taxonomy":
+        paths = [path if isinstance(path, list) else [path] for path in get_list(chosen)]
+        return [" / ".join(str(get_scalar(step)) for step in path) for path in paths]
+    return [str(get_scalar(choice)) for choice in get_list(chosen)]
+
+
+def _read_value(kind: str, values: list[Any]) -> Any:
+    values = [value for each in values if (value := get(each, _VALUES[kind])) is not None]
+    if not values:
+        return None
+    first = values[0]
+    if kind == "textarea":
+        texts = [value if isinstance(value, list) else [value] for value in values]
+        return "\n".join(get_text(text) for part in texts for text in part)
+    if kind != "ranker":
+        return get_text(first) if kind == "datetime" else get_number(first)
+    if isinstance(first, list):
+        return [get_id(item) for item in first]
+    buckets = [[get_id(item) for item in get_list(bucket)] for bucket in get_object(first).values()]
+    return buckets[0] if len(buckets) == 1 else [bucket for bucket in buckets if bucket]
+
+
+def _find_class(value: dict[str, Any]) -> str | None:
+    """Return the class of a region; several are one of their own."""
+    key = next((key for key in value if key.endswith("labels")), "labels")
+    if isinstance(value.get(key), str):
+        return str(value[key])
+    return " + ".join(sorted(str(get_scalar(label)) for label in get_list(value, key))) or None
+
+
+def _read_region(kind: str, item: dict[str, Any]) -> Any:
+    """Return a region: a span as [start, end, class], everything else as an object with its class."""
+    value = get_object(item, "value")
+    if kind == "spans":
+        return _read_span(item, value)
+    region: dict[str, Any] = {}
+    if kind == "boxes":
+        region["bbox"] = [get_number(value, key) for key in ("x", "y", "width", "height")]
+    elif kind == "ellipses":
+        x, y, width, height = (get_number(value, key) for key in ("x", "y", "radiusX", "radiusY"))
+        region["bbox"] = [x - width, y - height, 2 * width, 2 * height]
+    elif kind == "points":
+        region |= {key: get_number(value, key) for key in ("x", "y")}
     else:
-        said = {"number": value}
-    return [Node({"value": said}, cell)]
+        return dict(value)  # of a kind that we do not know, as it came
+    if value.get("rotation"):
+        region["rotation"] = get_number(value, "rotation")
+    label = _find_class(value)
+    return region if label is None else {**region, "label": label}
 
 
-def _controls(records: list[dict[str, Any]]) -> list[str]:
-    """Return the columns that are neither data nor about the annotation itself."""
-    names = [name for name in dict.fromkeys(key for record in records for key in record) if name not in _ABOUT]
-    heads = [list(record) for record in records]
-    if all(head == sorted(head) for head in heads):
-        return _varying(records, names) or names
-    before = {key for head in heads if "id" in head for key in head[: head.index("id")]}
-    return [name for name in names if name not in before]
+def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
+    """Return begin and end in the text, or in seconds; in a page, counted over the whole of its text."""
+    offsets = value if value.get("globalOffsets") is None else value["globalOffsets"]
+    start, end = get(offsets, "start"), get(offsets, "end")
+    if isinstance(start, str) and item.get("type") != "timeserieslabels":
+        raise UnexpectedValueError(
+            f"the region {item.get('id')!r} of {item.get('from_name')!r} has no offsets in the whole text"
+            " (globalOffsets). Export it anew with a newer Label Studio"
+        )
+    return [get_scalar(start), get_scalar(end), _find_class(value)]
 
 
-def _varying(records: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """Return the columns that differ within a task."""
-    seen: dict[tuple[str, str], str] = {}
-    found: set[str] = set()
-    for record in records:
-        for name in names:
-            value = repr(record.get(name))
-            if seen.setdefault((name, repr(record.get("id"))), value) != value:
-                found.add(name)
-    return [name for name in names if name in found]
+def _read_areas(export: Export, control: str, sheets: list[_Sheet]) -> Iterator[Answer]:
+    """Yield all that was outlined or painted with a control, each class by itself, and nothing if nothing was."""
+    areas = Areas(export.where)
+    for sheet in sheets:
+        export.at = sheet.at
+        areas.see(sheet.worker, sheet.task)
+        for kind, item in sheet.results.get(control, []):
+            value = get_object(item, "value")
+            sized = item if item.get("original_width") is not None else value  # as in short exports
+            if sized.get("original_width") is None:
+                raise UnexpectedValueError(
+                    f"the picture of {control!r} has no size (original_width and original_height), and its marks are in"
+                    " percent of it. Export it as JSON, and not in a short form"
+                )
+            size = int(get_number(sized, "original_height")), int(get_number(sized, "original_width"))
+            areas.see(sheet.worker, sheet.task, size)
+            areas.draw(sheet.worker, sheet.task, _find_class(value) or "mask", _read_part(kind, value, *size))
+    yield from areas.answers(export, control)
 
 
-def _read_rows(path: Path) -> list[Node]:
-    """Read a table of annotations, with JSON in its fields where they begin like that."""
+def _read_part(kind: str, value: dict[str, Any], height: int, width: int) -> Part:
+    """Return an outline in pixels, or what was painted."""
+    if kind == "masks":
+        return Mask.of(_read_brush(get_numbers(value, "rle"), height, width))
+    points = [get_numbers(point) for point in get_list(value, "points")]
+    if kind != "polygons" or any(len(point) != 2 for point in points):
+        raise unexpected(value, "points [x, y] of an outline, or what was painted", "value")
+    return [[x * width / 100, y * height / 100] for x, y in points]
+
+
+def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.bool_]:
+    """Return the mask of a brush in a picture of this size.
+
+    What was painted is a stream of bits. It begins with the number of words (32 bits), the size of a word less one (5
+    bits) and four sizes of runs less one (4 bits each). Runs follow: a bit that says whether one word is repeated, two
+    bits that choose a size, the number of words less one in so many bits, and the word or the words. Words are the
+    bytes of a picture with four channels, of which the last says where the brush was.
+
+    >>> _read_brush([0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128], 1, 2)
+    array([[False,  True]])
+    """
+    if not 0 < width * height <= MAX_PIXELS:
+        raise UnexpectedValueError(f"the picture has {width} x {height} pixels. It must have 1 to {MAX_PIXELS:,}")
+    packed, place = bytes(map(int, rle)), 0
+
+    def take(size: int) -> int:
+        nonlocal place
+        start, place = place, place + size
+        if place > 8 * len(packed):
+            raise UnexpectedValueError("'rle' is no mask of Label Studio: it is cut off")
+        some = int.from_bytes(packed[start // 8 : (place + 7) // 8], "big")
+        return some >> (-place % 8) & ((1 << size) - 1)
+
+    expected, number, size = width * height * _CHANNELS, take(32), take(5) + 1
+    if number != expected or size > 8:
+        raise UnexpectedValueError(f"'rle' has {number:,} words of {size} bits, where {expected:,} bytes are due")
+    runs = [take(4) + 1 for _ in range(4)]
+    words = np.zeros(number, np.uint8)
+    at = 0
+    while at < number:
+        repeated = take(1)
+        end = at + 1 + take(runs[take(2)])
+        if end > number:
+            raise UnexpectedValueError("'rle' has more words than it says")
+        words[at:end] = take(size) if repeated else [take(size) for _ in range(end - at)]
+        at = end
+    return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)
+
+
+def _load(path: Path) -> list[Any]:
+    """Return the records of a file; those of a table have JSON in the fields that begin like that."""
+    if not {suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv"}:
+        return load_records(path)
     table = open_delimited(path, delimiter="\t" if ".tsv" in path.name.lower() else ",")
     columns = {name: listed(column) for name, column in table.load(table.names).items()}
-    rows = zip(*columns.values(), strict=True)
-    return [
-        Node(dict(zip(columns, map(_cell, row), strict=True)), f"{path}: row {number}")
-        for number, row in enumerate(rows, start=1)
-    ]
+    return [dict(zip(columns, map(_parse_cell, row), strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _cell(text: Any) -> Any:
-    """Read a field that holds JSON, and leave others as they are."""
+def _parse_cell(text: Any) -> Any:
     if isinstance(text, str) and text[:1] in ("[", "{"):
         with suppress(ValueError):
             return parse_json(text)
     return None if text == "" else text
+
+
+def _make_tasks(rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """Return a task with one annotation for each row of a short export."""
+    controls = _find_controls(rows)
+    if not controls:
+        raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, rows[0]))}.")
+    tasks = []
+    for row in rows:
+        results = [{"from_name": name, "value": value} for name in controls for value in _list_values(row.get(name))]
+        tasks.append({"id": row.get("id"), "annotations": [{"completed_by": row.get("annotator"), "result": results}]})
+    return tasks
+
+
+def _list_values(cell: Any) -> list[dict[str, Any]]:
+    """Return what a cell says, as the values of results have it."""
+    if cell in (None, "", []):
+        return []
+    items = cell if isinstance(cell, list) else [cell]
+    if any(isinstance(item, dict) for item in items):
+        return items
+    if isinstance(cell, list) and all(isinstance(item, list) for item in cell):
+        return [{"taxonomy": cell}]
+    if isinstance(cell, str | bool | list):
+        return [{"choices": [str(get_scalar(item)) for item in items]}]
+    return [{"number": cell}]
+
+
+def _find_controls(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the columns that are neither data nor about the annotation itself."""
+    names = [name for name in dict.fromkeys(key for row in rows for key in row) if name not in _ABOUT]
+    heads = [list(row) for row in rows]
+    if any(head != sorted(head) for head in heads):
+        before = {key for head in heads if "id" in head for key in head[: head.index("id")]}
+        return [name for name in names if name not in before]
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        for name in names:
+            values.setdefault((name, repr(row.get("id"))), set()).add(repr(row.get(name)))
+    varying = {name for (name, _), different in values.items() if len(different) > 1}  # within a task
+    return [name for name in names if name in varying] or names

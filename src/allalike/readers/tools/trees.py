@@ -1,8 +1,11 @@
-"""Trees: values inside JSON, with the way to them, so that whatever is wrong there can be named."""
+"""Values in JSON: files as plain records, and checked access to what they hold."""
 
 from __future__ import annotations
 
 import math
+from codecs import BOM_UTF8
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
@@ -12,120 +15,81 @@ from allalike.readers.formats.encodings import guess_encoding, with_mark
 from allalike.readers.formats.failures import unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+REQUIRED: Any = object()
 
 
-class Node:
-    """A value inside JSON, and where it stands.
+class UnexpectedValueError(ValueError):
+    """A value of another type than a tool writes there. The frame adds the file and the record."""
 
-    What is missing or null has no items and no fields; what is of another type than it should be is an error that
-    names file, record and place.
 
-    >>> task = Node({"id": 7, "annotations": [{"result": "x"}]}, "tasks.json: record 1")
-    >>> task["id"].id(), task["predictions"].items()
-    (7, [])
-    >>> task["annotations"].items()[0]["result"].items()
+def get(value: Any, *keys: str) -> Any:
+    """Return the first of several fields of an object that is there, or nothing; without keys the value itself.
+
+    The functions below check the type of what they get. ``default`` is for what is missing or null.
+
+    >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_id({"uid": 7}, "id", "uid")
+    (7, None, 7)
+    >>> get_list({"games": "x"}, "games")
     Traceback (most recent call last):
-    allalike.errors.InputError: tasks.json: record 1: 'annotations[0].result' is a text, where a list should be.
+    allalike.readers.tools.trees.UnexpectedValueError: 'games' is a text, where a list should be
     """
+    if not keys or value is None:
+        return value
+    if not isinstance(value, dict):
+        raise unexpected(value, f"an object with {keys[0]!r}")
+    for key in keys:
+        found = value.get(key)
+        if found is not None:
+            return found
+    return None
 
-    __slots__ = ("_above", "_key", "value")
 
-    def __init__(self, value: Any, above: str | Node, key: str | int = "") -> None:
-        self.value = value
-        self._above = above  # the way to a value is put together when it is asked for, which is hardly ever
-        self._key = key
+def _get(expected: str, fits: Callable[[Any], bool], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+    found = get(value, *keys)
+    if fits(found):
+        return found
+    if found is None and default is not REQUIRED:
+        return default
+    raise unexpected(found, expected, *keys)
 
-    def __getitem__(self, key: str) -> Node:
-        return Node(self.raw(key), self, key)
 
-    def raw(self, key: str) -> Any:
-        """Return a field as it is, or nothing."""
-        if isinstance(self.value, dict):
-            return self.value.get(key)
-        if self.value is None:
-            return None
-        raise self.refused("an object")
+def _is_finite(found: Any) -> bool:
+    return type(found) is int or (type(found) is float and math.isfinite(found))
 
-    @property
-    def where(self) -> str:
-        """The file, and the record in it."""
-        return self._above if isinstance(self._above, str) else self._above.where
 
-    @property
-    def way(self) -> str:
-        """The keys that lead from the record to the value."""
-        before = "" if isinstance(self._above, str) else self._above.way
-        if isinstance(self._key, int):
-            return f"{before}[{self._key}]"
-        return ".".join(filter(None, (before, self._key)))
+get_text = partial(_get, "a text", lambda found: isinstance(found, str))
+get_id = partial(_get, "a name or a whole number", lambda found: type(found) in (int, str) and found != "")
+get_number = partial(_get, "a finite number", _is_finite)
+get_scalar = partial(_get, "a text or a number", lambda found: isinstance(found, str | int | float))
 
-    @property
-    def there(self) -> bool:
-        """Whether it is neither missing nor null."""
-        return self.value is not None
 
-    def first(self, *keys: str) -> Node:
-        """Return the first of several fields that is there."""
-        return self[next((key for key in keys if self.raw(key) is not None), keys[0])]
+def get_list(value: Any, *keys: str) -> list[Any]:
+    """Return a list, which is empty if it is missing or null."""
+    return _get("a list", lambda found: isinstance(found, list), value, *keys, default=None) or []
 
-    def items(self) -> list[Node]:
-        """Return the items of a list."""
-        if self.value is None:
-            return []
-        if not isinstance(self.value, list):
-            raise self.refused("a list")
-        return [Node(item, self, place) for place, item in enumerate(self.value)]
 
-    def fields(self) -> dict[str, Node]:
-        """Return the fields of an object."""
-        if self.value is None:
-            return {}
-        if not isinstance(self.value, dict):
-            raise self.refused("an object")
-        return {str(key): Node(value, self, str(key)) for key, value in self.value.items()}
+def get_numbers(value: Any, *keys: str) -> list[float]:
+    """Return a list of finite numbers, which is empty if it is missing or null."""
+    return [get_number(item) for item in get_list(value, *keys)]
 
-    def id(self) -> str | int:
-        """Return what names something: a text that is not empty, or a whole number."""
-        if isinstance(self.value, bool) or not isinstance(self.value, str | int) or self.value == "":
-            raise self.refused("a name or a whole number")
-        return self.value
 
-    def text(self) -> str:
-        """Return a text."""
-        if not isinstance(self.value, str):
-            raise self.refused("a text")
-        return self.value
+def get_object(value: Any, *keys: str) -> dict[str, Any]:
+    """Return an object, which is empty if it is missing or null."""
+    return _get("an object", lambda found: isinstance(found, dict), value, *keys, default=None) or {}
 
-    def number(self) -> float:
-        """Return a finite number, whole where it is written so."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.refused("a number")
-        if isinstance(self.value, float) and not math.isfinite(self.value):
-            raise self.refused("a finite number")
-        return self.value
 
-    def numbers(self) -> list[float]:
-        """Return a list of numbers."""
-        return [item.number() for item in self.items()]
-
-    def scalar(self) -> str | float:
-        """Return a text, a number or a truth value."""
-        if not isinstance(self.value, str | int | float):
-            raise self.refused("a text or a number")
-        return self.value
-
-    def refused(self, expected: str) -> InputError:
-        """Return the error that says what is here, and what should be."""
-        at = f"{self.where}: {self.way!r}" if self.way else self.where
-        if self.value is None:
-            return InputError(f"{at} is missing or empty, where {expected} should be.")
-        if self.value == "":
-            return InputError(f"{at} is an empty text, where {expected} should be.")
-        return InputError(f"{at} is {_KINDS.get(type(self.value), 'something else')}, where {expected} should be.")
+def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
+    """Return the error that says what is there, under one of these keys, and what should be."""
+    kind = "an empty text" if value == "" else _KINDS.get(type(value), "something else")
+    if not keys:
+        return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
+    there = "missing or empty" if value is None else kind
+    return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -147,47 +111,56 @@ def read_text(path: Path, encoding: str | None = None) -> str:
         raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
 
 
-def read_document(path: Path) -> Node:
+def load_document(path: Path) -> Any:
     """Return the one value of a JSON file."""
-    return parse_document(read_bytes(path), str(path))
+    return load_json(read_bytes(path), str(path))
 
 
-def parse_document(data: bytes, where: str) -> Node:
-    """Return the one value of a text in JSON.
-
-    >>> parse_document(b'{"id": 1}', "log.json")["id"].value
-    1
-    """
+def load_json(data: bytes, where: str) -> Any:
+    """Return the one value of a text in JSON; NaN and Infinity, which are no JSON, are nothing."""
     if not data.strip():
         raise InputError(f"{where} is empty.")
-    return Node(_parse(data, where), where)
+    try:
+        return parse_json(data, parse_constant=_skip_constant)
+    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
+        raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
 
 
-def read_records(path: Path) -> list[Node]:
+def _skip_constant(name: str) -> None:
+    """Read NaN and such as nothing."""
+
+
+def load_records(path: Path) -> list[Any]:
     r"""Return the records of a JSON file: those of a list, or one of each line.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "answers.jsonl")
     ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
-    ...     [record["id"].value for record in read_records(path)]
-    [1, 2]
+    ...     load_records(path)
+    [{'id': 1}, {'id': 2}]
     """
-    data = read_bytes(path)
-    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if not start:
-        raise InputError(f"{path} is empty.")
-    if start == b"[" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _listed(_parse(data, str(path)), path)
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    data = read_bytes(path).removeprefix(BOM_UTF8)
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    if len(lines) < 2 or data.lstrip()[:1] != b"{" or not _is_whole(lines[0]):
+        document = unwrap(load_json(data, str(path)))
+        return document if isinstance(document, list) else [document]
+    with suppress(ValueError):
+        joined = b"[" + b",".join(lines) + b"]"  # faster than one by one
+        records: list[Any] = parse_json(joined, parse_constant=_skip_constant)
+        if len(records) == len(lines):
+            return records
+    numbered = enumerate(data.split(b"\n"), start=1)
+    return [load_json(line, f"{path}: line {number}") for number, line in numbered if line.strip()]
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether a line is a value of its own, and not part of one over many lines."""
     try:
-        first = parse_json(lines[0][1])
-    except ValueError:  # one record over many lines
-        return _listed(_parse(data, str(path)), path)
-    if len(lines) == 1:
-        return _listed(first, path)
-    wheres = [f"{path}: line {number}" for number, _ in lines]
-    return [_record(_parse(line, where), where) for where, (_, line) in zip(wheres, lines, strict=True)]
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 def unwrap(document: Any) -> Any:
@@ -201,22 +174,3 @@ def unwrap(document: Any) -> Any:
     inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
     others = [value for value in document.values() if isinstance(value, dict | list)]
     return inner[0] if len(inner) == len(others) == 1 else document
-
-
-def _listed(document: Any, path: Path) -> list[Node]:
-    records = unwrap(document)
-    records = records if isinstance(records, list) else [records]
-    return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
-
-
-def _record(value: Any, where: str) -> Node:
-    if not isinstance(value, dict):
-        raise Node(value, where).refused("an object")
-    return Node(value, where)
-
-
-def _parse(data: bytes, where: str) -> Any:
-    try:
-        return parse_json(data, parse_constant=lambda _: None)  # NaN and Infinity, which are no JSON
-    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
-        raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error

@@ -1,0 +1,329 @@
+"""Frame of the tools that write records: a reader is a function that yields answers, and all the rest happens here.
+
+The frame opens files, numbers their records, names file and record in errors, chooses the question, makes choices
+classes or sets, and builds the table. Where annotators have files of their own, the place of a file says whose it is,
+and which document it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.registry import did_you_mean
+from allalike.answers.gold import match_truths
+from allalike.errors import AllalikeError, InputError, Proposal
+from allalike.readers.formats.tables import Table, of_records
+from allalike.readers.tools.base import Original, Peek, Tool
+from allalike.readers.tools.trees import REQUIRED, UnexpectedValueError, get_id, load_document, load_records, unexpected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from allalike.readers.formats.files import Files
+
+    Reader = Callable[["Export"], Iterable["Answer"]]
+
+REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
+KNOWN = object()  # the worker of a label that a tool marks as truth, where that is gold, and no answer
+_MAX_LISTED = 12
+_ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
+
+
+class Answer:
+    """A worker's label of a task, as an answer to a question; ``more`` are further columns, such as a known truth.
+
+    A label that is a tuple holds what was chosen: labels are classes if everybody chose one, and sets otherwise. An
+    empty label (None, a text, tuple or list) says that nothing is there if the answers to this question are regions
+    (``kind``), and is no answer otherwise.
+    """
+
+    __slots__ = ("kind", "question", "row")
+
+    def __init__(self, worker: Any, task: Any, label: Any, question: str = "", kind: str = "", **more: Any) -> None:
+        self.question, self.kind = question, kind
+        self.row = {"worker": worker, "task": task, "label": label, **more}
+
+
+def record_tool(
+    name: str,
+    title: str,
+    summary: str,
+    recognises: Callable[[Peek], bool],
+    originals: Callable[[Export], dict[str, Original]] | None = None,
+) -> Callable[[Reader], type[Tool]]:
+    """Make a tool of a function that yields the answers of an export.
+
+    >>> from allalike.readers.tools.trees import get_id, get_object, get_scalar
+    >>> @record_tool("quiz", "Quiz", "answers by player (JSON)", lambda peek: "player" in peek.records[0])
+    ... def quiz(export):
+    ...     for record in export.records():
+    ...         for question, answer in get_object(record, "answered").items():
+    ...             yield Answer(get_id(record, "player"), question, get_scalar(answer))
+    >>> quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
+    [('ada', 'q1', 'Oslo')]
+    """
+
+    def make(read: Reader) -> type[Tool]:
+        class RecordTool(Tool):
+            def recognises(self, peek: Peek) -> bool:
+                return recognises(peek)
+
+            def open(self, paths: Sequence[Path], files: Files) -> Table:
+                export = Export(self, paths, files)
+                with export.naming_errors():
+                    for answer in read(export):
+                        export.take(answer)
+                return export.finish(export.table())
+
+            def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+                export = Export(self, paths, files)
+                with export.naming_errors():
+                    return {} if originals is None else originals(export)
+
+        RecordTool.name, RecordTool.title, RecordTool.summary = name, title, summary
+        update_wrapper(RecordTool, read, updated=())
+        return RecordTool
+
+    return make
+
+
+@dataclass
+class Export:
+    """The files of a tool while a reader goes through them, and what it found there.
+
+    ``path`` is the file that is being read, and ``at`` says where in it, for errors. A reader may replace ``finish``,
+    which is given the table.
+    """
+
+    tool: Tool
+    paths: Sequence[Path]
+    files: Files
+    path: Path | None = None
+    at: str = ""
+    left_out: Counter[str] = field(default_factory=Counter)
+    remarks: list[str] = field(default_factory=list)
+    finish: Callable[[Table], Table] = lambda table: table
+    questions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    _empty: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the records of all files, in JSON lines or in a list."""
+        for path in self.paths:
+            yield from self.each(load_records(path), path)
+
+    def each(self, items: Iterable[Any], path: Path | None = None, what: str = "record") -> Iterator[dict[str, Any]]:
+        """Yield the objects in a list, of this file if one is named, and note which it is."""
+        path = path or self.path
+        for number, item in enumerate(items, start=1):
+            self.path, self.at = path, f"{path}: {what} {number}"
+            if not isinstance(item, dict):
+                raise unexpected(item, "an object")
+            yield item
+
+    def document(self, path: Path) -> Any:
+        """Return the one value of a JSON file."""
+        self.path, self.at = path, str(path)
+        return load_document(path)
+
+    @contextmanager
+    def naming_errors(self) -> Iterator[None]:
+        """Turn whatever fails in a reader into an error that names the file and the record."""
+        try:
+            yield
+        except AllalikeError:
+            raise
+        except UnexpectedValueError as error:
+            raise InputError(f"{self.at or self.paths[0]}: {error}.") from error
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            said = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            if isinstance(error, TypeError | AttributeError):
+                said = "a value is of another type"
+            raise InputError(f"{self.at or self.paths[0]} is not as {self.tool.title} writes it: {said}.") from error
+
+    @property
+    def by_file(self) -> bool:
+        """Whether the name of a file is the worker, whatever its records say."""
+        return self.files.worker_from == "filename"
+
+    @property
+    def owner(self) -> str:
+        """The worker to whom the file belongs that is being read, by its name or folder."""
+        assert self.path is not None
+        return self.place_of(self.path)[0]
+
+    def worker(self, value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+        """Return the worker whom the first of these fields names, or the owner of the file if that was asked for."""
+        return self.owner if self.by_file else get_id(value, *keys, default=default)
+
+    def place_of(self, path: Path) -> tuple[str, str]:
+        """Return whose file this is, and which of their documents."""
+        if not self._places:
+            self._places = place_files(self.paths, by_name=self.by_file)
+        return self._places[path]
+
+    def worker_of(self, path: Path) -> str:
+        """Return whose file this is."""
+        return self.place_of(path)[0]
+
+    @property
+    def where(self) -> str:
+        """The files and the tool, for messages."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}, of {self.tool.title}"
+
+    def leave_out(self, what: str, number: int = 1) -> None:
+        """Count what is no answer."""
+        if number:
+            self.left_out[what] += number
+
+    def take(self, answer: Answer) -> None:
+        """Take an answer, or note an empty one until it is known what others say to the question."""
+        label, question = answer.row["label"], answer.question
+        if label is None or (isinstance(label, str | tuple | list) and not label):
+            self._empty.setdefault(question, []).append(answer.row)
+        else:
+            self.kinds.setdefault(question, answer.kind)
+            self.questions.setdefault(question, []).append(answer.row)
+
+    def table(self) -> Table:
+        """Return the answers to the question that was asked for, or to the only one, as a table."""
+        if not self.questions:
+            counted = f": {self._counted()}" if self.left_out else ""
+            raise InputError(f"{self.where}, holds no answers{counted}.")
+        question = self._choose()
+        rows = self.questions[question]
+        empty = self._empty.pop(question, [])
+        if self.kinds[question] in REGIONS:
+            rows += [{"worker": row["worker"], "task": row["task"], "label": []} for row in empty]
+        elif empty:
+            self.leave_out(
+                f"annotations without an answer to {question!r}" if question else "empty answers", len(empty)
+            )
+        rows = _set_truths_apart(rows)
+        if not rows:
+            raise InputError(f"{self.where}, holds no answers beside those that are marked as truths.")
+        workers, tasks = ({row[role] for row in rows} for role in ("worker", "task"))
+        about = f"{self.where} ({len(rows):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
+        tag = {"tag": question} if question and question != self.files.tag else {}
+        return replace(
+            of_records(rows, about),
+            roles={role: role for role in ("worker", "task", "label")},
+            guessed={"tool": self.tool.name, **tag},
+            remarks=tuple(self._remark(question, rows)),
+            samples=[name for name in ("sample", "order") if len({row.get(name) for row in rows}) > 1],
+            truths={"label": "gold"} if any("gold" in row for row in rows) else {},
+        )
+
+    def _remark(self, question: str, rows: list[dict[str, Any]]) -> Iterator[str]:
+        yield from self.remarks
+        if (most := max(row.get("sample", 1) for row in rows)) > 1:
+            yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
+        if not self.files.golden and any(row.get("gold") is not None for row in rows):
+            yield "Known truths are in the column gold; they count only with gold='export'."
+        if self.left_out:
+            yield f"Left out: {self._counted()}."
+        if len(self.questions) > 1:
+            others = ", ".join(sorted(set(self.questions) - {question}))
+            yield f"Read: the answers to {question!r}. The file also has answers to {others}."
+
+    def _choose(self) -> str:
+        """Return the name of the question to read, or ask which."""
+        tag, names = self.files.tag, sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))
+        if tag is None and len(names) == 1:
+            return names[0]
+        if tag is not None and (match := {name.casefold(): name for name in names}.get(tag.casefold())) is not None:
+            return match
+        if tag is not None and names == [""]:
+            raise InputError(f"{self.where}, has one question only, and none is called {tag!r}. Ask without a tag.")
+        listed = [f"{name!r} ({self.kinds[name]}, {len(self.questions[name]):,} answers)" for name in names]
+        more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+        has = ", ".join(listed[:_MAX_LISTED]) + more
+        if tag is not None:
+            raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
+        best = sorted(names, key=lambda name: self.kinds[name] in REGIONS)
+        raise InputError(
+            f"{self.where}, has {len(names)} questions: {has}. Which is it?",
+            proposals=[Proposal({"tag": name}) for name in best],
+        )
+
+    def _counted(self) -> str:
+        return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
+
+
+def _set_truths_apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make choices classes or sets and ids of one type; put what is known of tasks into a column of its own."""
+    chosen = [row["label"] for row in rows if isinstance(row["label"], tuple)]
+    single = all(len(set(label)) == 1 for label in chosen)
+    as_text = single and len({type(label[0]) for label in chosen}) > 1
+    mixed = [  # such as a model's name among the numbers of people
+        role for role in ("worker", "task") if len({type(row[role]) for row in rows if row[role] is not KNOWN}) > 1
+    ]
+    answers: list[dict[str, Any]] = []
+    truths: list[dict[str, Any]] = []
+    for row in rows:
+        label, known = row["label"], row["worker"] is KNOWN
+        if isinstance(label, tuple):
+            label = frozenset(map(str, label)) if not single else str(label[0]) if as_text else label[0]
+        row = {**row, **{role: str(row[role]) for role in mixed}, "label": label}
+        (truths if known else answers).append(row)
+    if truths:
+        gold = match_truths((row["task"], row["label"]) for row in truths)
+        answers = [{**row, "gold": gold.get(row["task"])} for row in answers]
+    return answers
+
+
+def place_files(paths: Sequence[Path], *, by_name: bool = False) -> dict[Path, tuple[str, str]]:
+    """Return worker and document of each file: the worker is its name if all names differ, and else its folder.
+
+    >>> from pathlib import Path
+    >>> list(place_files([Path("ada.json"), Path("bob.json")]).values())
+    [('ada', ''), ('bob', '')]
+    >>> list(place_files([Path("ada/1.json"), Path("ada/2.json"), Path("bob/1.json")]).values())
+    [('ada', '1'), ('ada', '2'), ('bob', '1')]
+    >>> list(place_files([Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")], by_name=True).values())
+    [('ada', '1'), ('bob', '1'), ('ada', '2')]
+    """
+    names = {_name(path) for path in paths}
+    if len(names) < len(paths) > 1 and not (by_name and len(names) > 1):
+        return place_in_folders(paths)
+    shared = _count_shared_folders(paths)
+    return {path: (_name(path), "/".join(_folders(path)[shared:]) if len(names) < len(paths) else "") for path in paths}
+
+
+def place_in_folders(paths: Sequence[Path]) -> dict[Path, tuple[str, str]]:
+    """Return worker and document of each file: the worker is the first folder that is not everybody's.
+
+    >>> from pathlib import Path
+    >>> list(place_in_folders([Path("ada/new/1.ann"), Path("bob/new/1.ann")]).values())
+    [('ada', 'new/1'), ('bob', 'new/1')]
+    """
+    shared = _count_shared_folders(paths)
+    places = {}
+    for path in paths:
+        folders = _folders(path)
+        owner = folders[shared] if len(folders) > shared else folders[-1]
+        places[path] = owner, "/".join([*folders[shared + 1 :], _name(path)])
+    return places
+
+
+def _folders(path: Path) -> tuple[str, ...]:
+    return path.absolute().parent.parts
+
+
+def _count_shared_folders(paths: Sequence[Path]) -> int:
+    """Count the folders, from the root, that all files have in common."""
+    folders = [_folders(path) for path in paths]
+    differing = (depth for depth, level in enumerate(zip(*folders, strict=False)) if len(set(level)) > 1)
+    return next(differing, min(map(len, folders)))
+
+
+def _name(path: Path) -> str:
+    return _ENDING.sub("", path.name) or path.name
