@@ -31,6 +31,7 @@ def flat(points: list[list[float]]) -> list[float]:
 
 
 def drawn(*paths: Path, **options: Any) -> list[tuple[Any, ...]]:
+    """Return worker, task and mask of each answer, in their order."""
     table = opened(*paths, **options)
     columns = table.load([str(table.roles[role]) for role in ("worker", "task", "label")])
     return list(zip(*(each if isinstance(each, list) else each.to_pylist() for each in columns.values()), strict=True))
@@ -70,18 +71,21 @@ def test_a_picture_without_a_size_ends_where_its_outlines_do_and_that_is_said(tm
     assert "is not said of 1" in " ".join(opened(*paths, tag="segmentation").remarks)
 
 
-def test_pictures_of_two_sizes_and_broken_run_lengths_are_clear_errors(tmp_path: Path) -> None:
-    mark = {"category_id": 3, "segmentation": [flat(SQUARE)]}
-    ada, bob = write(tmp_path / "ada.json", coco(mark)), write(tmp_path / "bob.json", coco(mark, size=(9, 12)))
-    with pytest.raises(InputError, match="'a.jpg' .*9 x 12 .*10 x 12"):
-        opened(ada, bob, tag="segmentation")
-    broken = {"category_id": 3, "segmentation": {"size": [10, 12], "counts": [5, 2]}}
-    eve = write(tmp_path / "eve.json", coco(broken))
-    with pytest.raises(InputError, match="eve.json: annotation 1 .*run lengths"):
+@pytest.mark.parametrize(
+    ("drawing", "size", "words"),
+    [
+        ([flat(SQUARE)], (9, 12), "'a.jpg' .*9 x 12 .*10 x 12"),
+        ([flat(SQUARE)], (10**6, 10**6), "'a.jpg' .*100 million"),
+        ([flat(SQUARE)[1:]], (10, 12), "eve.json: annotation 1: .*x and y"),
+        ({"size": [10, 12], "counts": [5, 2]}, (10, 12), "eve.json: annotation 1 .*run lengths"),
+        ({"size": [9, 12], "counts": [5, 2, 101]}, (10, 12), "'a.jpg' .*9 x 12 .*10 x 12"),
+    ],
+)
+def test_broken_areas_are_clear_errors(drawing: Any, size: tuple[int, int], words: str, tmp_path: Path) -> None:
+    ada = write(tmp_path / "ada.json", coco({"category_id": 3, "segmentation": [flat(SQUARE)]}))
+    eve = write(tmp_path / "eve.json", coco({"category_id": 3, "segmentation": drawing}, size=size))
+    with pytest.raises(InputError, match=words):
         opened(ada, eve, tag="segmentation")
-    huge = write(tmp_path / "huge.json", coco(mark, size=(10**6, 10**6)))
-    with pytest.raises(InputError, match="'a.jpg' .*100 million"):
-        opened(huge, eve, tag="segmentation")
 
 
 @pytest.mark.parametrize("short", [False, True])
@@ -102,9 +106,7 @@ def test_polygons_of_label_studio_are_in_percent_of_the_picture(short: bool, tmp
 
 
 def test_polygons_and_masks_of_cvat_are_one_question(tmp_path: Path) -> None:
-    page = (
-        '<annotations><version>1.1</version><image id="0" name="a.jpg" width="12" height="10">%s</image></annotations>'
-    )
+    page = '<annotations><version>1.1</version><image name="a.jpg" width="12" height="10">%s</image></annotations>'
     polygon = '<polygon label="cat" points="2,1;6,1;6,4;2,4"/>'
     painted = '<mask label="cat" rle="1, 2, 2, 1" left="9" top="7" width="3" height="2"/>'
     ada, bob = write(tmp_path / "ada.xml", page % (polygon + painted)), write(tmp_path / "bob.xml", page % "")
@@ -113,13 +115,16 @@ def test_polygons_and_masks_of_cvat_are_one_question(tmp_path: Path) -> None:
     assert on == [[0, 10], [0, 11], [1, 11]]  # row after row
 
 
-def test_frames_of_a_video_of_cvat_have_the_size_of_the_video(tmp_path: Path) -> None:
+def test_frames_of_a_video_of_cvat_were_seen_by_all_and_have_its_size(tmp_path: Path) -> None:
     meta = "<meta><task><original_size><width>12</width><height>10</height></original_size></task></meta>"
-    shape = '<polygon frame="%d" outside="0" points="2,1;6,1;6,4;2,4"/>'
-    page = f'<annotations><version>1.1</version>{meta}<track id="0" label="cat">{shape}</track></annotations>'
-    paths = [write(tmp_path / f"{name}.xml", page % frame) for name, frame in (("ada", 3), ("bob", 4))]
-    assert sorted(areas(*paths)) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
-    assert drawn(*paths)[0][2].pixels().shape == (10, 12)
+    outline = '<polygon frame="{0}" outside="0" points="2,1;6,1;6,4;2,4"/>'
+    box = '<box frame="{0}" outside="0" xtl="1" ytl="2" xbr="4" ybr="6"/><box frame="9" outside="1"/>'
+    page = f'<annotations><version>1.1</version>{meta}<track id="0" label="car">{outline}{box}</track></annotations>'
+    paths = [write(tmp_path / f"{name}.xml", page.format(frame)) for name, frame in (("ada", 3), ("bob", 4))]
+    assert sorted(areas(*paths, tag="areas")) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
+    assert drawn(*paths, tag="areas")[0][2].pixels().shape == (10, 12)
+    boxes = [(worker, frame, len(marks)) for worker, frame, marks in answers(*paths, tag="boxes")]
+    assert boxes == [("ada", 3, 1), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 1)]
 
 
 def zooniverse(path: Path, *values: Any, about: str = "") -> Path:
@@ -152,8 +157,8 @@ def test_polygons_and_freehand_lines_of_zooniverse_are_areas(tmp_path: Path) -> 
 def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path) -> None:
     paths = []
     for number in range(20):
-        outline = [[x + number, float(y)] for x, y in ((1e3, 1e3), (1.8e3, 1e3), (1.8e3, 1.6e3), (1e3, 1.6e3))]
-        mark = {"category_id": 3, "segmentation": [flat(outline)]}
+        left, right = 1000.0 + number, 1800.0 + number
+        mark = {"category_id": 3, "segmentation": [[left, 1000, right, 1000, right, 1600, left, 1600]]}
         paths.append(write(tmp_path / f"w{number:02}.json", coco(mark, size=(3000, 4000))))
     out = tmp_path / "out"
     run("discover", *paths, "--tag", "segmentation", "-o", out, "--no-report", "-q", "--force")
@@ -162,18 +167,11 @@ def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path)
     assert (out / "truth.csv").read_text(encoding="utf-8").count("labels/") == 1
 
 
-def test_coco_has_one_file_for_each_annotator(tmp_path: Path) -> None:
-    ada, bob = (
-        write(tmp_path / "ada/instances.json", coco_file()),
-        write(tmp_path / "bob/instances.json", coco_file(bbox=[1, 2, 3, 5])),
-    )
+def test_coco_has_boxes_key_points_areas_and_lists_of_results(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{name}/instances.json", coco_file(keypoints=[5, 6, 2])) for name in ("ada", "bob")]
     box = {"bbox": [1, 2, 3, 4], "label": "cat"}
-    assert answers(ada, bob)[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
-    assert [(row[1], row[2].area) for row in answers(ada, bob, tag="segmentation")] == [("a.jpg", 1), ("a.jpg", 1)]
-
-
-def test_coco_has_key_points_and_lists_of_results(tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{name}.json", coco_file(keypoints=[5, 6, 2])) for name in ("ada", "bob")]
+    assert answers(*paths)[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
+    assert areas(*paths, tag="segmentation") == [("ada", "a.jpg", 1), ("bob", "a.jpg", 1)]
     assert answers(*paths, tag="keypoints")[0] == ("ada", "a.jpg", [{"x": 5, "y": 6, "label": "eye"}])
     results = [{"image_id": 7, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
     models = [write(tmp_path / f"{name}.json", results) for name in ("m1", "m2")]
@@ -188,18 +186,3 @@ def test_cvat_has_boxes_points_tags_and_their_attributes(tmp_path: Path) -> None
     assert answers(*paths, tag="outside.light")[0] == ("ada", "a.jpg", "dim")
     assert [point["x"] for point in answers(*paths, tag="points")[0][2]] == [1.0, 3.0]
     assert "2 marks of the kind 'cuboid'" in " ".join(opened(*paths, tag="tags").remarks)
-
-
-def test_cvat_has_frames_of_a_video(tmp_path: Path) -> None:
-    box = '<box frame="{}" outside="0" xtl="1" ytl="2" xbr="4" ybr="6"/><box frame="9" outside="1"/>'
-    track = f'<track id="0" label="car">{box}</track>'
-    text = "<annotations><version>1.1</version>{}</annotations>"
-    paths = [
-        write(tmp_path / f"{name}.xml", text.format(track.format(frame))) for name, frame in (("ada", 3), ("bob", 4))
-    ]
-    assert [(row[0], row[1], len(row[2])) for row in answers(*paths)] == [
-        ("ada", 3, 1),
-        ("ada", 4, 0),
-        ("bob", 3, 0),
-        ("bob", 4, 1),
-    ]

@@ -72,38 +72,32 @@ def test_agreement_is_computed_scale_by_scale(survey: Path, tool: str) -> None:
     assert set(allalike.agreement(survey, by="careless").table["careless"]) == {"yes", "no"}
 
 
-@pytest.mark.parametrize(
-    ("text", "answers", "told"),
-    [
-        ("Please select 'Agree' to show that you read this.", ["Agree", "Strongly agree"], "Agree"),
-        ("This is an attention check: choose the option Strongly agree", ["Agree", "Strongly agree"], "Strongly agree"),
-        ("Please answer 3 here.", ["1", "2", "3"], "3"),
-        ("Please select all that apply", ["all", "none"], None),
-        ("Which would you choose?", ["tea", "milk"], None),
-        ("Please select the best answer", ["yes", "no"], None),
-    ],
-)
-def test_a_check_of_attention_says_what_to_answer(text: str, answers: list[str], told: str | None) -> None:
-    assert find_instructed(text, answers) == told
+MOOD = ["Agree", "Strongly agree"]
 
 
 @pytest.mark.parametrize(
-    ("question", "answers", "written"),
+    ("text", "answers", "instructed", "written"),
     [
-        ("Any other comments?", ["None", "None", "none", "Too fast at the end."], True),
-        ("Any other comments?", ["Good", "Good", "no"], True),
-        ("What could we improve?", ["Price", "Price", "wifi", "nothing"], True),
-        ("Do you have any comments?", ["Yes", "No", "No", "No"], False),
-        ("The feedback helped me", ["Agree", "Neutral", "Agree"], False),
-        ("Why?", ["It was raining all day", "I had no time that week"], True),
-        ("Capital of France?", ["Paris", "Paris", "paris", "Lyon"], False),
-        ("How many hours?", ["3", "12", "7", "4"], False),
+        ("Please select 'Agree' to show that you read this.", MOOD, "Agree", False),
+        ("This is an attention check: choose the option Strongly agree", MOOD, "Strongly agree", False),
+        ("Please answer 3 here.", ["1", "2", "3"], "3", False),
+        ("Please select all that apply", ["all", "none"], None, False),
+        ("Which would you choose?", ["tea", "milk"], None, False),
+        ("Please select the best answer", ["yes", "no"], None, False),
+        ("Any other comments?", ["None", "None", "none", "Too fast at the end."], None, True),
+        ("Any other comments?", ["Good", "Good", "no"], None, True),
+        ("What could we improve?", ["Price", "Price", "wifi", "nothing"], None, True),
+        ("Do you have any comments?", ["Yes", "No", "No", "No"], None, False),
+        ("The feedback helped me", ["Agree", "Neutral", "Agree"], None, False),
+        ("Why?", ["It was raining all day", "I had no time that week"], None, True),
+        ("Capital of France?", ["Paris", "Paris", "paris", "Lyon"], None, False),
+        ("How many hours?", ["3", "12", "7", "4"], None, False),
     ],
 )
-def test_comments_are_known_by_the_question_and_by_the_answers(
-    question: str, answers: list[str], written: bool
+def test_checks_of_attention_and_comments_are_known_by_question_and_answers(
+    text: str, answers: list[str], instructed: str | None, written: bool
 ) -> None:
-    assert is_written([question], answers) is written
+    assert (find_instructed(text, answers), is_written([text], answers)) == (instructed, written)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from allalike.readers.tools.trees import (
     get_numbers,
     get_scalar,
     get_text,
-    load_document,
     read_bytes,
     unexpected,
 )
@@ -116,14 +115,12 @@ class Areas:
             yield Answer(worker, f"{picture}/{kind}" if several else picture, mask, question, "areas")
 
 
-@dataclass(frozen=True)
-class _Page:
-    """A file of COCO: the names of pictures by their ids, their sizes by their names, classes, and marks."""
+class _Page(NamedTuple):
+    """A file of COCO: images and categories by their ids, and marks."""
 
     path: Path
-    pictures: dict[Any, Any]
-    sizes: dict[Any, tuple[float, float]]
-    classes: dict[Any, dict[str, Any]]
+    images: dict[Any, dict[str, Any]]
+    categories: dict[Any, dict[str, Any]]
     marks: list[dict[str, Any]]
 
     @classmethod
@@ -131,48 +128,42 @@ class _Page:
         document = export.document(path)
         if isinstance(document, list):  # of results
             document = {"annotations": document}
-        images = list(export.each(get_list(document, "images"), path, "image"))
-        pictures = {get_id(image, "id"): get_id(image, "file_name", "id") for image in images}
-        sizes = {
-            get_id(image, "file_name", "id"): (get_number(image, "height"), get_number(image, "width"))
-            for image in images
-            if image.get("height") is not None and image.get("width") is not None
-        }
-        classes = {get_id(each, "id"): each for each in export.each(get_list(document, "categories"), path, "category")}
+        images = {get_id(each, "id"): each for each in export.each(get_list(document, "images"), path, "image")}
+        kinds = {get_id(each, "id"): each for each in export.each(get_list(document, "categories"), path, "category")}
         marks = list(export.each(get_list(document, "annotations"), path, "annotation"))
-        return cls(
-            path, pictures or {(name := get_id(mark, "image_id")): name for mark in marks}, sizes, classes, marks
-        )
+        if not images:
+            images = {get_id(mark, "image_id"): {"id": mark["image_id"]} for mark in marks}
+        return cls(path, images, kinds, marks)
 
     def read(self, mark: dict[str, Any], key: str) -> list[Any]:
         """Return what a mark has in a field, each with its class."""
-        if not mark.get(key) or (key == "keypoints" and mark.get("num_keypoints") == 0):
+        if not _has(mark, key):
             return []
         if key == "caption":
             return [get_text(mark, key)]
-        category = get_id(mark, "category_id", default=None)
-        kind = self.classes.get(category, {})
-        name = get_scalar(kind, "name") if kind else category
+        number = get_id(mark, "category_id", default=None)
+        category = self.categories.get(number)
+        name = number if category is None else get_scalar(category, "name")
         if key == "segmentation":
             if isinstance(mark[key], dict):
                 return [(name, Mask.of(of_run_lengths(mark[key])))]
-            return [(name, _pair(get_numbers(outline))) for outline in get_list(mark, key)]
+            outlines = [get_numbers(outline) for outline in get_list(mark, key)]
+            if any(len(outline) % 2 for outline in outlines):
+                raise unexpected(mark[key], "x and y of each point", key)
+            return [(name, list(zip(outline[::2], outline[1::2], strict=True))) for outline in outlines]
         numbers = get_numbers(mark, key)
         if key == "keypoints":
             points = list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=False))
-            names = list(map(get_scalar, get_list(kind, "keypoints"))) or range(1, len(points) + 1)
+            names = list(map(get_scalar, get_list(category, "keypoints"))) or range(1, len(points) + 1)
             return [{"x": x, "y": y, "label": name} for name, (x, y, seen) in zip(names, points, strict=False) if seen]
         if len(numbers) != 4:
             raise unexpected(mark[key], "[x, y, width, height]", key)
-        score = get_number(mark, "score", default=None)
-        more = {"label": name, "score": score}
+        more = {"label": name, "score": get_number(mark, "score", default=None)}
         return [{"bbox": numbers, **{each: value for each, value in more.items() if value is not None}}]
 
 
-def _pair(numbers: list[float]) -> list[tuple[float, float]]:
-    if len(numbers) % 2:
-        raise unexpected(numbers, "x and y of each point", "segmentation")
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
+def _has(mark: dict[str, Any], key: str) -> bool:
+    return bool(mark.get(key)) and (key != "keypoints" or mark.get("num_keypoints") != 0)
 
 
 def _is_coco(peek: Peek) -> bool:
@@ -187,14 +178,12 @@ def _is_coco(peek: Peek) -> bool:
 
 
 def _list_coco(export: Export) -> dict[str, Original]:
-    documents = (load_document(path) for path in export.paths)
-    images = [each for page in documents if isinstance(page, dict) for each in get_list(page, "images")]
-    return {
-        (name := str(get_id(each, "file_name", "id"))): Original(
-            each, picture=name, sides=(each.get("width"), each.get("height"))
-        )
-        for each in images
-    }
+    originals = {}
+    for document in map(export.document, export.paths):
+        for image in get_list(document, "images") if isinstance(document, dict) else ():
+            name = str(get_id(image, "file_name", "id"))
+            originals[name] = Original(image, picture=name, sides=(image.get("width"), image.get("height")))
+    return originals
 
 
 @record_tool(
@@ -212,29 +201,30 @@ def coco(export: Export) -> Iterator[Answer]:
     pages = [_Page.of(export, path) for path in export.paths]
     marks = [mark for page in pages for mark in page.marks]
     named = any(get(mark, *_WORKER) is not None for mark in marks)
-    if len(pages) == 1 and not named and not export.by_file:
+    by_file = export.by_file or not named
+    if len(pages) == 1 and by_file != export.by_file:
         raise InputError(
-            f"{export.where}, holds {len(marks):,} marks in {len(pages[0].pictures):,} pictures and does not say"
-            " whose they are. Give one file for each annotator; the file's name is the worker."
+            f"{export.where}, holds {len(marks):,} marks in {len(pages[0].images):,} pictures and does not say whose"
+            " they are. Give one file for each annotator; the file's name is the worker."
         )
     key = _choose_field(export, marks)
-    by_file = export.by_file or not named
     areas = Areas(export.where)
     for page in pages:
         labels: dict[Any, list[Any]] = {}
         if by_file:
-            labels = {(export.worker_of(page.path), picture): [] for picture in page.pictures.values()}
+            labels = {(export.worker_of(page.path), image): [] for image in page.images}
         for mark in export.each(page.marks, page.path, "annotation"):
-            picture = page.pictures.get(get_id(mark, "image_id"))
-            if picture is None:
-                raise UnexpectedValueError(f"'image_id' is {mark['image_id']!r}, which is the id of no image")
-            worker = export.owner if by_file else get_id(mark, *_WORKER)
-            labels.setdefault((worker, picture), []).extend(page.read(mark, key))
-        for (worker, picture), label in labels.items():
+            worker, image = export.owner if by_file else get_id(mark, *_WORKER), get_id(mark, "image_id")
+            if image not in page.images:
+                raise UnexpectedValueError(f"'image_id' is {image!r}, which is the id of no image")
+            labels.setdefault((worker, image), []).extend(page.read(mark, key))
+        for (worker, image), label in labels.items():
+            picture = get_id(page.images[image], "file_name", "id")
             if key != "segmentation":
                 yield Answer(worker, picture, "\n".join(label) if key == "caption" else label, key, _FIELDS[key])
                 continue
-            areas.see(worker, picture, page.sizes.get(picture))
+            sides = [get_number(page.images[image], side, default=None) for side in ("height", "width")]
+            areas.see(worker, picture, None if None in sides else (sides[0], sides[1]))
             for name, part in label:
                 areas.draw(worker, picture, name, part)
     if key == "segmentation":
@@ -244,11 +234,7 @@ def coco(export: Export) -> Iterator[Answer]:
 def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     """Return which of a mark's fields to read: the first that is there, or that of the tag."""
     tag = export.files.tag
-    keys = [
-        key
-        for key in _FIELDS
-        if any(mark.get(key) and (key != "keypoints" or mark.get("num_keypoints") != 0) for mark in marks)
-    ]
+    keys = [key for key in _FIELDS if any(_has(mark, key) for mark in marks)]
     if not keys:
         raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
@@ -300,13 +286,14 @@ def cvat(export: Export) -> Iterator[Answer]:
 
     Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
     """
-    if len(export.paths) == 1 and not export.by_file:
+    roots = {path: parse_annotations(path) for path in export.paths}
+    if len(roots) == 1 and not export.by_file:
         raise InputError(
             f"{export.where}, holds the marks of one annotator. Give one file for each annotator; the file's name, or"
             " that of its folder, is the worker."
         )
     areas = Areas(export.where)
-    pages = {path: dict(_read_pictures(export, path, areas)) for path in export.paths}
+    pages = {path: _read_pictures(export, path, root, areas) for path, root in roots.items()}
     questions = sorted({question for page in pages.values() for marks in page.values() for question in marks})
     frames = {task for page in pages.values() for task in page if isinstance(task, int)}
     for path, page in pages.items():
@@ -325,29 +312,27 @@ def cvat(export: Export) -> Iterator[Answer]:
         yield from areas.answers(export, _AREAS)
 
 
-def _read_pictures(export: Export, path: Path, areas: Areas) -> Iterator[tuple[str | int, dict[str, list[Any]]]]:
-    """Yield each picture, or frame of a video, with its marks by question, and note how large it is."""
-    root, worker = parse_annotations(path), export.worker_of(path)
+def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> dict[str | int, dict[str, list[Any]]]:
+    """Return the marks in each picture, or frame of a video, by question, and note how large it is."""
+    worker = export.worker_of(path)
+    pictures: dict[str | int, dict[str, list[Any]]] = {}
     for number, image in enumerate(root.iter("image"), start=1):
         export.at = f"{path}: image {number}"
         name, size = get_id(image.attrib, "name"), _read_size(image.get)
-        marks: dict[str, list[Any]] = {}
+        areas.see(worker, name, size)
+        marks = pictures.setdefault(name, {})
         for shape in image:
             _read_shape(export, marks, shape, shape.get("label"), size)
-        areas.see(worker, name, size)
-        yield name, marks
     export.at = f"{path}: original_size"
     size = next((_read_size(video.findtext) for video in root.iter("original_size")), None)
-    frames: dict[int, dict[str, list[Any]]] = {}
     for number, track in enumerate(root.iter("track"), start=1):
         export.at = f"{path}: track {number}"
         for shape in track:
             if shape.get("outside") != "1":
-                marks = frames.setdefault(int(_number(shape, "frame")), {})
-                _read_shape(export, marks, shape, track.get("label"), size)
-    for frame, marks in frames.items():
-        areas.see(worker, frame, size)
-        yield frame, marks
+                frame = int(_number(shape, "frame"))
+                areas.see(worker, frame, size)
+                _read_shape(export, pictures.setdefault(frame, {}), shape, track.get("label"), size)
+    return pictures
 
 
 def _read_size(get_side: Callable[[str], str | None]) -> tuple[float, float] | None:

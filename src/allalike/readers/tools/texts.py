@@ -40,6 +40,8 @@ def _place_annotations(export: Export) -> dict[Path, tuple[str, str]]:
     listed: list[Path] = []
     for path in export.paths:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
+    if not listed:
+        raise InputError(f"{export.where}, holds no files of annotations (.ann).")
     places = place_files(listed, by_name=True) if export.by_file else place_in_folders(listed)
     return {path: (worker, document or "document") for path, (worker, document) in places.items()}
 
@@ -54,14 +56,8 @@ def _list_texts(export: Export) -> dict[str, Original]:
 @record_tool("brat", "brat", "spans in documents, a folder of .ann files for each annotator", _is_brat, _list_texts)
 def brat(export: Export) -> Iterator[Answer]:
     """Read lines such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts."""
-    places = _place_annotations(export)
-    if not export.by_file and len({path.absolute().parent for path in places}) == 1:
-        raise InputError(
-            f"{export.where}, holds {len(places):,} documents of one annotator. Give one folder for each annotator,"
-            " with files of the same names.",
-            proposals=[Proposal({"worker_from": "filename"})] if len(places) > 1 else [],
-        )
-    for path, (worker, document) in places.items():
+    answers = []
+    for path, (worker, document) in _place_annotations(export).items():
         spans: list[Any] = []
         for number, line in enumerate(read_text(path, export.files.encoding).splitlines(), start=1):
             if entry := _SPAN.fullmatch(line):
@@ -72,7 +68,14 @@ def brat(export: Export) -> Iterator[Answer]:
                 export.leave_out(_OTHER[line[0]])
             elif line.strip():
                 raise InputError(f"{path}: line {number} is no annotation of brat: {line[:60]!r}.")
-        yield Answer(worker, document, spans, kind="spans")
+        answers.append(Answer(worker, document, spans, kind="spans"))
+    if not export.by_file and len({answer.row["worker"] for answer in answers}) == 1:
+        raise InputError(
+            f"{export.where}, holds {len(answers):,} documents of one annotator. Give one folder for each annotator,"
+            " with files of the same names.",
+            proposals=[Proposal({"worker_from": "filename"})] if len(answers) > 1 else [],
+        )
+    yield from answers
 
 
 def _is_tag(cell: str) -> bool:
