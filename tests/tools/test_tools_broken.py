@@ -117,6 +117,30 @@ def test_whatever_is_broken_in_json_is_named(tool: str, disk: dict[str, bytes]) 
         assert is_refused(name, tool=tool)
 
 
+PAIR = '{"pair_id": "p%s", "judgments": [{"decision": "A>B"}], "label": %s}'
+ODD: dict[str, tuple[bytes, Any]] = {
+    "a mark and an empty line": (f"\ufeff{PAIR % (1, 1)}\n\n{PAIR % (2, 2)}\n".encode(), [1, 2]),
+    "UTF-16": (f"[{PAIR % (1, 1)}]".encode("utf-16"), [1]),
+    "what is no number": (f"{PAIR % (1, 'NaN')}\n{PAIR % (2, '-Infinity')}".encode(), [None, None]),
+    "half a record": (f"{PAIR % (1, 1)}\n\n{PAIR % (2, 2)}"[:-1].encode(), "line 3"),
+    "two records in a line": (f"{PAIR % (1, 1)}\n{PAIR % (2, 2)},{PAIR % (3, 3)}".encode(), "line 2"),
+    "a record over two lines": (f"{PAIR % (1, 1)}\n{PAIR % (2, '[1')}\n2]}}".encode(), "line 2"),
+    "thousands of digits": (f"{PAIR % (1, 1)}\n{PAIR % (2, '9' * 5000)}".encode(), "line 2"),
+    "very deep": (f"{PAIR % (1, 1)}\n{PAIR % (2, '[' * 200 + ']' * 200)}".encode(), "line 2"),
+    "a list among records": (f"{PAIR % (1, 1)}\n[]".encode(), "record 2"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_json_is_read_or_named(name: str, disk: dict[str, bytes]) -> None:
+    disk["judge.jsonl"], expected = ODD[name]
+    if isinstance(expected, list):
+        assert opened(Path("judge.jsonl"), tool="judgebench").load(["gold"])["gold"] == expected
+    else:
+        with pytest.raises(InputError, match=f"judge.jsonl: {expected}"):
+            opened(Path("judge.jsonl"), tool="judgebench")
+
+
 def test_the_beginning_of_a_broken_file_is_looked_at_all_the_same(tmp_path: Path) -> None:
     text = json.dumps(SAMPLES["label-studio"])
     for end in range(0, len(text), len(text) // 9):

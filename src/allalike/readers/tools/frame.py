@@ -280,50 +280,30 @@ def _set_truths_apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return answers
 
 
-def place_files(paths: Sequence[Path], *, by_name: bool = False) -> dict[Path, tuple[str, str]]:
+def place_files(
+    paths: Sequence[Path], *, by_name: bool = False, by_folder: bool = False
+) -> dict[Path, tuple[str, str]]:
     """Return worker and document of each file: the worker is its name if all names differ, and else its folder.
+
+    With ``by_name`` it is the name if any differ. A folder is the first that is not everybody's.
 
     >>> from pathlib import Path
     >>> list(place_files([Path("ada.json"), Path("bob.json")]).values())
     [('ada', ''), ('bob', '')]
-    >>> list(place_files([Path("ada/1.json"), Path("ada/2.json"), Path("bob/1.json")]).values())
-    [('ada', '1'), ('ada', '2'), ('bob', '1')]
-    >>> list(place_files([Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")], by_name=True).values())
-    [('ada', '1'), ('bob', '1'), ('ada', '2')]
+    >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]
+    >>> list(place_files(files).values()), list(place_files(files, by_name=True).values())
+    ([('1', 'ada'), ('1', 'bob'), ('2', 'ada')], [('ada', '1'), ('bob', '1'), ('ada', '2')])
     """
-    names = {_name(path) for path in paths}
-    if len(names) < len(paths) > 1 and not (by_name and len(names) > 1):
-        return place_in_folders(paths)
-    shared = _count_shared_folders(paths)
-    return {path: (_name(path), "/".join(_folders(path)[shared:]) if len(names) < len(paths) else "") for path in paths}
-
-
-def place_in_folders(paths: Sequence[Path]) -> dict[Path, tuple[str, str]]:
-    """Return worker and document of each file: the worker is the first folder that is not everybody's.
-
-    >>> from pathlib import Path
-    >>> list(place_in_folders([Path("ada/new/1.ann"), Path("bob/new/1.ann")]).values())
-    [('ada', 'new/1'), ('bob', 'new/1')]
-    """
-    shared = _count_shared_folders(paths)
-    places = {}
-    for path in paths:
-        folders = _folders(path)
-        owner = folders[shared] if len(folders) > shared else folders[-1]
-        places[path] = owner, "/".join([*folders[shared + 1 :], _name(path)])
-    return places
-
-
-def _folders(path: Path) -> tuple[str, ...]:
-    return path.absolute().parent.parts
-
-
-def _count_shared_folders(paths: Sequence[Path]) -> int:
-    """Count the folders, from the root, that all files have in common."""
-    folders = [_folders(path) for path in paths]
+    names = [_ENDING.sub("", path.name) or path.name for path in paths]
+    folders = [path.absolute().parent.parts for path in paths]
     differing = (depth for depth, level in enumerate(zip(*folders, strict=False)) if len(set(level)) > 1)
-    return next(differing, min(map(len, folders)))
-
-
-def _name(path: Path) -> str:
-    return _ENDING.sub("", path.name) or path.name
+    shared = next(differing, min(map(len, folders)))
+    n_names = len(set(names))
+    places = {}
+    for path, name, folder in zip(paths, names, folders, strict=True):
+        if not by_folder and (n_names == len(paths) or (by_name and n_names > 1)):
+            places[path] = name, "/".join(folder[shared:]) if n_names < len(paths) else ""
+        else:
+            owner = folder[shared] if len(folder) > shared else folder[-1]
+            places[path] = owner, "/".join([*folder[shared + 1 :], name])
+    return places

@@ -50,22 +50,14 @@ def _read_votes(export: Export, games: list[Any], key: str, without: str) -> lis
     return votes
 
 
-def _answer(
-    export: Export,
-    worker: Any,
-    task: Any,
-    votes: Votes,
-    labels: Mapping[Any, str],
-    question: str = "",
-    **more: Any,
-) -> Iterator[Answer]:
+def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
     """Yield what a judge said of a pair, as one answer or as one for each order."""
-    if export.files.tag == ORDERS:
-        for order, vote in enumerate(votes, start=1):
-            if vote is not None:
-                yield Answer(worker, task, labels[vote], ORDERS, "classes", order=order, **more)
-    else:
-        yield Answer(worker, task, labels.get(_combine(votes)), question, "classes", **more)
+    if export.files.tag != ORDERS:
+        yield Answer(worker, task, labels.get(_combine(votes)), kind="classes", **more)
+        return
+    for order, vote in enumerate(votes, start=1):
+        if vote is not None:
+            yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
 
 
 @record_tool(
@@ -170,7 +162,7 @@ def mt_bench(export: Export) -> Iterator[Answer]:
         task = " | ".join([str(get_id(record, "question_id")), *turn, *sorted(models)])
         if len(models) == 2:
             winners = {1: models[0], -1: models[1], 0: "tie"}
-            yield from _answer(export, worker, task, _find_winners(export, record, models), winners, "winner")
+            yield from _answer(export, worker, task, _find_winners(export, record, models), winners, question="winner")
             continue
         score = get_number(record, "score", default=-1)
         export.leave_out("judgments without a score", int(score == -1))

@@ -9,7 +9,7 @@ from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
 from allalike.readers.formats.frames import SILENT, as_label_matrix
 from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.trees import get, get_list, get_number, get_object, get_scalar
+from allalike.readers.tools.trees import get, get_numbers, get_object, get_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,9 +67,9 @@ def wrench(export: Export) -> Iterator[Answer]:
         split = f"{export.worker_of(path)}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
         for name, task in get_object(export.document(path)).items():
             export.at = f"{path}: task {name!r}"
-            labels = get_list(task, "weak_labels")
+            labels = get_numbers(task, "weak_labels")
             sizes.add(len(labels))
-            given = [(number, label) for number, label in enumerate(labels) if get_number(label) != SILENT]
+            given = [(number, label) for number, label in enumerate(labels) if label != SILENT]
             silent += not given
             for number, label in given:
                 yield Answer(str(number), f"{split}{name}", label, gold=get(task, "label"))

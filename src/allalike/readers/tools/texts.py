@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, Proposal
 from allalike.readers.tools.base import Original, Peek
-from allalike.readers.tools.frame import Answer, Export, place_files, place_in_folders, record_tool
+from allalike.readers.tools.frame import Answer, Export, place_files, record_tool
 from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _place_annotations(export: Export) -> dict[Path, tuple[str, str]]:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
     if not listed:
         raise InputError(f"{export.where}, holds no files of annotations (.ann).")
-    places = place_files(listed, by_name=True) if export.by_file else place_in_folders(listed)
+    places = place_files(listed, by_name=export.by_file, by_folder=not export.by_file)
     return {path: (worker, document or "document") for path, (worker, document) in places.items()}
 
 

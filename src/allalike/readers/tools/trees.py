@@ -75,7 +75,11 @@ def get_list(value: Any, *keys: str) -> list[Any]:
 
 def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
-    return [get_number(item) for item in get_list(value, *keys)]
+    numbers = get_list(value, *keys)
+    for number in numbers:
+        if not _is_finite(number):
+            raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
+    return numbers
 
 
 def get_object(value: Any, *keys: str) -> dict[str, Any]:
