@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains.contract import spell_domain
 from allalike.readers.column_names import is_gold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from allalike._core.columns.column import Column
     from allalike.readers.formats.tables import Table
@@ -28,35 +26,37 @@ def find_frame(source: Any) -> str:
     ('arrow', 'pandas')
     """
     package = type(source).__module__.partition(".")[0]
-    return _KINDS.get(package) or (
-        "arrow" if hasattr(source, "__arrow_c_stream__") or "duckdb" in package else "pandas"
-    )
+    arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
+    return _KINDS.get(package, "arrow" if arrow else "pandas")
 
 
-def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
+def note_table(guessed: Mapping[str, str], table: Table, picked: Mapping[str, str], *, given: bool) -> dict[str, Any]:
     """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
-    layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
+    columns = {role: name for role, name in guessed.items() if role != "layout"}
+    found: dict[str, Any] = {"columns": columns} if columns else {}
+    found |= {"layout": guessed["layout"]} if "layout" in guessed else {}
     known = table.domain if isinstance(table.domain, str) else "" if table.domain.record else spell_domain(table.domain)
-    kind = {"domain": known} if known and not given else {}
-    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
-    more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples)}
-    more |= {"careless": {who: list(why) for who, why in table.careless.items()}}
-    silent = {} if table.silent is None else {"silent": table.silent}
-    return {**found, **{name: told for name, told in more.items() if told}, **silent}
+    found |= {**table.guessed, **({"domain": known} if known and not given else {})}
+    careless = {who: list(why) for who, why in table.careless.items()}
+    more = {"remarks": list(table.remarks), "samples": list(table.samples), "careless": careless}
+    notes: dict[str, Any] = {"guessed": found, **{name: told for name, told in more.items() if told}}
+    notes |= {} if table.silent is None else {"silent": table.silent}
+    gold = find_gold_column(table, picked)
+    return notes | ({"gold_column": gold} if gold else {})
 
 
-def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
-    """Name the column of known truths, by its name and by what it holds, if there is one.
+def find_gold_column(table: Table, picked: Mapping[str, str]) -> str:
+    """Name the column of gold labels, by its name and by what it holds, if there is one.
 
     >>> from allalike.readers.formats.tables import of_records
     >>> rows = [(1, "x", 1, "x"), (1, "y", 0, "x"), (2, "x", 1, "")]
     >>> table = of_records([dict(zip(("task", "label", "correct", "gold"), row)) for row in rows])
     >>> find_gold_column(table, {"task": "task", "label": "label"})
-    {'gold_column': 'gold'}
+    'gold'
     """
     names = [name for name in table.names if is_gold(name) and name not in picked.values()]
     if not names:
-        return {}
+        return ""
     from allalike.readers.guessing.contents import TableSample  # which most answers do not need
 
     sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]))
@@ -65,21 +65,8 @@ def find_gold_column(table: Table, picked: Mapping[str, str]) -> dict[str, str]:
         numbers = {gold.kind, label.kind} <= {"whole", "number"}
         alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
         if alike and sample.n_rows and sample.follows(name, picked["task"]):
-            return {"gold_column": name}
-    return {}
-
-
-def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:
-    """Read a table in batches; what there is to say of it is known once all are read."""
-    yield from table.batches(picked)
-    if table.remarks:
-        notes["remarks"] = list(table.remarks)
-
-
-def keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
-    """Return the answers of one worker."""
-    rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
-    return {role: column.keep(rows) for role, column in batch.items()}
+            return name
+    return ""
 
 
 def complete(columns: dict[str, Column], cleaning: Cleaning) -> tuple[dict[str, Column], dict[str, Any]]:
