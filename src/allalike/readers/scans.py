@@ -152,10 +152,8 @@ class Scan(Reading):
         size = table.n_bytes(list(picked.values()))
         check_memory(size, table.where, "Keep the answers on disk with engine='disk'.")
         found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = (
-            {**note_table(guessed, table, picked, given=self.domain is not None), **left_out},
-            self.kind(table),
-        )
+        notes = note_table(guessed, table, picked, given=self.domain is not None) | left_out
+        kind = self.kind(table)
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]

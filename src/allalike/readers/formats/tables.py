@@ -69,9 +69,6 @@ class Table:
         """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
 
         Of very many columns there are fewer rows.
-
-        >>> of_records([{"who": "ada"}, {"who": "bob"}]).sample(1)
-        {'who': ['ada']}
         """
         asked = list(self.names if names is None else names)
         if not asked:
@@ -89,11 +86,7 @@ class Table:
         return {name: ready(data)[:rows] for name, data in self.load(asked).items()}
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
-        """Return the column of each role, given its name.
-
-        >>> of_records([{"who": "ada"}]).columns({"worker": "who"})["worker"].data.to_pylist()
-        ['ada']
-        """
+        """Return the column of each role, given its name."""
         loaded = self.load(list(picked.values()))
         return {role: self.column(role, loaded[name]) for role, name in picked.items()}
 
@@ -146,15 +139,15 @@ class Table:
         >>> table.names, table.load(["twice"])
         (['once', 'twice'], {'twice': [2, 4]})
         """
+        added, dropped = {*adds}, {*drops}
 
         def find_needed(asked: Sequence[str]) -> list[str]:
-            others = [name for name in asked if name not in adds]
-            if len(others) == len(asked):
-                return others
-            return list(dict.fromkeys([*others, *needs])) or self.names[:1]  # which tells how many rows there are
+            more = needs if added & {*asked} else ()
+            names = list(dict.fromkeys([*(name for name in asked if name not in added), *more]))
+            return names or self.names[:1]  # which tells how many rows there are
 
         def change(columns: Columns, asked: Sequence[str], before: int = 0) -> Columns:
-            if not {*asked} & {*adds}:
+            if not added & {*asked}:
                 return columns
             changed = step({**columns, **{name: ready(columns[name]) for name in needs}}, before)
             return {name: changed[name] for name in asked}
@@ -171,8 +164,8 @@ class Table:
 
         known: dict[str, Any] = {"n_bytes": lambda asked: self.n_bytes(find_needed(asked))}
         known["remarks"] = _Chained(self.remarks, says)
-        known["names"] = [name for name in self.names if name not in drops]
-        known["names"] += [name for name in adds if name not in known["names"]]
+        kept = [name for name in self.names if name not in dropped]
+        known["names"] = list(dict.fromkeys([*kept, *adds]))
         if not whole:
             known["load_sample"] = lambda asked, rows: change(self.sample(rows, find_needed(asked)), asked)
             known["load_batches"] = self.load_batches and partial(load_batches, load=self.load_batches)
@@ -180,13 +173,7 @@ class Table:
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Table:
-        """Return a table of some rows.
-
-        >>> import numpy as np
-        >>> table = of_records([{"who": "ada"}, {"who": "bob"}]).with_rows(np.array([False, True]))
-        >>> table.load(["who"])["who"].data.to_pylist()
-        ['bob']
-        """
+        """Return a table of some rows."""
 
         def load(asked: Sequence[str]) -> Columns:
             return {name: self.column("task", data).keep(rows) for name, data in self.load(asked).items()}
@@ -212,9 +199,9 @@ def _as_written(values: list[Any]) -> list[Any]:
     kinds = {type(value) for value in values if value is not None}
     if str not in kinds or not kinds <= {str, int, float, bool}:
         return values
-    return [
-        v if v is None or isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in values
-    ]
+    spellings: dict[type, Callable[[Any], Any]]
+    spellings = {type(None): lambda _: None, str: str, bool: lambda value: str(value).lower(), int: repr, float: repr}
+    return [spellings[type(value)](value) for value in values]
 
 
 def _with_points(texts: Any) -> Any:
@@ -247,11 +234,7 @@ def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -
 
 
 def of_columns(columns: Mapping[str, Column]) -> Table:
-    """Open columns that are ready.
-
-    >>> of_columns({"label": Column.of_objects("label", ["x"])}).names
-    ['label']
-    """
+    """Open columns that are ready."""
     return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, text=columns["label"].text)
 
 
@@ -306,15 +289,11 @@ def _load_batches(tables: Sequence[Table], names: Sequence[str]) -> Iterator[Col
 
 
 def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int) -> Columns:
-    """Join as many batches as have so many rows, and cut what is more.
-
-    >>> take_rows([{"who": ["ada", "bob"]}, {"who": ["eve", "zoe"]}], ["who"], 3)
-    {'who': ['ada', 'bob', 'eve']}
-    """
+    """Join as many batches as have so many rows, and cut what is more."""
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in batches:
-        for name in names:
-            found[name].append(batch[name][:rows])
+        for name, parts in found.items():
+            parts.append(batch[name][:rows])
         rows -= len(batch[names[0]])
         if rows <= 0:
             break

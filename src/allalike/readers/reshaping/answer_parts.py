@@ -21,6 +21,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.limits import MAX_FIELDS
+from allalike.domains import DOMAINS
 from allalike.errors import OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.cells import cells, texts
@@ -66,9 +67,7 @@ def gather_parts(table: Table, picked: Mapping[str, str], how: Reading) -> Table
         said = {name: [(text,) if text else () for text in each] for name, each in read.items()}
         values, kind, says = _make_records(label, sets, answers, found, said, f"{same} are one answer:")
     else:
-        from allalike.domains import Set  # which few answers need
-
-        values, kind, says = sets, Set(), f"{same} are one answer: the set of what they name."
+        values, kind, says = sets, DOMAINS[SET](), f"{same} are one answer: the set of what they name."
     made = values.numbered(np.flatnonzero(first))
     guessed = {**table.guessed, **({"repeats": SET} if found.recognised else {})}
     rows = table.with_rows(first, guessed=guessed)
@@ -134,10 +133,8 @@ def _make_records(
     name: str, sets: Column, answers: list[Answer], found: PartColumns, beside: Mapping[str, Sequence[Cell]], what: str
 ) -> tuple[Column, Domain, str]:
     """Make records of sets and of what is said of their members; return also of what type they are, and what to say."""
-    from allalike.domains import Record, Set
-
     fields: dict[str, Column] = {name: sets}
-    kinds: dict[str, Domain] = {name: Set()}
+    kinds: dict[str, Domain] = {name: DOMAINS[SET]()}
     times = Counter(thing for answer in answers for thing in answer)
     room = (MAX_FIELDS - 1 - len(found.others)) // max(len(found.counts), 1)
     counted = sorted((thing for thing, _ in times.most_common(room)), key=str)
@@ -150,13 +147,14 @@ def _make_records(
                 fields[f"{column} {thing}"], kinds[f"{column} {thing}"] = Column.of_objects("label", said), kind
     for column in found.others:
         fields[column] = Column("label", _say_of_things(answers, beside[column]))
-        kinds[column] = Set()
+        kinds[column] = DOMAINS[SET]()
     said_of = list_names([*found.counts, *found.others])
     says = (
         f"{what} a record of the set {name!r} and what is said of its members in {said_of}."
         " For the set alone: domain='set'."
     )
-    return RecordColumn("label", fields), Record(fields=tuple(kinds.items())), says
+    make: Any = DOMAINS["record"]
+    return RecordColumn("label", fields), make(fields=tuple(kinds.items())), says
 
 
 def _find_kind(counts: set[str]) -> Domain:

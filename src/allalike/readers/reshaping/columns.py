@@ -39,11 +39,18 @@ def _pick(names: Sequence[str], chosen: Mapping[str, str], table: Table, roles: 
         return None
 
 
+def split_label(table: Table, how: Reading) -> list[str]:
+    """Return the columns that are named together as the label, such as ``lat lon``, if several are."""
+    label = str(how.columns.get("label", ""))
+    words = label.split()
+    return words if len(words) > 1 and label not in table.names and {*words} <= {*table.names} else []
+
+
 def join_columns(table: Table, how: Reading) -> Table:
     """Put one column in the place of several that are a label together.
 
-    They are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
-    their names where no other is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` whose rows add up to 1.
+    They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
+    ``p_cat p_dog p_owl`` whose rows add up to 1.
     """
     kind, parts = _find_parts(table, how)
     if not parts:
@@ -75,11 +82,9 @@ def _find_parts(table: Table, how: Reading) -> tuple[str, list[str]]:
     chances = [name for name in names if _CHANCE.fullmatch(name)]
     found = {"place": _find_place(names), "probability": chances if len(chances) > 1 else []}
     if "label" in how.columns:
-        label = str(how.columns["label"])
-        words = label.split()
+        words = split_label(table, how)
         kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
-        several = len(words) > 1 and label not in names and all(word in names for word in words)
-        return (kind, words) if kind and several else ("", [])
+        return (kind, words) if kind else ("", [])
     kinds = [kind for kind, parts in found.items() if parts and asked in ("", kind)]
     if table.roles or len(kinds) != 1 or not _are_answers(table, how.columns, found[kinds[0]], kinds[0]):
         return "", []
@@ -122,15 +127,15 @@ def _are_answers(table: Table, chosen: Mapping[str, str], parts: Sequence[str], 
 
 
 def _read_numbers(table: Table, name: str, data: Any) -> list[Any]:
-    """Return the cells of a column as numbers; None where there is none."""
-    numbers: list[float | None] = []
-    for row, cell in enumerate(cells(table.column("label", data)), start=1):
-        blank = cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
-        try:
-            numbers.append(None if blank else float(cell))
-        except (TypeError, ValueError):
-            raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
-    return numbers
+    return [read_number(cell, name, row) for row, cell in enumerate(cells(table.column("label", data)), start=1)]
+
+
+def read_number(cell: Any, name: str, row: int) -> float | None:
+    """Return a cell as a number, or None where it is blank."""
+    try:
+        return None if cell is None or cell != cell or str(cell).strip() == "" else float(cell)
+    except (TypeError, ValueError):
+        raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
 
 
 def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number: int) -> Any:

@@ -103,9 +103,8 @@ def part_scales(table: Table, picked: Mapping[str, str], how: Reading) -> Table:
         listed.append((kinds[scale].name, scale, len(np.unique(task[rows]))))
     domain, column, says = kinds[names[0]], fields[names[0]].data, []
     if len(names) > 1:
-        from allalike.domains import Record
-
-        domain, column = Record(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
+        make: Any = DOMAINS["record"]
+        domain, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
         says = [_describe_scales(listed)]
     says += _describe_codes(kinds, excluded)
     step = lambda columns, _: columns | {name: column}  # noqa: E731

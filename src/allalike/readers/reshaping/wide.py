@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -22,6 +23,7 @@ from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.consensus import MOST_DEPARTURES, find_consensus, measure_departures
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import GOLD, find_row_ids, find_strangers
+from allalike.readers.reshaping.columns import read_number, split_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +68,7 @@ def stack(table: Table, how: Reading) -> tuple[Table, dict[str, str]]:
         raise ColumnError(f"{table.where} has no answers: all cells are empty.")
     consensus = find_consensus(head, names) if down == "task" and not how.files.only else None
     says = _describe(table, down, ids, consensus)
-    if empty := [name for place, name in enumerate(names) if place not in {*full}]:
+    if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
         says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
     if unanswered := int((~np.logical_or.reduce(present)).sum()):
         says.append(f"{unanswered:,} {down}s have no answers and are left out.")
@@ -84,11 +86,9 @@ def stack(table: Table, how: Reading) -> tuple[Table, dict[str, str]]:
 
 
 def _describe(table: Table, down: str, ids: str | None, consensus: str | None) -> list[str]:
-    says = (
-        []
-        if ids is not None or table.index is not None
-        else [f"No column names the rows: they are numbered from 1 ({down}s)."]
-    )
+    says = []
+    if ids is None and table.index is None:
+        says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
     if consensus:
         says.append(
             f"Column {consensus!r} agrees with the majority of the other columns in 95 % of the rows or more. If it is"
@@ -104,12 +104,10 @@ def _find_ids(
     if chosen:
         check_chosen(table.names, chosen, table.where, roles=(down,))
         return chosen[down], {}
-    try:
+    with suppress(ColumnError):
         picked, guessed = pick_columns(table.names, {}, table.where, roles=(down,))
-    except ColumnError:
-        picked, guessed = {}, {}
-    if picked and 2 * head[picked[down]].n_values > head.n_rows:
-        return picked[down], guessed
+        if 2 * head[picked[down]].n_values > head.n_rows:
+            return picked[down], guessed
     first = find_row_ids(head) if table.index is None else None
     return first, {} if first is None else {down: first}
 
@@ -216,11 +214,8 @@ def gather_objects(table: Table, how: Reading) -> Table:
 
 def _find_parts(table: Table, how: Reading) -> list[str]:
     """Return the columns of an object: those that are named together, or those that have the usual names."""
-    label = how.columns.get("label")
-    if label is not None:
-        words = str(label).split()
-        several = len(words) > 1 and label not in table.names and all(word in table.names for word in words)
-        return words if several else []
+    if "label" in how.columns:
+        return split_label(table, how)
     if table.roles or (how.domain is not None and how.domain.name != "boxes"):
         return []
     names = {name.casefold(): name for name in reversed(table.names)}
@@ -261,11 +256,8 @@ def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     for name, cell, empty, kind in zip(names, row, blank, kinds, strict=True):
         if kind:
             found += [] if empty else [cell.strip() if isinstance(cell, str) else cell]
-            continue
-        if empty:
+        elif empty:
             raise LabelError(f"{name} in row {place + 1} is blank, though others are not. Fill in all, or none.")
-        try:
-            found.append(float(cell))
-        except (TypeError, ValueError):
-            raise LabelError(f"{name} in row {place + 1} is {cell!r}, which is no number. Correct it.") from None
+        else:
+            found.append(read_number(cell, name, place + 1))
     return found
