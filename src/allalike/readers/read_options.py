@@ -65,13 +65,7 @@ class Reading(Options):
 
 
 def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
-    """Refuse an option that a function does not have, and name those that it has.
-
-    >>> def read(source, *, domain=None, **how): check_read_options(read, how)
-    >>> read("answers.csv", colums={"task": "photo"})
-    Traceback (most recent call last):
-    allalike.errors.OptionError: allalike.read has no option 'colums'. Did you mean 'columns'? It has domain, ...
-    """
+    """Refuse an option that a function does not have, and name those that it has."""
     for name in how:
         if name not in READ_OPTIONS:
             own = inspect.signature(function).parameters.values()

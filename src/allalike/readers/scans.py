@@ -14,13 +14,13 @@ from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.answers.cleaning import Cleaning
+from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import COLUMN, check_chosen, list_names
+from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
 from allalike.readers.formats.cells import cells
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import find_matrix, hold, holds_rows, is_matrix, is_rows, of_rows, open_matrix
@@ -29,11 +29,11 @@ from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.formats.unpacked_sizes import estimate_unpacked
 from allalike.readers.gold import read_label_map
+from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import Reading, ReadOptions, check_read_options
-from allalike.readers.reading import complete, find_frame, note_table
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.columns import fill_down, join_columns, part_table, spread_lists
 from allalike.readers.reshaping.comparisons import read_ballots, read_comparisons
@@ -55,6 +55,8 @@ LATER_STEPS = (fill_down, part_scales, gather_parts)
 
 NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
+_FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
+_LOOKED_AT = 1000  # rows
 _OF_ANY = ("decimal", "only", "skip", "golden")  # options of files that mean something without a file
 
 
@@ -151,17 +153,21 @@ class Scan(Reading):
         """Read the columns of a table into memory."""
         size = table.n_bytes(list(picked.values()))
         check_memory(size, table.where, "Keep the answers on disk with engine='disk'.")
-        found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes = note_table(guessed, table, picked, given=self.domain is not None) | left_out
-        kind = self.kind(table)
+        columns, cleaning = self._split(table.columns(picked)), self.suited(table).cleaning
+        rows = len(columns["label"])
+        columns, _, dropped = cleaning.clean(columns)
+        dropped.check(rows, cleaning.spelling.steps)
+        for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
+            check_ids(columns[role])
+            _ = columns[role].factors
+        notes = self._note(table, picked, guessed) | dropped.notes(rows)
+        label, task, kind = columns["label"], columns["task"].factors[0], self.kind(table)
         if kind is None:
-            label, task = found["label"], found["task"].factors[0]
-            first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
-            pairs, where = [(label, task)], table.where
-            kind = guess_domain(label, pairs, len(label), lambda: first, where=where, opened=self.domain)
+            first, where = (label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]), table.where
+            kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=where, opened=self.domain)
             notes["guessed"]["domain"] = spell_domain(kind)
         kind = choose_options(kind, self.choices)
-        answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.kept_repeats)
+        answers = Answers.of_columns(columns["worker"], columns["task"], label, kind, repeats=self.kept_repeats)
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
@@ -174,7 +180,7 @@ class Scan(Reading):
         """
         with asking(self):
             table, picked, guessed = self.opened()
-        notes = note_table(guessed, table, picked, given=self.domain is not None)
+        notes = self._note(table, picked, guessed)
 
         def read_batches() -> Iterator[dict[str, Column]]:
             yield from map(self._split, table.batches(picked))
@@ -191,6 +197,21 @@ class Scan(Reading):
             cleaning=self.suited(table).cleaning,
             notes=notes,
         )
+
+    def _note(self, table: Table, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
+        """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
+        columns = {role: name for role, name in guessed.items() if role != "layout"}
+        found: dict[str, Any] = {"columns": columns} if columns else {}
+        found |= {"layout": guessed["layout"]} if "layout" in guessed else {}
+        known = table.domain
+        if not isinstance(known, str):
+            known = "" if known.record else spell_domain(known)
+        found |= {**table.guessed, **({"domain": known} if known and self.domain is None else {})}
+        careless = {who: list(why) for who, why in table.careless.items()}
+        more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples), "careless": careless}
+        more["gold_column"] = _find_gold(table, picked)
+        silent = {} if table.silent is None else {"silent": table.silent}
+        return {"guessed": found, **{name: told for name, told in more.items() if told}, **silent}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
         """Return answers one by one, where one stands for several."""
@@ -269,24 +290,14 @@ class Scan(Reading):
         return found.picked, found.guessed
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
-        """Name the answers that have the same values in some columns, by these values; scales stay apart.
-
-        >>> source = {"worker": ["ada", "bob"], "task": [1, 1], "label": [1.5, 2.5], "sex": ["f", "m"]}
-        >>> [(values, scan.read().workers.tolist()) for values, scan in Scan(source=source).split(["sex"]).items()]
-        [(('f',), ['ada']), (('m',), ['bob'])]
-        """
+        """Name the answers that have the same values in some columns, by these values; scales stay apart."""
         table = self.table()
         picked, _ = self.pick(table)
         alike = replace(self.suited(table), columns={}, files=Files(), wide=None)
         return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
 
     def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
-        """Yield the tasks, and another column in the place of the labels, some rows at a time.
-
-        >>> source = {"worker": ["ada"], "task": [1], "label": ["x"], "gold": ["y"]}
-        >>> [part["label"].data.to_pylist() for part in Scan(source=source).beside("gold")]
-        [['y']]
-        """
+        """Yield the tasks, and another column in the place of the labels, some rows at a time."""
         if self.wide == "workers":
             raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
         table, picked, _ = self.opened() if self.wide is None else (self.table(), {}, {})
@@ -299,6 +310,26 @@ class Scan(Reading):
             return table.batches({"task": picked["task"], "label": name})
         table, picked, _ = replace(self, files=replace(self.files, only=(name,), skip=())).opened()
         return (_keep_worker(batch, name) for batch in table.batches(picked))
+
+
+def _find_gold(table: Table, picked: Mapping[str, str]) -> str:
+    """Name the column of gold labels, by its name and by what it holds, if there is one."""
+    names = [name for name in table.names if is_gold(name) and name not in picked.values()]
+    sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]) if names else {})
+    for name in names:
+        gold, label = sample[name], sample[picked["label"]]
+        numbers = {gold.kind, label.kind} <= {"whole", "number"}
+        alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
+        if alike and sample.n_rows and sample.follows(name, picked["task"]):
+            return name
+    return ""
+
+
+def find_frame(source: Any) -> str:
+    """Name the kind of frame that answers came in: that of pandas, unless they came in another one."""
+    package = type(source).__module__.partition(".")[0]
+    arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
+    return _FRAMES.get(package, "arrow" if arrow else "pandas")
 
 
 def _keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:

@@ -76,11 +76,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
 
 
 def is_path(source: object) -> bool:
-    """Tell whether this names a file.
-
-    >>> is_path("answers.csv"), is_path(("ada", 1, "x"))
-    (True, False)
-    """
+    """Tell whether this names a file."""
     return isinstance(source, str | os.PathLike)
 
 
@@ -168,20 +164,12 @@ def _find_files(name: Any) -> list[Path]:
 
 
 def is_passing(name: Any) -> bool:
-    """Tell whether this is a file for the time being that has another name for people, such as standard input.
-
-    >>> is_passing(Path("a.csv")), is_passing("a.csv")
-    (False, False)
-    """
+    """Tell whether this is a file for the time being that has another name for people, such as standard input."""
     return isinstance(name, Path) and str(name) != os.fspath(name)
 
 
 def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
-    """List inputs with the files in those that are folders: what a manifest names, or else all of them.
-
-    >>> list(list_inputs([Path("nowhere.csv")]))
-    [PosixPath('nowhere.csv')]
-    """
+    """List inputs with the files in those that are folders: what a manifest names, or else all of them."""
     for path in inputs:
         yield path
         with suppress(OSError, csv.Error):  # whoever reads it will say why it cannot be

@@ -110,12 +110,7 @@ def _take_details(table: Table, name: str) -> Table:
 
 
 def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
-    """Tell whether it is said, or an id says, that rows are parts of answers.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> has_parts(of_records([{"worker": 1, "task": 1, "label": 1}]), {}, "first", None)
-    False
-    """
+    """Tell whether it is said, or an id says, that rows are parts of answers."""
     if not _may_have_parts(repeats, domain):
         return False
     return find_part_columns(table, picked, given=repeats == SET, open_kind=False) is not None
@@ -158,11 +153,7 @@ def _make_records(
 
 
 def _find_kind(counts: set[str]) -> Domain:
-    """Return the label type of counts: levels of a scale, which may be like 11-50, or numbers if there are many.
-
-    >>> _find_kind({"2", "10", "11-50"}).levels
-    ('2', '10', '11-50')
-    """
+    """Return the label type of counts: levels of a scale, which may be like 11-50, or numbers if there are many."""
     from allalike.domains import Ordinal, Real
 
     if len(counts) > _MAX_LEVELS and all(map(_FIRST_NUMBER.fullmatch, counts)):

@@ -65,11 +65,7 @@ class Columns(NamedTuple):
 
 
 def find_columns(names: Sequence[str]) -> Columns | None:
-    """Return the columns of the two items and the winner, if a table has them.
-
-    >>> find_columns(["judge", "Model_A", "Model_B", "winner"])
-    Columns(left='Model_A', right='Model_B', winner='winner')
-    """
+    """Return the columns of the two items and the winner, if a table has them."""
     plain = {name.strip().casefold(): name for name in names}
     for left, right in _PAIRS:
         for winner in _WINNERS:
@@ -110,10 +106,6 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
 
     Each different name is looked at once, and rows are compared by the numbers of their names. What to call a row of
     which something is wrong is told by a function of its number.
-
-    >>> found = Columns("left", "right", "winner")
-    >>> write_comparisons([["x", "x"], ["y", "[y]"], ["right", "tie"]], found, "Row {}".format).to_pylist()
-    ['y>x', '[["x", "[y]"]]']
     """
     number: dict[str, int] = {"": 0}
     first, second, said = (_number(column, number) for column in compared)

@@ -37,11 +37,7 @@ _MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count somethin
 
 
 def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:
-    """Tell whether the fields of a label are columns of a table, which has these names; all must be, or none.
-
-    >>> has_fields(["worker", "task", "year", "name"], ["year", "name"], {})
-    True
-    """
+    """Tell whether the fields of a label are columns of a table, which has these names; all must be, or none."""
     known = set(names)
     missing = [name for name in fields if name not in known]
     if not fields or "label" in columns or len(missing) == len(fields):
@@ -149,11 +145,7 @@ def _make_ratings(ratings: Mapping[str, int]) -> Domain:
 
 
 def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
-    """Say which scales there are.
-
-    >>> _describe_scales([("ordinal", "Q2", 4), ("categorical", "Q5", 1)])
-    'Questions have 2 scales, each of a kind of its own: Q2 (4 questions, ordinal), Q5 (categorical).'
-    """
+    """Say which scales there are."""
     shown = [f"{name} ({f'{count} questions, ' if count > 1 else ''}{kind})" for kind, name, count in scales[:_SHOWN]]
     rest = Counter(kind for kind, *_ in scales[_SHOWN:])
     more = f" and {rest.total()} more ({', '.join(f'{count} {kind}' for kind, count in rest.items())})" if rest else ""
@@ -161,11 +153,7 @@ def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
 
 
 def _describe_codes(kinds: Mapping[str, Domain], excluded: Sequence[str]) -> list[str]:
-    """Say which labels mean no answer, and which whole numbers are ratings, with what to do if they are codes.
-
-    >>> _describe_codes({"1 to 7": DOMAINS["ordinal"](), "Which?": DOMAINS["categorical"]()}, [])
-    ['Whole numbers are ratings (ordinal) in 1 to 7. If they are codes of choices: --only NAME --domain categorical.']
-    """
+    """Say which labels mean no answer, and which whole numbers are ratings, with what to do if they are codes."""
     names = [name for name, kind in kinds.items() if spell_domain(kind) == "ordinal"]
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     says = [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them:"] if excluded else []
