@@ -43,7 +43,7 @@ from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
@@ -232,11 +232,7 @@ class Scan(Reading):
         if guesses and "tool" in table.guessed and not known:
             table = open_table(self.source, plain)
         self._check_tool(table)
-        if not isinstance(self.columns, Mapping):
-            check_chosen(table.names, self.columns, table.where)
-        for step in STEPS if self.wide is None else ():
-            table = step(table, self)
-        return table
+        return self.compared(table, STEPS) if self.wide is None else table
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -251,9 +247,11 @@ class Scan(Reading):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
-    def compared(self, table: Table) -> Table:
-        """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
-        for step in COMPARISONS:
+    def compared(self, table: Table, steps: Sequence[Callable[[Table, Scan], Table]] = COMPARISONS) -> Table:
+        """Return a table after some steps, which by default read comparisons and ballots as rankings."""
+        if not isinstance(self.columns, Mapping):
+            check_chosen(table.names, self.columns, table.where)
+        for step in steps:
             table = step(table, self)
         return table
 
