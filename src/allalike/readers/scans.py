@@ -34,11 +34,17 @@ from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import Reading, ReadOptions, check_read_options
-from allalike.readers.reshaping.answer_parts import SET, gather_parts
-from allalike.readers.reshaping.columns import fill_down, join_columns, part_table, spread_lists
+from allalike.readers.reshaping.columns import (
+    combine,
+    fill_down,
+    has_fields,
+    join_columns,
+    part_scales,
+    part_table,
+    spread_lists,
+)
 from allalike.readers.reshaping.comparisons import read_ballots, read_comparisons
-from allalike.readers.reshaping.records import combine, has_fields, part_scales
-from allalike.readers.reshaping.wide import gather_objects, stack
+from allalike.readers.reshaping.rows import SET, gather_objects, gather_parts, stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
