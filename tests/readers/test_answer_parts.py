@@ -75,24 +75,15 @@ def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None
     assert '"count zebra"' in header
 
 
-def test_who_repeats_herself_is_not_asked_about_sets(tmp_path: Path) -> None:
+def test_what_is_said_again_or_measured_twice_is_no_set(tmp_path: Path) -> None:
     rows = [*classify(), ("C01", "u1", "s0", "zebra", 2, "moving")]
     answers = allalike.read(write(tmp_path / "a.csv", *HEADS[1:4], rows=rows), columns=COLUMNS)
     assert answers.encoding.domain.name == "categorical"
-
-
-def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    rows = [f"s{worker},t{task},{task + place / 8}" for worker in range(4) for task in range(9) for place in range(2)]
-    path.write_text("\n".join(["worker,task,label", *rows]))
-    assert allalike.read(path).notes["repeats_set_aside"] == 36
-
-
-def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
-    rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
-    path = write(tmp_path / "a.csv", *HEADS[:4], rows=rows)
+    measured = [(f"s{worker}", task, task + n / 8) for worker in range(4) for task in range(9) for n in range(2)]
+    assert allalike.read(measured).notes["repeats_set_aside"] == 36
+    rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]  # an id that is new in each row
     with pytest.raises(InputError, match="several rows for a task"):
-        allalike.read(path, columns=COLUMNS)
+        allalike.read(write(tmp_path / "b.csv", *HEADS[:4], rows=rows), columns=COLUMNS)
 
 
 def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(tmp_path: Path) -> None:
@@ -107,18 +98,13 @@ def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(t
     assert list(fields) == ["species", "count gazelle", "count lion", "count zebra"]
 
 
-def test_counts_in_classes_are_levels_in_their_order(tmp_path: Path) -> None:
+def test_counts_are_levels_and_what_is_affirmed_is_the_set_of_those(tmp_path: Path) -> None:
     words = {2: "2", 3: "10", 4: "11-50", 5: "51+"}
-    rows = [(*row[:4], words.get(row[4], "1"), row[5]) for row in classify()]
-    answers = allalike.read(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS)
-    levels = answers.encoding.describe()["fields"]["count zebra"]["levels"]
+    rows = [(*row[:4], words.get(row[4], "1"), "yes" if row[3] == "lion" else "no") for row in classify()]
+    result = allalike.discover(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS)
+    levels = result.run.encoding.describe()["fields"]["count zebra"]["levels"]
     assert list(levels) == ["1", "2", "10", "11-50", "51+"]
-
-
-def test_what_is_affirmed_or_denied_is_the_set_of_those_of_which_it_is_affirmed(tmp_path: Path) -> None:
-    rows = [(*row[:5], "yes" if row[3] == "lion" else "no") for row in classify()]
-    truth = allalike.discover(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS).truth
-    assert [list(found) for found in truth["behaviour"]] == [["lion"] if n % 2 else [] for n in range(10)]
+    assert [list(found) for found in result.truth["behaviour"]] == [["lion"] if n % 2 else [] for n in range(10)]
 
 
 def test_rows_of_python_can_be_called_parts_of_answers() -> None:
@@ -159,21 +145,14 @@ def labels(answers: Any) -> dict[tuple[Any, Any], Any]:
 
 def test_rows_of_a_worker_and_a_task_are_one_answer(tmp_path: Path) -> None:
     answers = allalike.read(written(tmp_path))
-    assert answers.domain.name == "boxes"
-    assert labels(answers) == EXPECTED
-
-
-def test_columns_of_any_name_are_named_together_and_frames_are_read_alike(tmp_path: Path) -> None:
-    path = written(tmp_path, TABLE.replace("x1,y1,x2,y2,label", "a,b,c,d,e"))
-    assert labels(allalike.read(path, columns={"label": "a b c d e"}, domain="boxes")) == EXPECTED
+    assert (answers.domain.name, labels(answers)) == ("boxes", EXPECTED)
     assert labels(allalike.read(pd.read_csv(written(tmp_path)))) == EXPECTED
-    answers = allalike.read(written(tmp_path), columns={"label": "label"}, domain="categorical", missing="drop")
-    assert answers.domain.name == "categorical"
-
-
-def test_the_disk_engine_reads_them_too(tmp_path: Path) -> None:
     first, disk = (allalike.discover(allalike.scan(written(tmp_path)), engine=name) for name in ("memory", "disk"))
     assert first.objects.equals(disk.objects)
+    answers = allalike.read(written(tmp_path), columns={"label": "label"}, domain="categorical", missing="drop")
+    assert answers.domain.name == "categorical"
+    path = written(tmp_path, TABLE.replace("x1,y1,x2,y2,label", "a,b,c,d,e"))
+    assert labels(allalike.read(path, columns={"label": "a b c d e"}, domain="boxes")) == EXPECTED
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,7 @@ def test_moments_of_numpy_and_pandas_beyond_the_calendar_are_refused() -> None:
     assert told(rows(tasks=list(far))).startswith("The task in row 2 is 10000-01-01T00:00:00")
     assert "in row 1 does not fit" in told(rows(labels=["0000-01-01"] * 6), domain="date")
     assert "in row 1 does not fit" in told(rows(labels=["9999-12-31T23:59-14:00"] * 6), domain="date")
-
-
-def test_limits_of_dates_at_the_end_of_the_calendar_are_within_it() -> None:
-    last = dt.datetime(9999, 12, 31, 20, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    last = dt.datetime(9999, 12, 31, 20, tzinfo=dt.timezone(dt.timedelta(hours=2)))  # of which intervals end within it
     said = [last - dt.timedelta(hours=place) for place in range(6)]
     for labels in (said, [each.isoformat() for each in said]):
         found = allalike.discover(rows(labels=labels), domain="date").truth

@@ -16,7 +16,6 @@ import allalike
 from allalike.domains.rankings.kernels import read_ranking, read_rankings
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import ColumnError, InputError, TooLargeError
-from allalike.readers.formats.preflib import open_soc
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 from allalike.readers.sources import open_table
 
@@ -52,12 +51,9 @@ def test_comparisons_are_written_as_a_loop_writes_them(kind: str) -> None:
     if kind == "dictionary":
         columns = [column.dictionary_encode() for column in columns]
     assert write_comparisons(columns, COLUMNS, str).to_pylist() == [compare(*row) for row in rows]
-
-
-def test_numbers_may_be_compared() -> None:
-    columns = [[1, 2], [2, 10], [2, 10]]
-    for given_as in (columns, [pa.array(column) for column in columns]):
-        assert write_comparisons(given_as, COLUMNS, str).to_pylist() == ["2>1", "10>2"]
+    numbers: list[Any] = [[1, 2], [2, 10], [2, 10]]
+    given_as = numbers if kind == "list" else [pa.array(column) for column in numbers]
+    assert write_comparisons(given_as, COLUMNS, str).to_pylist() == ["2>1", "10>2"]
     assert write_comparisons([[], [], []], COLUMNS, str).to_pylist() == []
 
 
@@ -119,55 +115,44 @@ def test_other_tables_without_a_task_are_asked_about(columns: dict[str, list[Any
         allalike.read(columns)
 
 
-HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
+ITEMS = ("tea", "milk", "ale")
+HEADER = "# DATA TYPE: soc\n" + "".join(f"# ALTERNATIVE NAME {n}: {name}\n" for n, name in enumerate(ITEMS, start=1))
 CATEGORIES = (
-    "# DATA TYPE: cat\n# NUMBER CATEGORIES: 3\n"
-    "# CATEGORY NAME 1: Yes\n# CATEGORY NAME 2: Maybe\n# CATEGORY NAME 3: No\n"
-    "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
+    HEADER.replace("soc", "cat")
+    + "# NUMBER CATEGORIES: 3\n"
+    + "".join(f"# CATEGORY NAME {n}: {name}\n" for n, name in enumerate(("Yes", "Maybe", "No"), start=1))
 )
 
 
-def load_soc(path: Path, text: str) -> dict[str, list[Any]]:
+def load(path: Path, text: str) -> dict[tuple[Any, Any], Any]:
+    """Return what each worker says of each task of a PrefLib file."""
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    table = open_soc(path)
-    return {name: values.to_pylist() for name, values in table.load(table.names).items()}
+    table = open_table(path)
+    workers, tasks, labels = (table.load([name])[name].to_pylist() for name in ("worker", "task", "label"))
+    return dict(zip(zip(workers, tasks, strict=True), labels, strict=True))
 
 
-@pytest.mark.parametrize("ending", ["soc", "soc.gz"])
+@pytest.mark.parametrize("ending", ["", ".gz"])
 def test_a_preflib_file_has_a_worker_for_each_voter(tmp_path: Path, ending: str) -> None:
-    table = load_soc(tmp_path / f"drinks.{ending}", HEADER + "2: 2,1,3\n10: 1, 2, 3\n")
-    assert table["worker"][:2] == ["drinks:01", "drinks:02"]
-    assert table["task"] == ["drinks"] * 12
-    assert table["label"] == ["milk>tea>ale"] * 2 + ["tea>milk>ale"] * 10
+    said = load(tmp_path / f"drinks.soc{ending}", HEADER + "2: 2,1,3\n10: 1, 2, 3\n")
+    assert list(said)[:2] == [("drinks:01", "drinks"), ("drinks:02", "drinks")]
+    assert list(said.values()) == ["milk>tea>ale"] * 2 + ["tea>milk>ale"] * 10
+    path = tmp_path / f"drinks.cat{ending}"
+    assert load(path, CATEGORIES + "2: 1, {}, {2, 3}\n1: {},{1,3},{}\n") == {
+        **{(f"drinks:{n}", item): said for n in (1, 2) for item, said in zip(ITEMS, ("Yes", "No", "No"), strict=True)},
+        **{("drinks:3", item): "Maybe" for item in ("tea", "ale")},
+    }
+    assert allalike.read(path).domain == allalike.Ordinal(levels=("No", "Maybe", "Yes"))
 
 
-def test_several_preflib_files_are_several_tasks(tmp_path: Path) -> None:
+def test_several_preflib_files_are_several_tasks_and_names_are_kept_apart(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.soc").write_text(HEADER + "2: 2,1,3\n1: 1,2,3\n")
     answers = allalike.read(str(tmp_path / "*.soc"))
     assert (answers.domain.name, answers.n_answers, answers.tasks.tolist()) == ("ranking", 6, ["one", "two"])
-
-
-def test_names_of_alternatives_are_kept_apart(tmp_path: Path) -> None:
-    path = tmp_path / "v.soc"
-    assert load_soc(path, "# ALTERNATIVE NAME 1: x\n# ALTERNATIVE NAME 2: x\n1: 2,1\n")["label"] == ["2>1"]
-    assert load_soc(path, "1: 2,1\n")["label"] == ["2>1"]
-    strange = load_soc(path, "# ALTERNATIVE NAME 1: a>b\n# ALTERNATIVE NAME 2: c, d\n1: 2,1\n")["label"]
-    assert Ranking().parse(strange[0]) == ("c, d", "a>b")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_file_of_categories_has_a_task_for_each_alternative(packed: bool, tmp_path: Path) -> None:
-    path, text = tmp_path / f"drinks.cat{'.gz' if packed else ''}", CATEGORIES + "2: 1, {}, {2, 3}\n1: {},{1,3},{}\n"
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    table = open_table(path)
-    rows = zip(*(table.load([name])[name].to_pylist() for name in ("worker", "task", "label")), strict=True)
-    assert allalike.read(path).domain == allalike.Ordinal(levels=("No", "Maybe", "Yes"))
-    assert list(rows) == [
-        *(("drinks:1", "tea", "Yes"), ("drinks:1", "milk", "No"), ("drinks:1", "ale", "No")),
-        *(("drinks:2", "tea", "Yes"), ("drinks:2", "milk", "No"), ("drinks:2", "ale", "No")),
-        *(("drinks:3", "tea", "Maybe"), ("drinks:3", "ale", "Maybe")),
-    ]
+    for names, label in (("xx", ("2", "1")), ("", ("2", "1")), (["a>b", "c, d"], ("c, d", "a>b"))):
+        head = "".join(f"# ALTERNATIVE NAME {n}: {name}\n" for n, name in enumerate(names, start=1))
+        assert [Ranking().parse(said) for said in load(tmp_path / "v.soc", f"{head}1: 2,1\n").values()] == [label]
 
 
 def test_two_categories_are_classes_and_no_answer_is_none(tmp_path: Path) -> None:
@@ -199,11 +184,10 @@ def test_a_bad_preflib_file_is_refused_by_name(ending: str, lines: str, tmp_path
 @pytest.mark.parametrize("text", ["999999999999: 1,2\n", "50000000: 1,2,3\n"])
 def test_too_many_answers_are_refused_before_they_are_made(text: str, tmp_path: Path) -> None:
     (tmp_path / "v.cat").write_text(CATEGORIES + text.replace("1,2\n", "1,2,3\n"))
-    with pytest.raises(TooLargeError):
-        allalike.read(tmp_path / "v.cat")
     (tmp_path / "v.soc").write_text(text.replace("50000000:", "500000000:"))
-    with pytest.raises(TooLargeError):
-        open_soc(tmp_path / "v.soc")
+    for name in ("v.cat", "v.soc"):
+        with pytest.raises(TooLargeError):
+            allalike.read(tmp_path / name)
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from allalike.api.inputs.saved_files import check_complete, check_own_file, read
 from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_regular
-from allalike.readers.reading import find_frame
+from allalike.readers.scans import find_frame
 
 
 def read_history(source: Any) -> History:

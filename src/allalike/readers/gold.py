@@ -20,7 +20,7 @@ from allalike.domains.spelling import match_key
 from allalike.errors import ColumnError, GoldError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, pick_columns
 from allalike.readers.formats.files import Files
-from allalike.readers.reshaping.records import combine, has_fields
+from allalike.readers.reshaping.columns import combine, has_fields
 from allalike.readers.sources import is_path, open_table
 from allalike.readers.tools import find_tool
 

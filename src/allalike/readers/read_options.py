@@ -2,18 +2,18 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from allalike._core.options import Options, choice, option
 from allalike._core.registry import did_you_mean
+from allalike.domains import Domain
 from allalike.errors import OptionError
+from allalike.readers.formats.files import Files
 
 
 class ReadOptions(TypedDict, total=False):
-    """How answers are read, as `allalike.read` tells of each option.
-
-    Whatever takes answers takes these with ``**how: Unpack[ReadOptions]``; the usual ones are those of `Scan` and of
-    `Files`.
-    """
+    """How answers are read, as `allalike.read` tells of each option: what takes answers takes these as keywords."""
 
     columns: Mapping[str, str] | None
     wide: str | None
@@ -37,15 +37,35 @@ class ReadOptions(TypedDict, total=False):
 READ_OPTIONS = tuple(ReadOptions.__annotations__)
 
 
-def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
-    """Refuse an option that a function does not have, and name those that it has.
+def _list_words(na: Any, name: str) -> tuple[str, ...]:
+    """Return the texts that say that there is no label."""
+    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
+    if not all(isinstance(word, str) for word in words):
+        raise OptionError(f"{name} is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
+    return words
 
-    >>> def read(source, *, domain=None, **how): check_read_options(read, how)
-    >>> read("answers.csv", wide="tasks")
-    >>> read("answers.csv", colums={"task": "photo"})
-    Traceback (most recent call last):
-    allalike.errors.OptionError: allalike.read has no option 'colums'. Did you mean 'columns'? It has domain, ...
-    """
+
+def _list_labels(abstain: Any, _: str) -> tuple[Any, ...]:
+    return tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Options):
+    """The values of the options: the usual ones, and what they may be; those of files are in ``files``."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    wide: str | None = choice(None, "tasks", "workers")
+    repeats: str | None = choice(None, "first", "last", "error", "add", "set")
+    missing: str = choice("error", "drop")
+    na: tuple[str, ...] | None = option(None, _list_words)
+    abstain: tuple[Any, ...] = option((), _list_labels)
+    label_map: Any = None
+    domain: Domain | None = None
+    files: Files = field(default_factory=Files)
+
+
+def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
+    """Refuse an option that a function does not have, and name those that it has."""
     for name in how:
         if name not in READ_OPTIONS:
             own = inspect.signature(function).parameters.values()
@@ -54,13 +74,12 @@ def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> 
             raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")
 
 
-def list_words(na: Any) -> tuple[str, ...] | None:
-    """Return the texts that say that there is no label, if some are given.
+def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some options of reading that are not the usual ones.
 
-    >>> list_words("NA"), list_words(None)
-    (('NA',), None)
+    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
+    {'repeats': 'last'}
     """
-    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
-    if na is not None and not all(isinstance(word, str) for word in words):
-        raise OptionError(f"na is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
-    return None if na is None else words
+    usual = {**vars(Reading()), **vars(Files())}
+    given = {name: value for name, value in how.items() if value is not None}
+    return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}

@@ -2,67 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from allalike._core.options import Options, choice
+import numpy as np
+
 from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.answers.cleaning import Cleaning
+from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import COLUMN, list_names
+from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
+from allalike.readers.formats.cells import cells
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import (
-    ROWS,
-    find_matrix,
-    hold,
-    holds_rows,
-    is_matrix,
-    is_rows,
-    of_rows,
-    open_matrix,
-)
+from allalike.readers.formats.frames import find_matrix, hold, holds_rows, is_matrix, is_rows, of_rows, open_matrix
 from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.formats.unpacked_sizes import estimate_unpacked
 from allalike.readers.gold import read_label_map
+from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.proposals import LookUp, asking
-from allalike.readers.read_options import ReadOptions, check_read_options, list_words
-from allalike.readers.reading import complete, find_frame, find_gold_column, keep_worker, note_table, read_batches
-from allalike.readers.reshaping.answer_parts import SET, gather_parts
-from allalike.readers.reshaping.ballots import read_ballots
-from allalike.readers.reshaping.columns import fill_down, join_columns, spread_lists
-from allalike.readers.reshaping.comparisons import read_comparisons
-from allalike.readers.reshaping.records import combine, has_fields
-from allalike.readers.reshaping.wide import gather_objects, stack
+from allalike.readers.read_options import Reading, ReadOptions, check_read_options
+from allalike.readers.reshaping.columns import (
+    combine,
+    fill_down,
+    has_fields,
+    join_columns,
+    part_scales,
+    part_table,
+    spread_lists,
+)
+from allalike.readers.reshaping.comparisons import read_ballots, read_comparisons
+from allalike.readers.reshaping.rows import SET, gather_objects, gather_parts, stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
 
-_OWN_NAMES = {role: role for role in ("worker", "task", "label")}
+# What is done with a table, in this order: before it is known which column is which, and after.
+COMPARISONS = (read_comparisons, read_ballots)
+STEPS = (join_columns, spread_lists, gather_objects, *COMPARISONS)
+LATER_STEPS = (fill_down, part_scales, gather_parts)
+
 NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
-_OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout", "query", "table")  # which mean nothing without a file
+_OWN_NAMES = {role: role for role in ("worker", "task", "label")}
+_FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
+_LOOKED_AT = 1000  # rows
+_OF_ANY = ("decimal", "only", "skip", "golden")  # options of files that mean something without a file
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan(Options):
+class Scan(Reading):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
     ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
@@ -74,16 +79,7 @@ class Scan(Options):
     """
 
     source: Any
-    columns: Mapping[str, str] = field(default_factory=dict)
-    wide: str | None = choice(None, *ROWS)
-    repeats: str | None = choice(None, "first", "last", "error", "add", SET)
-    missing: str = choice("error", "drop")
-    na: tuple[str, ...] | None = None
-    abstain: tuple[Any, ...] = ()
-    label_map: Any = None
-    domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-    files: Files = field(default_factory=Files)
     frame: str = "pandas"
 
     @property
@@ -116,14 +112,14 @@ class Scan(Options):
             spelling=Spelling() if self.domain is None else self.domain.spelling,
         )
 
+    @cached_property
+    def _meanings(self) -> dict[Any, str]:
+        return {} if self.label_map is None else read_label_map(self.label_map)
+
     def list_na(self, *, written: bool) -> tuple[str, ...] | None:
         """List the strings that say that there is no label: those that are given, or the usual ones of text files."""
         words = self.na if self.na is not None else NA if written else None
         return None if words is None else tuple(word for word in words if match_key(word) not in self._meanings)
-
-    @cached_property
-    def _meanings(self) -> dict[Any, str]:
-        return {} if self.label_map is None else read_label_map(self.label_map)
 
     @property
     def guess(self) -> Guess:
@@ -140,6 +136,15 @@ class Scan(Options):
         """The domain, if it is given and nothing of it is still to be guessed."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
+    def kind(self, table: Table) -> Domain | None:
+        """Return the label type that is given, or that the reader of a table knows."""
+        known = self.domain is None and table.domain
+        return choose(table.domain, DOMAINS, "domain", Domain) if known else self.known_domain
+
+    def suited(self, table: Table) -> Scan:
+        """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
+        return replace(self, missing=table.guessed.get("missing", self.missing))
+
     def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
         """Tell whether a label is several columns of a table that has these names."""
         return has_fields(names, field_names(self.domain), self.columns, where)
@@ -152,18 +157,23 @@ class Scan(Options):
 
     def finish(self, table: Table, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
         """Read the columns of a table into memory."""
-        check_memory(table.size(picked), table.where, "Keep the answers on disk with engine='disk'.")
-        found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = {**note_table(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
-        notes |= find_gold_column(table, picked)
+        size = table.n_bytes(list(picked.values()))
+        check_memory(size, table.where, "Keep the answers on disk with engine='disk'.")
+        columns, cleaning = self._split(table.columns(picked)), self.suited(table).cleaning
+        rows = len(columns["label"])
+        columns, _, dropped = cleaning.clean(columns)
+        dropped.check(rows, cleaning.spelling.steps)
+        for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
+            check_ids(columns[role])
+            _ = columns[role].factors
+        notes = self._note(table, picked, guessed) | dropped.notes(rows)
+        label, task, kind = columns["label"], columns["task"].factors[0], self.kind(table)
         if kind is None:
-            label, task = found["label"], found["task"].factors[0]
-            first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
-            guess = partial(guess_domain, where=table.where, opened=self.domain)
-            kind = guess(label, [(label, task)], len(label), lambda: first)
+            first, where = (label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]), table.where
+            kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=where, opened=self.domain)
             notes["guessed"]["domain"] = spell_domain(kind)
         kind = choose_options(kind, self.choices)
-        answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.kept_repeats)
+        answers = Answers.of_columns(columns["worker"], columns["task"], label, kind, repeats=self.kept_repeats)
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
@@ -176,17 +186,38 @@ class Scan(Options):
         """
         with asking(self):
             table, picked, guessed = self.opened()
-        notes = {**note_table(guessed, table, given=self.domain is not None), **find_gold_column(table, picked)}
+        notes = self._note(table, picked, guessed)
+
+        def read_batches() -> Iterator[dict[str, Column]]:
+            yield from map(self._split, table.batches(picked))
+            if table.remarks:  # which are complete once all is read
+                notes["remarks"] = list(table.remarks)
+
         return Stream(
-            batches=lambda: map(self._split, read_batches(table, picked, notes)),
+            batches=read_batches,
             guess=partial(guess_domain, where=table.where, opened=self.domain),
-            size=table.size(picked),
+            size=table.n_bytes(list(picked.values())),
             domain=self.kind(table),
             choices=self.choices,
             repeats=self.kept_repeats,
             cleaning=self.suited(table).cleaning,
             notes=notes,
         )
+
+    def _note(self, table: Table, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
+        """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
+        columns = {role: name for role, name in guessed.items() if role != "layout"}
+        found: dict[str, Any] = {"columns": columns} if columns else {}
+        found |= {"layout": guessed["layout"]} if "layout" in guessed else {}
+        known = table.domain
+        if not isinstance(known, str):
+            known = "" if known.record else spell_domain(known)
+        found |= {**table.guessed, **({"domain": known} if known and self.domain is None else {})}
+        careless = {who: list(why) for who, why in table.careless.items()}
+        more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples), "careless": careless}
+        more["gold_column"] = _find_gold(table, picked)
+        silent = {} if table.silent is None else {"silent": table.silent}
+        return {"guessed": found, **{name: told for name, told in more.items() if told}, **silent}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
         """Return answers one by one, where one stands for several."""
@@ -199,44 +230,15 @@ class Scan(Options):
         They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
         """
         names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
-        plain = replace(self.files, tool=PLAIN)
-        if self.files.tool is None and any(map(is_path_into, names)):
+        guesses, plain = self.files.tool is None, replace(self.files, tool=PLAIN)
+        if guesses and any(map(is_path_into, names)):
             return open_table(self.source, plain)
         table = open_table(self.source, self.files)
-        if self.files.tool is None and "tool" in table.guessed:
-            known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
-            table = table if known else open_table(self.source, plain)
+        known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
+        if guesses and "tool" in table.guessed and not known:
+            table = open_table(self.source, plain)
         self._check_tool(table)
-        if self.wide is not None:
-            return table
-        table = spread_lists(join_columns(table, self.columns, self.domain), self.columns, self.domain)
-        return self.compared(gather_objects(table, self.columns, self.domain))
-
-    def compared(self, table: Table) -> Table:
-        """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
-        if not isinstance(self.columns, Mapping):
-            return table
-        asked = self.domain is not None and self.domain.repeats is not None
-        return read_ballots(read_comparisons(table, self.columns, asked=asked), self.columns)
-
-    def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
-        """Name the answers that have the same values in some columns, by these values; scales stay apart.
-
-        >>> source = {"worker": ["ada", "bob"], "task": [1, 1], "label": [1.5, 2.5], "sex": ["f", "m"]}
-        >>> [(values, scan.read().workers.tolist()) for values, scan in Scan(source=source).split(["sex"]).items()]
-        [(('f',), ['ada']), (('m',), ['bob'])]
-        """
-        from allalike.readers.reshaping.columns import part_table
-
-        table = self.table()
-        picked, _ = self.pick(table)
-        alike = replace(self.suited(table), columns={}, files=Files(), wide=None)
-        return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
-
-    def kind(self, table: Table) -> Domain | None:
-        """Return the kind of label that is given, or that the reader of a table knows."""
-        known = self.domain is None and table.domain
-        return choose(table.domain, DOMAINS, "domain", Domain) if known else self.known_domain
+        return self.compared(table, STEPS) if self.wide is None else table
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -251,17 +253,55 @@ class Scan(Options):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
-    def suited(self, table: Table) -> Scan:
-        """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
-        return replace(self, missing=table.guessed.get("missing", self.missing))
+    def compared(self, table: Table, steps: Sequence[Callable[[Table, Scan], Table]] = COMPARISONS) -> Table:
+        """Return a table after some steps, which by default read comparisons and ballots as rankings."""
+        if not isinstance(self.columns, Mapping):
+            check_chosen(table.names, self.columns, table.where)
+        for step in steps:
+            table = step(table, self)
+        return table
+
+    def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
+        """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        rows = self.source
+        if is_matrix(rows) and self.wide is None and holds_rows(rows):
+            rows = rows.tolist()
+        if is_matrix(rows) or find_matrix(rows) is not None:
+            return open_matrix(rows, self.wide), _OWN_NAMES, {}
+        if is_rows(rows):
+            table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
+            return (gather_parts(table, _OWN_NAMES, self) if self.repeats == SET else table), _OWN_NAMES, {}
+        table = self.table() if look_up is None else look_up(self)
+        table = replace(table, na=self.list_na(written=table.text or table.written))
+        if self.wide is not None and table.guessed.get("wide") != self.wide:
+            long, guessed = stack(table, self)
+            return long, _OWN_NAMES, guessed
+        columns = self.columns
+        if self.domain is not None and self.has_fields(table.names, table.where):
+            table, made = combine(table, field_names(self.domain))
+            columns = {**columns, "label": made}
+        found = find_roles(table, columns, frozenset(table.na or ()))
+        kind = found.table.levels.get(found.picked["label"], found.table.domain)
+        layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
+        table = replace(found.table, na=table.na, domain=kind)
+        for step in LATER_STEPS:
+            table = step(table, found.picked, self)
+        return table, found.picked, {**found.guessed, **layout}
+
+    def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
+        """Find the columns of worker, task and label of a table; return also what was guessed."""
+        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
+        return found.picked, found.guessed
+
+    def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
+        """Name the answers that have the same values in some columns, by these values; scales stay apart."""
+        table = self.table()
+        picked, _ = self.pick(table)
+        alike = replace(self.suited(table), columns={}, files=Files(), wide=None)
+        return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
 
     def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
-        """Yield the tasks, and another column in the place of the labels, some rows at a time.
-
-        >>> source = {"worker": ["ada"], "task": [1], "label": ["x"], "gold": ["y"]}
-        >>> [part["label"].data.to_pylist() for part in Scan(source=source).beside("gold")]
-        [['y']]
-        """
+        """Yield the tasks, and another column in the place of the labels, some rows at a time."""
         if self.wide == "workers":
             raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
         table, picked, _ = self.opened() if self.wide is None else (self.table(), {}, {})
@@ -273,45 +313,32 @@ class Scan(Options):
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
         table, picked, _ = replace(self, files=replace(self.files, only=(name,), skip=())).opened()
-        return (keep_worker(batch, name) for batch in table.batches(picked))
+        return (_keep_worker(batch, name) for batch in table.batches(picked))
 
-    def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
-        """Find the columns of worker, task and label of a table; return also what was guessed."""
-        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
-        return found.picked, found.guessed
 
-    def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
-        """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
-        rows = self.source
-        if is_matrix(rows) and self.wide is None and holds_rows(rows):
-            rows = rows.tolist()
-        if is_matrix(rows) or find_matrix(rows) is not None:
-            return open_matrix(rows, self.wide), _OWN_NAMES, {}
-        if is_rows(rows):
-            table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
-            return (self._gathered(table, _OWN_NAMES) if self.repeats == SET else table), _OWN_NAMES, {}
-        table = self.table() if look_up is None else look_up(self)
-        table = replace(table, na=self.list_na(written=table.text or table.written))
-        if self.wide is not None and table.guessed.get("wide") != self.wide:
-            stacked = stack(table, self.wide, self.columns, self.files)
-            return stacked.table(table), _OWN_NAMES, stacked.guessed
-        columns = self.columns
-        if self.domain is not None and self.has_fields(table.names, table.where):
-            table, made = combine(table, field_names(self.domain))
-            columns = {**columns, "label": made}
-        found = find_roles(table, columns, frozenset(table.na or ()))
-        layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
-        filled = fill_down(found.table, found.picked)
-        kind = filled.levels.get(found.picked["label"], filled.domain)
-        table = self._gathered(replace(filled, na=table.na, domain=kind), found.picked)
-        return table, found.picked, {**found.guessed, **layout}
+def _find_gold(table: Table, picked: Mapping[str, str]) -> str:
+    """Name the column of gold labels, by its name and by what it holds, if there is one."""
+    names = [name for name in table.names if is_gold(name) and name not in picked.values()]
+    sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]) if names else {})
+    for name in names:
+        gold, label = sample[name], sample[picked["label"]]
+        numbers = {gold.kind, label.kind} <= {"whole", "number"}
+        alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
+        if alike and sample.n_rows and sample.follows(name, picked["task"]):
+            return name
+    return ""
 
-    def _gathered(self, table: Table, picked: Mapping[str, str]) -> Table:
-        if not table.scales:
-            return gather_parts(table, picked, repeats=self.repeats, domain=self.domain)
-        from allalike.readers.reshaping.records import part_scales  # which surveys alone need
 
-        return part_scales(table, picked, self.domain)
+def find_frame(source: Any) -> str:
+    """Name the kind of frame that answers came in: that of pandas, unless they came in another one."""
+    package = type(source).__module__.partition(".")[0]
+    arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
+    return _FRAMES.get(package, "arrow" if arrow else "pandas")
+
+
+def _keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
+    rows = np.array([worker == name for worker in cells(batch["worker"])], np.bool_)
+    return {role: column.keep(rows) for role, column in batch.items()}
 
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:
@@ -388,27 +415,15 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     """
     check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
-    of_files = [name for name in _OF_FILES if how.get(name) is not None]
+    of_files = [each.name for each in fields(Files) if each.name in how]
     held = hold(source)
     listed = held if isinstance(held, list | tuple) else [held]
-    if of_files and not all(map(is_path, listed)):
-        raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
-    columns = how.get("columns") or {}
+    for name in of_files:
+        if name not in _OF_ANY and how.get(name) is not None and not all(map(is_path, listed)):
+            raise OptionError(f"{name} is for files, and these answers are in none ({type(source).__name__}).")
+    given: dict[str, Any] = dict(how)
+    files = Files(**{name: given.pop(name) for name in of_files})
+    columns = given.pop("columns", None) or {}
     if isinstance(columns, Mapping):
         columns = {role: name for role, name in columns.items() if name is not None}
-    given: dict[str, Any] = {**how, "columns": columns, "na": list_words(how.get("na"))}
-    abstain = given.get("abstain", ())
-    given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
-    files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
-    return Scan(source=name_place(held), domain=kind, files=files, frame=find_frame(source), **given)
-
-
-def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options of reading that are not the usual ones.
-
-    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
-    {'repeats': 'last'}
-    """
-    usual = {**vars(Scan(source=None)), **vars(Files())}
-    given = {name: value for name, value in how.items() if value is not None}
-    return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}
+    return Scan(source=name_place(held), domain=kind, files=files, frame=find_frame(source), columns=columns, **given)

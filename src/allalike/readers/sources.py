@@ -1,7 +1,4 @@
-"""Sources: whatever answers can be read from, opened as a table.
-
-Which files these are is known, too, so that no output takes their place.
-"""
+"""Sources: whatever answers can be read from, opened as a table; which files these are is known, too."""
 
 from __future__ import annotations
 
@@ -10,12 +7,13 @@ import glob
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike.errors import InputError
+from allalike.readers.formats.cells import ready
 from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.endings import ENDINGS, open_file
@@ -32,8 +30,9 @@ from allalike.readers.tools import find_tool
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-FILE_COLUMN = "filename"  # the column of workers who have a file each
+    from allalike.readers.formats.tables import Columns
 
+FILE_COLUMN = "filename"  # the column of workers who have a file each
 _MANY_FILES = 1000  # the first files of a folder tell what is in it
 
 
@@ -45,10 +44,9 @@ def open_table(source: Any, files: Files | None = None) -> Table:
     """
     if isinstance(source, Table):
         return source
-    if is_path(source):
-        return open_files([source], files or Files())
-    if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
-        return open_files(source, files or Files())
+    listed = source if isinstance(source, list | tuple) else [source]
+    if listed and all(map(is_path, listed)):
+        return open_files(listed, files or Files())
     if (opener := find_opener(source)) is not None:
         return opener(source)
     if isinstance(source, Mapping):
@@ -78,11 +76,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
 
 
 def is_path(source: object) -> bool:
-    """Tell whether this names a file.
-
-    >>> is_path("answers.csv"), is_path(("ada", 1, "x"))
-    (True, False)
-    """
+    """Tell whether this names a file."""
     return isinstance(source, str | os.PathLike)
 
 
@@ -91,97 +85,55 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table
     paths = [path for source in sources for path in find_places(source, files.query, files.table)]
     tool = find_tool(paths, files.tool)
     if tool is None and files.worker_from is not None:
-        paths = [inner for path in paths for inner in _inside(path)]
+        paths = [inner for path in paths for inner in (_list_folder(path) if path.is_dir() else [path])]
         tool = find_tool(paths, files.tool)
     if tool is not None:
         return tool.open(paths, files)
     if files.worker_from is None:
         return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
-    _check_stems(paths)
-    return join([with_constant(open_file(path, files), FILE_COLUMN, _stem(path), "worker") for path in paths])
+    workers = [path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem for path in paths]
+    twice = next((worker for worker in workers if workers.count(worker) > 1), None)
+    if twice is not None:
+        raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
+    tables = [open_file(path, files) for path in paths]
+    return join([with_constant(table, FILE_COLUMN, worker) for table, worker in zip(tables, workers, strict=True)])
 
 
-def _inside(path: Path) -> list[Path]:
-    """Return the files of a folder that are answers by their endings, or else the path."""
-    if not path.is_dir():
-        return [path]
-    found = sorted(
-        file
-        for file in path.iterdir()
-        if file.is_file() and inner_path(file).suffix.lower() in ENDINGS and file.name[0] not in "._"
-    )
+def _list_folder(folder: Path) -> list[Path]:
+    """Return the files of a folder that are answers by their endings."""
+    plain = sorted(path for path in folder.iterdir() if path.is_file() and path.name[0] not in "._")
+    found = [path for path in plain if inner_path(path).suffix.lower() in ENDINGS]
     if not found:
-        raise InputError(f"The folder {path} has no files with a known ending: {', '.join(ENDINGS)}.")
+        raise InputError(f"The folder {folder} has no files with a known ending: {', '.join(ENDINGS)}.")
     return found
 
 
-def _stem(path: Path) -> str:
-    """Return the name of a file without its endings.
+def with_constant(table: Table, name: str, value: str, **changes: Any) -> Table:
+    """Return a table with one more column, which has the same value in all rows: by default the worker.
 
-    >>> _stem(Path("answers/ada.v2.csv.gz"))
-    'ada.v2'
-    """
-    return path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem
-
-
-def _check_stems(paths: Sequence[Path]) -> None:
-    stems = [_stem(path) for path in paths]
-    twice = next((stem for stem in stems if stems.count(stem) > 1), None)
-    if twice is not None:
-        raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
-
-
-def with_constant(table: Table, name: str, value: str, role: str) -> Table:
-    """Return a table with one more column, which has the same value in all rows, and the role of it.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> found = with_constant(of_records([{"task": 1}, {"task": 2}]), "file", "ada", "worker")
+    >>> found = with_constant(of_records([{"task": 1}, {"task": 2}]), "file", "ada")
     >>> found.load(["file"])["file"].to_pylist(), dict(found.roles)
     (['ada', 'ada'], {'worker': 'file'})
     """
-    import pyarrow as pa
 
-    def fill(columns: dict[str, Any], asked: Sequence[str]) -> dict[str, Any]:
-        first = next(iter(columns.values()), ())  # a file without columns has no rows
-        rows = first() if callable(first) else first
-        own = {name: pa.array([value] * len(rows))} if name in asked else {}
-        return {**{other: data for other, data in columns.items() if other in asked}, **own}
+    def step(columns: Columns, _: int) -> Columns:
+        first = ready(next(iter(columns.values()), []))
+        return columns | {name: pa.array([value] * len(first))}
 
-    def others(asked: Sequence[str]) -> list[str]:
-        """Return the columns to load, at least one of which tells how many rows there are."""
-        return [other for other in asked if other != name] or [other for other in table.names if other != name][:1]
-
-    batches, part, expand = table.load_batches, table.load_sample, table.expand
-    return replace(
-        table,
-        names=[name, *others(table.names)],
-        load=lambda asked: fill(table.load(others(asked)), asked),
-        load_batches=None if batches is None else lambda asked: (fill(each, asked) for each in batches(others(asked))),
-        load_sample=None if part is None else lambda asked, rows: fill(part(others(asked), rows), asked),
-        expand=None if expand is None else lambda paths: with_constant(expand(others(paths)), name, value, role),
-        n_bytes=lambda asked: table.n_bytes(others(asked)),
-        roles={**table.roles, role: name},
-    )
+    return table.with_step(step, adds=[name], **{"roles": {**table.roles, "worker": name}, **changes})
 
 
 def _open_folder(folder: Path, files: Files) -> Table:
     """Open a folder of masks, of Parquet files at any depth, or of other files of one format."""
-    inside = list(
-        islice((path for path in folder.rglob("*") if path.name[0] not in "._" and path.is_file()), _MANY_FILES)
-    )
+    plain = (path for path in folder.rglob("*") if path.name[0] not in "._" and path.is_file())
+    inside = list(islice(plain, _MANY_FILES))
     endings = {path.suffix.lower() for path in inside}
     if (folder / MANIFEST).is_file() or not endings:
         return open_masks(folder, files.layout)
     if endings & set(PARQUET_ENDINGS):
         return open_parts(folder)
-    flat = all(path.parent == folder for path in inside)
-    if flat and len(endings) == 1 and endings <= set(ENDINGS):
-        return _open_flat(folder, files)
-    return open_masks(folder, files.layout)
-
-
-def _open_flat(folder: Path, files: Files) -> Table:
-    """Open all files of a folder as one table; they must belong together."""
+    if len(endings) > 1 or not endings <= set(ENDINGS) or any(path.parent != folder for path in inside):
+        return open_masks(folder, files.layout)
     table = open_files(sorted(path for path in folder.iterdir() if path.name[0] not in "._"), files)
     if any(set(part.names) != set(table.names) for part in table.parts):
         raise InputError(f"{folder} is a folder of files with different columns. Name those that are to be read.")
@@ -189,7 +141,7 @@ def _open_flat(folder: Path, files: Files) -> Table:
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
-    """Name the files and folders that answers or gold are read from, if there are any.
+    """Name the files and folders that answers or gold are read from, if there are any on this machine.
 
     >>> [path.name for path in find_inputs(["a.csv", "file:///data/b.csv"])], find_inputs({"t1": "x"})
     (['a.csv', 'b.csv'], ())
@@ -198,53 +150,34 @@ def find_inputs(source: Any) -> tuple[Path, ...]:
     if hasattr(source, "inputFiles"):  # a data frame of Spark
         with suppress(Exception):  # reading it will say what is wrong
             names = source.inputFiles()
-    if not all(map(is_path, names)):
-        return ()
-    return tuple(path for name in names for path in ([name] if is_passing(name) else _find_files(os.fspath(name))))
+    return tuple(path for name in names for path in _find_files(name)) if all(map(is_path, names)) else ()
+
+
+def _find_files(name: Any) -> list[Path]:
+    if is_passing(name):
+        return [name]
+    place = local_name(os.fspath(name))
+    if "://" in place:
+        return []
+    found = [place] if os.path.exists(place) else glob.glob(place, recursive=True) or [place]  # noqa: PTH110
+    return [Path(os.path.abspath(path)) for path in found]  # noqa: PTH100
 
 
 def is_passing(name: Any) -> bool:
-    """Tell whether this is a file for the time being that has another name for people, such as standard input.
-
-    >>> is_passing(Path("a.csv")), is_passing("a.csv")
-    (False, False)
-    """
+    """Tell whether this is a file for the time being that has another name for people, such as standard input."""
     return isinstance(name, Path) and str(name) != os.fspath(name)
 
 
-def _find_files(name: str) -> list[Path]:
-    return [Path(os.path.abspath(path)) for path in _matching(name)]  # noqa: PTH100
-
-
-def _matching(name: str) -> list[str]:
-    """Return the files that a name stands for; those on other machines are not in the way of any output."""
-    name = local_name(name)
-    if "://" in name:
-        return []
-    return [name] if os.path.exists(name) else glob.glob(name, recursive=True) or [name]  # noqa: PTH110
-
-
 def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
-    """List inputs with the files in those that are folders: what a manifest names, or else all of them.
-
-    >>> list(list_inputs([Path("nowhere.csv")]))
-    [PosixPath('nowhere.csv')]
-    """
+    """List inputs with the files in those that are folders: what a manifest names, or else all of them."""
     for path in inputs:
         yield path
-        with suppress(OSError):  # whoever reads it will say why it cannot be
-            yield from _list_inside(path)
-
-
-def _list_inside(path: Path) -> Iterator[Path]:
-    if (path / MANIFEST).is_file():
-        yield path / MANIFEST
-        yield from _list_manifest(path)
-    elif path.is_dir():
-        yield from (inner for inner in path.rglob("*") if not inner.is_dir())
-
-
-def _list_manifest(folder: Path) -> Iterator[Path]:
-    with suppress(OSError, csv.Error), (folder / MANIFEST).open(encoding="utf-8-sig", errors="replace") as file:
-        for row in csv.DictReader(file):
-            yield from (folder / path for name, path in row.items() if name and path and name.strip().lower() == "path")
+        with suppress(OSError, csv.Error):  # whoever reads it will say why it cannot be
+            if not (path / MANIFEST).is_file():
+                yield from (inner for inner in path.rglob("*") if path.is_dir() and not inner.is_dir())
+                continue
+            yield path / MANIFEST
+            with (path / MANIFEST).open(encoding="utf-8-sig", errors="replace") as file:
+                for row in csv.DictReader(file):
+                    named = [each for name, each in row.items() if name and name.strip().lower() == "path" and each]
+                    yield from (path / each for each in named)

@@ -31,8 +31,8 @@ from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
 from allalike.readers import Scan, scan
 from allalike.readers.column_names import list_names
+from allalike.readers.formats.cells import cells
 from allalike.readers.proposals import asking
-from allalike.readers.reshaping.wide import list_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -319,14 +319,14 @@ def _tell_apart(table: Table, picked: Mapping[str, str], asked: HowAsked) -> tup
     if not usual:
         return None
     sample = table.sample(_SAMPLE_ROWS, [*keys, *usual.values()])
-    cells = {name: list(map(str, list_values(data))) for name, data in sample.items()}
-    rows = list(zip(*(cells[name] for name in keys), strict=True))
+    texts = {name: list(map(str, cells(data))) for name, data in sample.items()}
+    rows = list(zip(*(texts[name] for name in keys), strict=True))
     repeats = left = len(rows) - len(set(rows))
     settles: dict[str, str] = {}
     for role, name in usual.items():
-        told = [(*row, cell) for row, cell in zip(rows, cells[name], strict=True)]
+        told = [(*row, cell) for row, cell in zip(rows, texts[name], strict=True)]
         fewer = len(told) - len(set(told))
-        if fewer < left and (role != "order" or len(set(cells[name])) == 2):
+        if fewer < left and (role != "order" or len(set(texts[name])) == 2):
             rows, left, settles[role] = told, fewer, name
     return (repeats, len(rows), settles) if settles and left <= repeats / 2 else None
 

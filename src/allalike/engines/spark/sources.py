@@ -30,9 +30,8 @@ from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.tables import Table
-from allalike.readers.reshaping.answer_parts import SET, has_parts
-from allalike.readers.reshaping.ballots import BALLOTS, ELECTION
-from allalike.readers.reshaping.comparisons import ALL, LABEL, TASK, Columns, find_columns
+from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
+from allalike.readers.reshaping.rows import SET, has_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,23 +23,12 @@ TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is neve
 
 
 def unreadable(path: Path | str, error: OSError) -> InputError:
-    """Turn a failure of the system into an error that names the file.
-
-    >>> from pathlib import Path
-    >>> str(unreadable(Path("a.csv"), PermissionError(13, "Permission denied")))
-    'a.csv cannot be read: Permission denied.'
-    """
+    """Turn a failure of the system into an error that names the file."""
     return InputError(f"{path} cannot be read: {str(error.strerror or error).rstrip('.')}.")
 
 
 def check_width(names: Sequence[Any], where: str) -> None:
-    """Refuse columns that are too many.
-
-    >>> check_width(["worker", "task"] * 100_000, "a.csv")
-    Traceback (most recent call last):
-    allalike.errors.InputError: a.csv has 200,000 columns, and at most 50,000 are read. Leave some out; if it is a
-    matrix, turn it round, or write a row of worker, task and label for each answer.
-    """
+    """Refuse columns that are too many."""
     if len(names) > MAX_COLUMNS:
         raise InputError(
             f"{where} has {len(names):,} columns, and at most {MAX_COLUMNS:,} are read. Leave some out; if it is a"
@@ -48,14 +37,7 @@ def check_width(names: Sequence[Any], where: str) -> None:
 
 
 def check_gaps(n_empty: int, where: str) -> None:
-    """Refuse a table of very many empty cells, where these take no room in its file.
-
-    >>> check_gaps(10**9, "a.jsonl")
-    Traceback (most recent call last):
-    allalike.errors.InputError: a.jsonl would be a table with 1,000,000,000 empty cells, and at most 50,000,000 are
-    read. Leave out columns that are not needed; if it is a matrix, write a row of worker, task and label for each
-    answer.
-    """
+    """Refuse a table of very many empty cells, where these take no room in its file."""
     if n_empty > MAX_EMPTY_CELLS:
         raise InputError(
             f"{where} would be a table with {n_empty:,} empty cells, and at most {MAX_EMPTY_CELLS:,} are read. Leave"
@@ -65,12 +47,7 @@ def check_gaps(n_empty: int, where: str) -> None:
 
 
 def check_names(names: Sequence[Any], where: str) -> None:
-    """Refuse columns that are too many, or of which two have the same name.
-
-    >>> check_names(["worker", "task", "worker"], "a.csv")
-    Traceback (most recent call last):
-    allalike.errors.ColumnError: a.csv has two columns called 'worker'. Rename one of them.
-    """
+    """Refuse columns that are too many, or of which two have the same name."""
     check_width(names, where)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
@@ -80,8 +57,7 @@ def check_names(names: Sequence[Any], where: str) -> None:
 def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
     """Return what a function reads; if it fails, raise an error that names the source, its format and the reason.
 
-    >>> from pathlib import Path
-    >>> guard(Path("a.json"), "JSON", lambda: json.loads("[1,"))
+    >>> guard("a.json", "JSON", lambda: json.loads("[1,"))
     Traceback (most recent call last):
     allalike.errors.InputError: a.json cannot be read as JSON: Expecting value: line 1 column 4 (char 3).
     """
@@ -99,8 +75,7 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
         if not isinstance(error, known) and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__).rstrip(".")
-        if "straddl" in reason:
-            reason = TOO_LONG
+        reason = TOO_LONG if "straddl" in reason else reason
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
 
 
@@ -127,7 +102,6 @@ def check_columns(
     Of a ``text`` file it can be said how it is written instead. Where Arrow has taken arrays out of a file as they lie
     there, they are not ``sound`` before all in them has been looked at.
 
-    >>> import pyarrow as pa
     >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
     >>> check_columns({"label": broken}, "a.parquet", before=6)
     Traceback (most recent call last):
@@ -135,14 +109,21 @@ def check_columns(
     """
     for name, data in columns.items():
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
-        _check_type(name, column.type, where)
+        if (zone := find_zone(column.type)) is not None:
+            raise InputError(
+                f"{where}: the column {name!r} has times in the zone {zone!r}, which is not known here. Write them in"
+                " one that is, such as UTC or Europe/Paris."
+            )
+        if (twice := find_twice(column.type)) is not None:
+            raise InputError(f"{where}: the records of {name!r} have two fields called {twice!r}. Rename one of them.")
         try:
             column.validate(full=not sound or not _is_ascii(column))
-            if _becomes_bytes(column.type):
+            plain = make_plain(pa.chunked_array([], column.type))
+            if not isinstance(plain, list) and plain.type in (pa.binary(), pa.large_binary()):
                 make_plain(column).cast(pa.large_string())  # which is how it will be written
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column if sound else (), start=before + 1):
-                if broken := _broken_text(value):
+                if broken := _find_broken(value):
                     known = [Proposal({"encoding": guess_encoding(broken)})] if text else []
                     raise InputError(
                         f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
@@ -157,23 +138,6 @@ def check_columns(
             )
 
 
-def _check_type(name: str, kind: Any, where: str) -> None:
-    """Refuse a type that no value can be had of."""
-    if (zone := find_zone(kind)) is not None:
-        raise InputError(
-            f"{where}: the column {name!r} has times in the zone {zone!r}, which is not known here. Write them in one"
-            " that is, such as UTC or Europe/Paris."
-        )
-    if (twice := find_twice(kind)) is not None:
-        raise InputError(f"{where}: the records of {name!r} have two fields called {twice!r}. Rename one of them.")
-
-
-def _becomes_bytes(kind: Any) -> bool:
-    """Tell whether a column of this type is one of bytes once it is plain."""
-    plain = make_plain(pa.chunked_array([], kind))
-    return not isinstance(plain, list) and (pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type))
-
-
 def _is_ascii(column: Any) -> bool:
     """Tell whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
     if not pa.types.is_string(column.type):
@@ -182,7 +146,8 @@ def _is_ascii(column: Any) -> bool:
     return all(not len(text) or int(text.min()) >= 0 for text in texts)
 
 
-def _broken_text(value: Any) -> bytes:
+def _find_broken(value: Any) -> bytes:
+    """Return the bytes of a value that are no text, if that is what is wrong with it."""
     try:
         found = value.as_py()
         if isinstance(found, bytes):
@@ -190,5 +155,5 @@ def _broken_text(value: Any) -> bytes:
     except UnicodeDecodeError as error:
         return bytes(error.object[:60])
     except (ValueError, OverflowError):  # which is another matter
-        return b""
+        pass
     return b""

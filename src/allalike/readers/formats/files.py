@@ -22,12 +22,9 @@ def _check_encoding(value: Any, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Files(Options):
-    """How files are to be read, where they do not say it themselves; the parameters are those of `allalike.read`.
+    """How files are to be read; the parameters are those of `allalike.read`.
 
-    ``golden`` is for exports whose tool marks truths: what is marked is no answer then, but known.
-
-    >>> Files(decimal=",").encoding is None
-    True
+    ``golden`` is for exports whose tool marks gold labels: what is marked is no answer then, but known.
     """
 
     tool: str | None = None

@@ -1,88 +1,106 @@
-"""Reshape columns: joined coordinates, lists of answers, merged cells, groups of columns.
-
-Columns are named together as the label, such as ``lat lon``, or ``x y`` with the domain ``vector``; or recognised by
-their names where no other is the label: ``lat`` and ``lon``, or ``p_cat p_dog p_owl`` whose rows add up to 1.
-"""
+"""Columns that together are a label, lists of labels, merged cells, scales of questions, and groups of rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.column import Column
+from allalike._core.columns.column import Column, RecordColumn
+from allalike._core.columns.values import arrow_of, numpy_of
 from allalike._core.late import pa, pc
+from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
+from allalike._core.words import count
+from allalike.domains import DOMAINS
+from allalike.domains.contract import spell_domain
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
-from allalike.readers.reshaping.wide import list_texts
+from allalike.readers.formats.cells import cells, texts
+from allalike.readers.guessing.kinds import guess_domain
+from allalike.readers.rating_scales import read_ratings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from allalike.domains import Domain
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.tables import Columns, Table
+    from allalike.readers.read_options import Reading
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
 _LONGITUDE = ("lon", "lng", "long", "longitude")
 _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
-_SAMPLE_ROWS = 1000
 _TOLERANCE = 0.011  # by which probabilities may miss 1, as for `allalike.Probability`
+_PLAIN = ("categorical", "ordinal", "real", "text", "date")  # label types of which a list is several labels
+_PLACE = "place"
+_JOINED_ROWS, _LISTED_ROWS, _MERGED_ROWS = 1000, 100, 2000  # of a sample
+_MIN_BLANK = 0.3  # of the rows
+_NAME = "record"  # the column that is made of the fields is called so
+_SHOWN = 12
+_MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
 
 
-def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
-    """Return a table with one column in the place of several that are a label together, and any other as it is.
+def _pick(names: Sequence[str], chosen: Mapping[str, str], table: Table, roles: Sequence[str]) -> dict[str, str] | None:
+    try:
+        return pick_columns(names, chosen, table.where, roles=roles)[0]
+    except ColumnError:
+        return None
 
-    >>> from allalike.readers.formats.tables import of_records
-    >>> said = [{"worker": "ada", "task": 1, "lat": "52.5", "lon": "13.4"}]
-    >>> found = join_columns(of_records(said), {}, None)
-    >>> found.names, found.domain, found.load(["lat lon"])["lat lon"]
-    (['worker', 'task', 'lat lon'], 'place', [[52.5, 13.4]])
+
+def split_label(table: Table, how: Reading) -> list[str]:
+    """Return the columns that are named together as the label, such as ``lat lon``, if several are."""
+    label = str(how.columns.get("label", ""))
+    words = label.split()
+    return words if len(words) > 1 and label not in table.names and {*words} <= {*table.names} else []
+
+
+def join_columns(table: Table, how: Reading) -> Table:
+    """Put one column in the place of several that are a label together.
+
+    They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
+    ``p_cat p_dog p_owl`` whose rows add up to 1.
     """
-    if not isinstance(chosen, Mapping) or (domain is not None and domain.name not in _KINDS):
-        return table
-    kind, parts = _find_parts(table, chosen, domain)
+    kind, parts = _find_parts(table, how)
     if not parts:
         return table
-    label, options = " ".join(parts), [_name_option(name) for name in parts]
-    others = [name for name in table.names if name not in parts]
+    label = " ".join(parts)
+    options = [match[2] if (match := _CHANCE.fullmatch(name)) else name for name in parts]
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        rest = [name for name in asked if name != label]
-        loaded = table.load([*rest, *(parts if label in asked else ())])
-        found = {name: loaded[name] for name in rest}
-        if label in asked:
-            rows = zip(*(_numbers(table, name, loaded[name]) for name in parts), strict=True)
-            found[label] = [_join(row, kind, options, number) for number, row in enumerate(rows)]
-        return found
+    def step(columns: Columns, _: int) -> Columns:
+        rows = zip(*(_read_numbers(table, name, columns[name]) for name in parts), strict=True)
+        return columns | {label: [_join(row, kind, options, number) for number, row in enumerate(rows, start=1)]}
 
-    listed = ", ".join(map(repr, parts[:-1])) + f" and {parts[-1]!r}"
-    return table.loaded_by(
-        load,
-        names=[*others, label],
+    return table.with_step(
+        step,
+        adds=[label],
+        needs=parts,
+        drops=parts,
+        whole=True,
+        says=[f"{', '.join(map(repr, parts[:-1]))} and {parts[-1]!r} together are the label, {_KINDS[kind]}."],
         roles={**table.roles, "label": label},
-        domain=kind if domain is None else "",
-        remarks=[*table.remarks, f"{listed} together are the label, {_KINDS[kind]}."],
+        domain=kind if how.domain is None else "",
     )
 
 
-def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
+def _find_parts(table: Table, how: Reading) -> tuple[str, list[str]]:
     """Return what the columns are that together are the label, and their names."""
-    found = {"place": _find_place(table.names), "probability": _find_chances(table.names)}
-    if "label" in chosen:
-        words = str(chosen["label"]).split()
-        kind = next((kind for kind, parts in found.items() if parts == words), "") if domain is None else domain.name
-        several = len(words) > 1 and chosen["label"] not in table.names and all(word in table.names for word in words)
-        return (kind, words) if kind and several else ("", [])
-    kinds = [kind for kind, parts in found.items() if parts and (domain is None or domain.name == kind)]
-    if table.roles or len(kinds) != 1 or not _are_answers(table, chosen, found[kinds[0]], kinds[0]):
+    asked, names = how.domain.name if how.domain else "", table.names
+    if asked and asked not in _KINDS:
+        return "", []
+    chances = [name for name in names if _CHANCE.fullmatch(name)]
+    found = {"place": _find_place(names), "probability": chances if len(chances) > 1 else []}
+    if "label" in how.columns:
+        words = split_label(table, how)
+        kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
+        return (kind, words) if kind else ("", [])
+    kinds = [kind for kind, parts in found.items() if parts and asked in ("", kind)]
+    if table.roles or len(kinds) != 1 or not _are_answers(table, how.columns, found[kinds[0]], kinds[0]):
         return "", []
     return kinds[0], found[kinds[0]]
 
@@ -98,79 +116,40 @@ def _find_place(names: Sequence[str]) -> list[str]:
     return [name, others[0]] if len(others) == 1 else []
 
 
-def _find_chances(names: Sequence[str]) -> list[str]:
-    found = [name for name in names if _CHANCE.fullmatch(name)]
-    return found if len(found) > 1 else []
-
-
-def _name_option(name: str) -> str:
-    """Return the option whose probability a column has.
-
-    >>> _name_option("p_cat"), _name_option("prob(dog)"), _name_option("owl")
-    ('cat', 'dog', 'owl')
-    """
-    match = _CHANCE.fullmatch(name)
-    return match[2] if match else name
-
-
 def _are_answers(table: Table, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
-    """Tell whether columns are numbers that workers gave, and no other column is the label."""
+    """Tell whether no other column is the label, and the columns are numbers that differ among answers to a task."""
     others = [name for name in table.names if name not in parts]
-    given = {role: name for role, name in chosen.items() if role != "label"}
-    try:
-        picked, _ = pick_columns(others, given, table.where, roles=("worker", "task"))
-    except ColumnError:
+    picked = _pick(others, {role: name for role, name in chosen.items() if role != "label"}, table, ("worker", "task"))
+    if picked is None or _pick([name for name in others if name not in picked.values()], {}, table, ("label",)):
         return False
     try:
-        pick_columns([name for name in others if name not in picked.values()], {}, table.where, roles=("label",))
-    except ColumnError:
-        return _fit(table, picked["task"], parts, kind)
-    return False
-
-
-def _fit(table: Table, task: str, parts: Sequence[str], kind: str) -> bool:
-    """Tell whether some rows have numbers that may be labels: of a task they differ, and chances add up to 1."""
-    try:
-        sample = table.sample(_SAMPLE_ROWS, [task, *parts])
-        rows = list(zip(*(_numbers(table, name, sample[name]) for name in parts), strict=True))
+        sample = table.sample(_JOINED_ROWS, [picked["task"], *parts])
+        rows = list(zip(*(_read_numbers(table, name, sample[name]) for name in parts), strict=True))
     except InputError:
         return False
-    full = [row for row in rows if None not in row]
-    if not full:
-        return False
-    if kind == "probability":
-        _check_sums(table, parts, full)
-    tasks = sample[task] if isinstance(sample[task], list) else sample[task].to_pylist()
-    return len(set(tasks)) == len(tasks) or len(set(zip(map(str, tasks), rows, strict=True))) > len(
-        set(map(str, tasks))
-    )
-
-
-def _check_sums(table: Table, parts: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Refuse probabilities that do not add up to 1."""
-    odd = next((sum(row) for row in rows if abs(sum(row) - 1) > _TOLERANCE), None)
+    sums = [sum(row) for row in rows if None not in row]
+    odd = next((total for total in sums if abs(total - 1) > _TOLERANCE), None) if kind == "probability" else None
     if odd is not None:
         raise ColumnError(
             f"{table.where} has columns that look like the probabilities of options, {list_names(parts)}, but those of"
             f" a row add up to {odd:.3g} and not to 1. Correct them, or take one of the columns as the label.",
             columns={"label": parts[0]},
         )
+    tasks = list(map(str, cells(sample[picked["task"]])))
+    once = len(set(tasks)) == len(tasks)
+    return bool(sums) and (once or len(set(zip(tasks, rows, strict=True))) > len(set(tasks)))
 
 
-def _numbers(table: Table, name: str, data: Any) -> list[float | None]:
-    """Return the cells of a column as numbers; None where there is none."""
-    read = table.column("label", data() if callable(data) else data).data
-    cells = read if isinstance(read, list) else read.to_pylist()
-    return [_number(cell, name, row) for row, cell in enumerate(cells)]
+def _read_numbers(table: Table, name: str, data: Any) -> list[Any]:
+    return [read_number(cell, name, row) for row, cell in enumerate(cells(table.column("label", data)), start=1)]
 
 
-def _number(cell: Any, name: str, row: int) -> float | None:
-    if cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()):
-        return None
+def read_number(cell: Any, name: str, row: int) -> float | None:
+    """Return a cell as a number, or None where it is blank."""
     try:
-        return float(cell)
+        return None if cell is None or cell != cell or str(cell).strip() == "" else float(cell)
     except (TypeError, ValueError):
-        raise LabelError(f"{name} in row {row + 1} is {cell!r}, which is no number. Correct it.") from None
+        raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
 
 
 def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number: int) -> Any:
@@ -178,178 +157,79 @@ def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number
     if all(cell is None for cell in row):
         return None
     if None in row:
-        raise LabelError(
-            f"A part of the label in row {number + 1} is blank, though others are not. Fill in all, or none."
-        )
+        raise LabelError(f"A part of the label in row {number} is blank, though others are not. Fill in all, or none.")
     return dict(zip(options, row, strict=True)) if kind == "probability" else list(row)
 
 
-# Listed answers: a record for each task with all of its labels in a list, in which each place is a worker.
-
-
-_PLAIN = ("categorical", "ordinal", "real", "text", "date")  # kinds of which a list is several labels
-_PLACE = "place"
-_LISTED_ANSWERS_SAMPLE_ROWS = 100
-
-
-def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
-    """Return a table with a row for each label, if tasks have their labels in lists and there are no workers.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> records = [{"task": "t1", "labels": ["x", "y"]}, {"task": "t2", "labels": ["x"]}]
-    >>> found = spread_lists(of_records(records), {}, None)
-    >>> found.load(["place", "task", "labels"])
-    {'place': [1, 2, 1], 'task': ['t1', 't1', 't2'], 'labels': ['x', 'y', 'x']}
-    """
-    picked = _find(table, chosen, domain)
-    if picked is None:
+def spread_lists(table: Table, how: Reading) -> Table:
+    """Make a row of each label, where tasks have their labels in lists and there are no workers."""
+    if table.text or table.roles or "worker" in how.columns or (how.domain and how.domain.name not in _PLAIN):
+        return table
+    picked = _pick(table.names, how.columns, table, ("task", "label"))
+    if picked is None or _pick(table.names, {}, table, ("worker",)):
         return table
     task, label = picked["task"], picked["label"]
+    try:
+        lists = [each for each in cells(table.sample(_LISTED_ROWS, [label])[label]) if each is not None]
+    except InputError:
+        return table
+    nested = [each for each in lists if not isinstance(each, list | tuple) or any(map(_is_nested, each))]
+    if nested or not any(len(each) > 1 for each in lists):
+        return table
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        loaded = table.load([task, label])
-        tasks, lists = (_listed(loaded[name]) for name in (task, label))
+    def step(columns: Columns, _: int) -> Columns:
         rows = [
             (place, one, value)
-            for one, values in zip(tasks, lists, strict=True)
+            for one, values in zip(cells(columns[task]), cells(columns[label]), strict=True)
             for place, value in enumerate(values or (), start=1)
             if value is not None
         ]
-        columns = dict(zip((_PLACE, task, label), map(list, zip(*rows, strict=True)), strict=True))
-        return {name: columns[name] for name in asked}
+        return dict(zip((_PLACE, task, label), map(list, zip(*rows, strict=True)), strict=True))
 
-    said = f"Each task has its labels in a list ({label!r}): the places in it are taken for the workers."
-    return table.loaded_by(
-        load,
-        names=[_PLACE, task, label],
-        roles={"worker": _PLACE, "task": task, "label": label},
-        remarks=[*table.remarks, said],
-    )
-
-
-def _find(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> dict[str, str] | None:
-    """Return the columns of tasks and of lists of labels, if a table has such and no column of workers."""
-    if table.text or table.roles or not isinstance(chosen, Mapping) or "worker" in chosen:
-        return None
-    if (domain is not None and domain.name not in _PLAIN) or _pick(table, {}, ("worker",)):
-        return None
-    picked = _pick(table, chosen, ("task", "label"))
-    if picked is None:
-        return None
-    try:
-        lists = _listed(table.sample(_LISTED_ANSWERS_SAMPLE_ROWS, [picked["label"]])[picked["label"]])
-    except InputError:
-        return None
-    plain = all(isinstance(each, list | tuple) and not any(map(_is_nested, each)) for each in lists if each is not None)
-    return picked if plain and any(each and len(each) > 1 for each in lists) else None
-
-
-def _pick(table: Table, chosen: Mapping[str, str], roles: Sequence[str]) -> dict[str, str] | None:
-    try:
-        return pick_columns(table.names, chosen, table.where, roles=roles)[0]
-    except ColumnError:
-        return None
+    says = f"Each task has its labels in a list ({label!r}): the places in it are taken for the workers."
+    roles = {"worker": _PLACE, "task": task, "label": label}
+    adds, needs = list(roles.values()), [task, label]
+    return table.with_step(step, adds=adds, needs=needs, drops=table.names, whole=True, says=[says], roles=roles)
 
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, list | tuple | dict)
 
 
-def _listed(data: Any) -> list[Any]:
-    read = data() if callable(data) else data
-    return read if isinstance(read, list) else list(read.to_pylist())
+def fill_down(table: Table, picked: Mapping[str, str], _: Reading) -> Table:
+    """Fill in workers or tasks that stand in the first of several rows only, as merged cells of spreadsheets do.
 
-
-# Merged cells: an id that stands in the first of its rows only, and is blank in those below, as spreadsheets write
-# it.
-#
-# It is known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
-
-
-_MERGED_CELLS_SAMPLE_ROWS = 2000
-_MIN_BLANK = 0.3  # of the rows
-
-
-def fill_down(table: Table, picked: Mapping[str, str]) -> Table:
-    """Return a table whose workers or tasks are in each row, if they stand in the first of several only.
-
-    >>> import pyarrow as pa
-    >>> from allalike.readers.formats.tables import Table
-    >>> cells = {"task": ["t1", "", "t2", ""], "worker": ["ada", "bob", "ada", "bob"]}
-    >>> table = Table(list(cells), lambda asked: {name: pa.chunked_array([cells[name]]) for name in asked}, text=True)
-    >>> fill_down(table, {"worker": "worker", "task": "task"}).load(["task"])["task"].to_pylist()
-    ['t1', 't1', 't2', 't2']
+    They are known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
     """
-    name = _merged_cells_find(table, picked) if table.text else None
-    if name is None:
-        return table
-    batches = table.load_batches
-
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        loaded = table.load(asked)
-        return {**loaded, name: _fill(loaded[name])} if name in loaded else loaded
-
-    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        assert batches is not None
-        last = None
-        for batch in batches(asked):
-            if name in batch and len(batch[name]):
-                column = _fill(batch[name], last)
-                last = column[-1].as_py()
-                batch = {**batch, name: column}
-            yield batch
-
-    return replace(
-        table,
-        load=load,
-        load_batches=None if batches is None else load_batches,
-        load_sample=None,
-        parts=(),
-        delimiter="",
-        remarks=[*table.remarks, f"{table.where} has blank cells below those of {name!r}, which are filled with them."],
-    )
-
-
-def _merged_cells_find(table: Table, picked: Mapping[str, str]) -> str | None:
-    """Return the column whose blank cells mean the one above."""
-    sample = table.sample(_MERGED_CELLS_SAMPLE_ROWS, [picked["worker"], picked["task"]])
-    for role, other in (("task", "worker"), ("worker", "task")):
-        ids, others = (_texts(sample[picked[each]]) for each in (role, other))
+    sample = table.sample(_MERGED_ROWS, [picked["worker"], picked["task"]]) if table.text else {}
+    for role, other in (("task", "worker"), ("worker", "task")) if sample else ():
+        name = picked[role]
+        ids, others = (list(map(str, cells(sample[picked[each]]))) for each in (role, other))
         blank = [not each.strip() for each in ids]
         if not ids or blank[0] or sum(blank) < _MIN_BLANK * len(ids) or not all(each.strip() for each in others):
             continue
-        filled = _fill(pa.array(ids)).to_pylist()
+        filled = _fill(pa.chunked_array([ids])).to_pylist()
         if len(set(filled)) > 1 and len(set(zip(filled, others, strict=True))) == len(filled):
-            return picked[role]
-    return None
+            says = f"{table.where} has blank cells below those of {name!r}, which are filled with them."
+            step = partial(_fill_column, name=name)
+            return table.with_step(step, adds=[name], needs=[name], whole=True, says=[says])
+    return table
 
 
-def _texts(cells: Any) -> list[str]:
-    return list(map(str, cells.to_pylist() if hasattr(cells, "to_pylist") else cells))
+def _fill_column(columns: Columns, _: int, name: str) -> Columns:
+    return columns | {name: _fill(columns[name])}
 
 
-def _fill(cells: Any, before: str | None = None) -> Any:
-    """Put the value above into blank cells; above the first stands what came before."""
-    column = pa.chunked_array([cells]) if isinstance(cells, pa.Array) else cells
+def _fill(column: Any) -> Any:
+    """Put the value above into blank cells."""
     kept = pc.if_else(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(column)), 0), None, column)
-    above = pa.chunked_array([pa.array([before], column.type), *kept.chunks])
-    return pc.fill_null_forward(above).slice(1).fill_null("")
-
-
-# Groups: the rows of a table that have the same value in a column, such as those of a block or of some workers.
+    return pc.fill_null_forward(kept).fill_null("")
 
 
 def part_table(
     table: Table, names: Sequence[str], picked: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Table]]:
-    """Yield the rows that have the same values in some columns, as tables, each with these values.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> table = of_records([{"who": "ada", "sex": "f"}, {"who": "bob", "sex": "m"}, {"who": "eve", "sex": "f"}])
-    >>> parts = part_table(table, ["sex"], {"worker": "who"})
-    >>> [(values, part.load(["who"])["who"].data.to_pylist()) for values, part in parts]
-    [(('f',), ['ada', 'eve']), (('m',), ['bob'])]
-    """
+    """Yield the rows that have the same values in some columns, as tables, each with these values."""
     if missing := [name for name in names if name not in table.names]:
         free = [name for name in table.names if name not in {*names, *picked.values()}]
         close = find_close(missing[0], free) or next(iter(free), None)
@@ -360,16 +240,140 @@ def part_table(
         )
     held: dict[str, Column] = {}
 
-    def load(asked: Sequence[str], rows: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    def load(asked: Sequence[str]) -> Columns:
         new = [name for name in asked if name not in held]
         for name, data in table.load(new).items() if new else ():
-            role = "label" if name == picked.get("label") else "task"
-            held[name] = table.column(role, data() if callable(data) else data)
-        return {name: held[name].keep(rows) for name in asked}
+            held[name] = table.column("label" if name == picked.get("label") else "task", data)
+        return {name: held[name] for name in asked}
 
-    found = [Column("task", list_texts(table, data)).factors for data in table.load(names).values()]
+    whole = table.loaded_by(load, roles=dict(picked))
+    found = [Column("task", texts(table.column("label", data))).factors for data in table.load(names).values()]
     codes = np.stack([each for each, _ in found])
     for place in np.unique(codes, axis=1).T:
-        rows = (codes == place[:, None]).all(axis=0)
         values = tuple(str(known.tolist()[code]) for (_, known), code in zip(found, place, strict=True))
-        yield values, table.loaded_by(partial(load, rows=rows), roles=dict(picked))
+        yield values, whole.with_rows((codes == place[:, None]).all(axis=0), n_bytes=whole.n_bytes)
+
+
+def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:
+    """Tell whether the fields of a label are columns of a table, which has these names; all must be, or none."""
+    known = set(names)
+    missing = [name for name in fields if name not in known]
+    if not fields or "label" in columns or len(missing) == len(fields):
+        return False
+    if missing:
+        raise ColumnError(
+            f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. Add it, or leave it out"
+            f" of the fields. Columns: {list_names(names)}."
+        )
+    return True
+
+
+def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
+    """Return a table in which the fields are one column, and the name of that; a row without any has no label.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> table, name = combine(of_records([{"who": "ada", "x": 1, "y": None}, {"who": "bob"}]), ["x", "y"])
+    >>> table.names, table.load([name])[name].data
+    (['who', 'record'], [{'x': 1}, None])
+    """
+    made = _NAME
+    while made in {*table.names} - {*fields}:
+        made = f"{made}_"
+
+    def step(columns: Columns, _: int) -> Columns:
+        parts = {name: table.column("label", columns[name]) for name in fields}
+        return columns | {made: RecordColumn("label", parts)}
+
+    roles = {role: name for role, name in table.roles.items() if role != "label"}
+    written = table.text or table.written
+    return table.with_step(step, adds=[made], needs=fields, drops=fields, roles=roles, written=written), made
+
+
+def part_scales(table: Table, picked: Mapping[str, str], how: Reading) -> Table:
+    """Make records with a field for each scale, where tasks have scales of their own, such as questions of a survey.
+
+    "Agree" and "Sometimes" are no two classes of one question. So a label fills the field of its scale and no other:
+    labels of different scales are never compared, each scale has a label type of its own, and a worker has one weight
+    in all of them.
+    """
+    if how.domain is not None or not table.scales:
+        return table
+    name = picked["label"]
+    loaded = table.load([name, picked["task"], table.scales])
+    codes, scales = table.column("task", loaded[table.scales]).factors
+    names = [str(each) for each in scales.tolist()]
+    if len(names) > MAX_FIELDS:
+        return table
+    label, task = table.column("label", loaded[name]), table.column("task", loaded[picked["task"]]).factors[0]
+    fields, kinds, listed, excluded = {}, {}, [], []
+    for place in np.argsort(np.unique(codes, return_index=True)[1]):  # in the order in which they come
+        scale, rows = names[place], codes == place
+        kinds[scale], beside = _guess(label.keep(rows), task[rows])
+        missing = rows & numpy_of(pc.is_in(label.data, value_set=pa.array(beside, label.data.type)))
+        if missing.any():
+            excluded.append(f"{' and '.join(map(repr, beside))} in {scale} ({count(int(missing.sum()), 'answer')})")
+        kept = pc.if_else(arrow_of(rows & ~missing), label.data, pa.scalar(None, label.data.type))
+        fields[scale] = table.column("label", kept)
+        listed.append((kinds[scale].name, scale, len(np.unique(task[rows]))))
+    domain, column, says = kinds[names[0]], fields[names[0]].data, []
+    if len(names) > 1:
+        make: Any = DOMAINS["record"]
+        domain, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
+        says = [_describe_scales(listed)]
+    says += _describe_codes(kinds, excluded)
+    step = lambda columns, _: columns | {name: column}  # noqa: E731
+    return table.with_step(step, adds=[name], whole=True, says=says, domain=domain)
+
+
+def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:
+    """Return the type of the labels of a scale, and those that mean no answer; classes where it is unclear.
+
+    Ratings from 0 to 10 are levels, and other numbers that hardly recur are numbers.
+    """
+    there = ~column.missing()
+    given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)
+    values = [str(value) for value in cells(given)]
+    different = list(dict.fromkeys(values))
+    if ratings := read_ratings(different):
+        return _make_ratings(ratings), []
+    try:
+        kind = guess_domain(given, [(given, place)], len(place), lambda: (given, place))
+    except InputError as error:
+        codes = error.settles.get("abstain", ())
+        beside = [str(code) for code in (codes if isinstance(codes, tuple) else (codes,))]
+        there[there] = [value not in beside for value in values]
+        if beside and there.any():
+            return _guess(column.keep(there), task[there])[0], beside
+        return DOMAINS["categorical"](), []
+    rare = kind.name == "categorical" and given.looks_numeric() and len(different) > len(place) / 2
+    return DOMAINS["real"]() if rare and len(different) >= _MIN_NUMBERS else kind, []
+
+
+def _make_ratings(ratings: Mapping[str, int]) -> Domain:
+    """Return levels of whole numbers; where words stand beside some of them, all levels between are named.
+
+    >>> _make_ratings({"3": 3, "5 (best)": 5}).levels
+    ('3', '4', '5 (best)')
+    """
+    make: Any = DOMAINS["ordinal"]
+    written = {number: label for label, number in ratings.items()}
+    levels = tuple(written.get(n, str(n)) for n in range(min(written), max(written) + 1))
+    domain: Domain = make() if all(map(str.isdecimal, ratings)) else make(levels=levels)
+    return domain
+
+
+def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
+    """Say which scales there are."""
+    shown = [f"{name} ({f'{count} questions, ' if count > 1 else ''}{kind})" for kind, name, count in scales[:_SHOWN]]
+    rest = Counter(kind for kind, *_ in scales[_SHOWN:])
+    more = f" and {rest.total()} more ({', '.join(f'{count} {kind}' for kind, count in rest.items())})" if rest else ""
+    return f"Questions have {len(scales)} scales, each of a kind of its own: {', '.join(shown)}{more}."
+
+
+def _describe_codes(kinds: Mapping[str, Domain], excluded: Sequence[str]) -> list[str]:
+    """Say which labels mean no answer, and which whole numbers are ratings, with what to do if they are codes."""
+    names = [name for name, kind in kinds.items() if spell_domain(kind) == "ordinal"]
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    says = [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them:"] if excluded else []
+    says += [f"Whole numbers are ratings (ordinal) in {shown}. If they are codes of choices:"] if names else []
+    return [f"{each} --only NAME --domain categorical." for each in says]

@@ -1,8 +1,8 @@
-"""Tables of comparisons: two items and the better of them in each row, read as rankings of two items.
+"""Tables without a task whose labels are rankings: comparisons of two items, and ballots of one election.
 
-    worker,left,right,winner            judge,model_a,model_b,winner
-    ada,tea,milk,tea                    eve,gpt,llama,model_b
-    bob,tea,milk,tie                    eve,llama,qwen,tie (bothbad)
+    worker,left,right,winner     judge,model_a,model_b,winner        voter,ranking
+    ada,tea,milk,tea             eve,gpt,llama,model_b               ada,tea>milk>ale
+    bob,tea,milk,tie             eve,llama,qwen,tie (bothbad)        bob,milk>tea>ale
 
 The winner is one of the two, by its name or by its column, or it is a tie. All comparisons are one task, whose truth
 ranks all items, unless another column is named as the task; a worker's comparisons of a task are added up.
@@ -12,22 +12,29 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allalike._core.columns.values import arrow_of, numpy_of
 from allalike._core.late import pa, pc
+from allalike.domains import DOMAINS, Domain
+from allalike.domains.spelling import split_items
 from allalike.errors import InputError
-from allalike.readers.column_names import SYNONYM, rate_name
+from allalike.readers.column_names import SYNONYM, is_aside, rate_name
+from allalike.readers.formats.cells import value_type
+from allalike.readers.guessing.contents import TableSample
+from allalike.readers.sources import with_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
+    from allalike.readers.formats.tables import Columns as Loaded
     from allalike.readers.formats.tables import Table
+    from allalike.readers.read_options import Reading
 
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
@@ -36,6 +43,17 @@ _TIES = {"tie", "tied", "draw", "equal", "same", "both", "neither", "both_bad", 
 LABEL, TASK = "comparison", "all comparisons"  # the columns that are made are called so
 ALL = "all"  # the only task
 _MARKS = re.compile(r"[<>=~{}\[,;|]")
+BALLOTS, ELECTION = "all ballots", "election"  # the column that is made, and its only value
+_RANKINGS = re.compile(r"(rank(ing|ed)?|ballot|preference|vote)(s|order|list)?|(rank|preference)?order(ing)?s?|orders?")
+_VOTERS = re.compile(r"ballots?(id|no|number)?|votes?(id|no|number)")
+_SEPARATORS = (">", ";", "|", ",")
+_LOOKED_AT = 1000  # ballots
+_MAX_ITEM_CHARACTERS = 60
+_MIN_LISTS = 0.5  # of the ballots name two items or more, and of the items so many are on several ballots
+_ONE_TASK = (
+    "No column is the task, so the ballots are one task: one election. If a column names the election, name that as the"
+    " task."
+)
 
 
 class Columns(NamedTuple):
@@ -46,58 +64,8 @@ class Columns(NamedTuple):
     winner: str
 
 
-def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) -> Table:
-    """Return a table of comparisons with rankings of two items for labels, and any other table as it is.
-
-    Where the table has tasks of its own, or is a tool's export, it is read as comparisons only if that is asked for.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> rows = [{"worker": "ada", "left": "x", "right": "y", "winner": winner} for winner in ("y", "tie")]
-    >>> table = read_comparisons(of_records(rows), {}, asked=False)
-    >>> table.roles, table.load(["comparison"])["comparison"].to_pylist()
-    ({'worker': 'worker', 'task': 'all comparisons', 'label': 'comparison'}, ['y>x', 'x=y'])
-    """
-    found = find_columns(table.names)
-    if found is None or "label" in chosen:
-        return table
-    others = [name for name in table.names if name not in found]
-    has_task = any(rate_name(name, "task") >= SYNONYM for name in others)
-    if not asked and (has_task or table.roles or found.winner == "label"):
-        return table
-    rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
-    worker = max(rates, key=lambda name: rates[name], default="")
-    roles = {"task": TASK, "label": LABEL} | ({"worker": worker} if rates.get(worker, 0.0) >= SYNONYM else {})
-
-    def load(names: Sequence[str]) -> dict[str, Any]:
-        loaded = {name: data() if callable(data) else data for name, data in table.load(_needed(names, found)).items()}
-        return _add_columns(loaded, names, found, 0, table.where)
-
-    def load_batches(names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        assert table.load_batches is not None
-        rows = 0
-        for batch in table.load_batches(_needed(names, found)):
-            yield _add_columns(batch, names, found, rows, table.where)
-            rows += len(batch[found.left])
-
-    return replace(
-        table,
-        names=[*table.names, LABEL, TASK],
-        load=load,
-        load_batches=None if table.load_batches is None else load_batches,
-        load_sample=None,
-        parts=(),
-        delimiter="",
-        roles={role: roles[role] for role in ("worker", "task", "label") if role in roles},
-        domain="ranking",
-    )
-
-
 def find_columns(names: Sequence[str]) -> Columns | None:
-    """Return the columns of the two items and the winner, if a table has them.
-
-    >>> find_columns(["judge", "Model_A", "Model_B", "winner"])
-    Columns(left='Model_A', right='Model_B', winner='winner')
-    """
+    """Return the columns of the two items and the winner, if a table has them."""
     plain = {name.strip().casefold(): name for name in names}
     for left, right in _PAIRS:
         for winner in _WINNERS:
@@ -106,22 +74,31 @@ def find_columns(names: Sequence[str]) -> Columns | None:
     return None
 
 
-def _needed(names: Sequence[str], found: Columns) -> list[str]:
-    return list(dict.fromkeys([*(name for name in names if name not in (LABEL, TASK)), *found]))
+def read_comparisons(table: Table, how: Reading) -> Table:
+    """Write comparisons as rankings of two items.
 
+    Where the table has tasks of its own, or is a tool's export, this is done only if such a label type is given.
+    """
+    found = find_columns(table.names)
+    if found is None or "label" in how.columns:
+        return table
+    others = [name for name in table.names if name not in found]
+    has_task = any(rate_name(name, "task") >= SYNONYM for name in others)
+    asked = how.domain is not None and how.domain.repeats is not None
+    if not asked and (has_task or table.roles or found.winner == "label"):
+        return table
+    rates = {name: rate_name(name, "worker") for name in others if name not in how.columns.values()}
+    worker = max(rates, key=lambda name: rates[name], default="")
 
-def _add_columns(
-    loaded: Mapping[str, Any], names: Sequence[str], found: Columns, rows: int, where: str
-) -> dict[str, Any]:
-    """Return the columns that are asked for, with comparisons as text."""
-    columns = dict(loaded)
-    if LABEL in names:
-        compared = [loaded[name] for name in found]
-        texts = write_comparisons(compared, found, lambda row: f"{where}, row {rows + row + 1}")
-        columns[LABEL] = pa.chunked_array([texts])
-    if TASK in names:
-        columns[TASK] = pa.chunked_array([pa.repeat(ALL, len(loaded[found.left]))])
-    return {name: columns[name] for name in names}
+    def step(columns: Loaded, before: int) -> Loaded:
+        compared = [columns[name] for name in found]
+        written = write_comparisons(compared, found, lambda row: f"{table.where}, row {before + row + 1}")
+        made = {LABEL: written, TASK: pa.repeat(ALL, len(written))}
+        return columns | {name: pa.chunked_array([column]) for name, column in made.items()}
+
+    roles = {"worker": worker} if rates.get(worker, 0.0) >= SYNONYM else {}
+    roles |= {"task": TASK, "label": LABEL}
+    return table.with_step(step, adds=[LABEL, TASK], needs=found, roles=roles, domain="ranking")
 
 
 def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callable[[int], str]) -> Any:
@@ -129,33 +106,40 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
 
     Each different name is looked at once, and rows are compared by the numbers of their names. What to call a row of
     which something is wrong is told by a function of its number.
-
-    >>> found = Columns("left", "right", "winner")
-    >>> write_comparisons([["x", "x"], ["y", "[y]"], ["right", "tie"]], found, "Row {}".format).to_pylist()
-    ['y>x', '[["x", "[y]"]]']
     """
     number: dict[str, int] = {"": 0}
     first, second, said = (_number(column, number) for column in compared)
     names = list(number)
     words = [name.casefold() for name in names]
-    named = [_holds(words, {*sides, own.casefold()}) for sides, own in ((_FIRST, found.left), (_SECOND, found.right))]
-    ties = _holds(words, _TIES) | np.array([word.startswith("tie") for word in words])
+    left, right = (
+        np.array([word in sides or word == own.casefold() for word in words])
+        for sides, own in ((_FIRST, found.left), (_SECOND, found.right))
+    )
+    ties = np.array([word in _TIES or word.startswith("tie") for word in words])
     blank = said == 0
-    wins = (said == first) | ((said != second) & named[0][said])
-    loses = ~wins & ((said == second) | named[1][said])
+    wins = (said == first) | ((said != second) & left[said])
+    loses = ~wins & ((said == second) | right[said])
     wrong = ~blank & ((first == second) | (first == 0) | (second == 0) | ~(wins | loses | ties[said]))
     if wrong.any():
         row = int(np.argmax(wrong))
-        _refuse(*(names[codes[row]] for codes in (first, second, said)), where=describe(row))
+        one, other, winner = (names[codes[row]] for codes in (first, second, said))
+        if not (one and other) or one == other:
+            raise InputError(f"{describe(row)} compares {one!r} with {other!r}. Name two different items.")
+        raise InputError(
+            f"{describe(row)}: the winner is {winner!r}, which is neither {one!r} nor {other!r}. Write one of them, or"
+            " tie."
+        )
+    strict = wins | loses
     first, second = np.where(loses, second, first), np.where(loses, first, second)
     listed, marks = pa.array(names, pa.large_string()), pa.array([">", "="], pa.large_string())
-    mark = pc.if_else(arrow_of(wins | loses), *marks)
+    mark = pc.if_else(arrow_of(strict), *marks)
     texts = pc.binary_join_element_wise(listed.take(arrow_of(first)), listed.take(arrow_of(second)), mark)
     odd = np.array([_MARKS.search(name) is not None for name in names])
     rare = ~blank & (odd[first] | odd[second])
-    if rare.any():
-        pairs = zip(first[rare].tolist(), second[rare].tolist(), (wins | loses)[rare].tolist(), strict=True)
-        written = [_written([names[a], names[b]], strict) for a, b, strict in pairs]
+    if rare.any():  # names with marks that would mean something
+        pairs = [[names[first[row]], names[second[row]]] for row in np.flatnonzero(rare)]
+        places = [pair if better else [pair] for pair, better in zip(pairs, strict[rare].tolist(), strict=True)]
+        written = [json.dumps(each, ensure_ascii=False) for each in places]
         texts = pc.replace_with_mask(texts, arrow_of(rare), pa.array(written, pa.large_string()))
     return pc.if_else(arrow_of(blank), pa.scalar(None, pa.large_string()), texts)
 
@@ -165,30 +149,60 @@ def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
     if isinstance(column, list):
         codes, values = np.arange(len(column)), column
     else:
-        import pyarrow as pa
-
         column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        coded = plain.dictionary_encode(null_encoding="encode").combine_chunks()
+        coded = column.cast(value_type(column.type)).dictionary_encode(null_encoding="encode").combine_chunks()
         codes, values = numpy_of(coded.indices), coded.dictionary.to_pylist()
     names = ["" if value is None else str(value).strip() for value in values]
     numbers = np.fromiter((number.setdefault(name, len(number)) for name in names), np.int64, len(names))
     return numbers.take(codes)
 
 
-def _holds(words: list[str], wanted: set[str]) -> npt.NDArray[np.bool_]:
-    return np.array([word in wanted for word in words])
+def read_ballots(table: Table, how: Reading) -> Table:
+    """Add a column for the only task to a table of voters and rankings."""
+    chosen = how.columns
+    if table.roles or table.domain or chosen.get("task", BALLOTS) != BALLOTS:
+        return table
+    label = chosen.get("label") or _find_name(table.names, _RANKINGS, chosen.values())
+    free = [name for name in table.names if name != label]
+    voters = [name for name in free if rate_name(name, "worker") >= SYNONYM] or [_find_name(free, _VOTERS, ())]
+    worker = chosen.get("worker") or (voters[0] if len(voters) == 1 else "")
+    others = [name for name in free if name != worker]
+    if not label or not worker or any(rate_name(name, "task") >= SYNONYM for name in others):
+        return table
+    sample = TableSample(table.sample(_LOOKED_AT))
+    alone = all(is_aside(name) or sample[name].n_values <= 1 for name in others)
+    kind = _find_kind(sample[label].values) if alone and sample[worker].n_values == sample.n_rows > 1 else None
+    if kind is None:
+        return table
+    roles = {"worker": worker, "task": BALLOTS, "label": label}
+    return with_constant(table, BALLOTS, ELECTION, roles=roles, domain=kind, says=[_ONE_TASK])
 
 
-def _refuse(left: str, right: str, winner: str, *, where: str) -> NoReturn:
-    """Say what is wrong with a comparison."""
-    if not (left and right) or left == right:
-        raise InputError(f"{where} compares {left!r} with {right!r}. Name two different items.")
-    raise InputError(
-        f"{where}: the winner is {winner!r}, which is neither {left!r} nor {right!r}. Write one of them, or tie."
-    )
+def _find_name(names: Sequence[str], pattern: re.Pattern[str], taken: Any) -> str:
+    """Return the only column with such a name."""
+    plain = {name: re.sub(r"[\W_]", "", name.casefold()) for name in names if name not in taken}
+    found = [name for name in plain if pattern.fullmatch(plain[name])]
+    sure = [name for name in found if "rank" in name.casefold() or "preference" in name.casefold()]
+    return found[0] if len(found) == 1 else sure[0] if len(sure) == 1 else ""
 
 
-def _written(items: list[str], strict: bool) -> str:
-    """Write a comparison of items whose names have marks that would mean something."""
-    return json.dumps(items if strict else [items], ensure_ascii=False)
+def _find_kind(ballots: Sequence[Any]) -> Domain | None:
+    """Return rankings with what stands between their items, if most ballots are lists of the same items."""
+    texts = [ballot.strip() for ballot in ballots if isinstance(ballot, str)]
+    make: Any = DOMAINS["ranking"]
+    if not texts or len(texts) < len(ballots) or all(text.startswith("[") for text in texts):
+        lists = [ballot for ballot in ballots if isinstance(ballot, list | tuple)]
+        return make() if len(lists) == len(ballots) > 0 or texts else None
+    for mark in _SEPARATORS:
+        items = [split_items(re.sub(r"[={}]", mark, text) if mark == ">" else text, mark) for text in texts]
+        if sum(len(each) > 1 for each in items) >= _MIN_LISTS * len(items):
+            return (make() if mark == ">" else make(separator=mark)) if _are_items(items) else None
+    return None
+
+
+def _are_items(ballots: Sequence[Sequence[str]]) -> bool:
+    """Return whether the pieces of ballots are short, different within a ballot, and mostly on several ballots."""
+    often = Counter(item for ballot in ballots for item in set(ballot))
+    short = all(len(item) <= _MAX_ITEM_CHARACTERS for item in often)
+    again = sum(times > 1 for times in often.values()) >= _MIN_LISTS * len(often)
+    return short and again and all(len(set(ballot)) == len(ballot) for ballot in ballots)
