@@ -66,15 +66,7 @@ def check_unpacked(
 
 
 def find_packing(path: Path) -> str:
-    """Return the name of the format that a file is packed in, or an empty one.
-
-    >>> import gzip, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv")
-    ...     _ = path.write_bytes(gzip.compress(b"worker,task,label"))
-    ...     find_packing(path)
-    'gzip'
-    """
+    """Return the name of the format that a file is packed in, or an empty one."""
     check_regular(path)
     with path.open("rb") as file:
         found = _MAGIC.match(file.read(16))
@@ -105,16 +97,7 @@ def inner_path(path: Path) -> Path:
 
 
 def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
-    """Open a file for reading, unpacked on the way if need be; what is damaged or too large is an `InputError`.
-
-    >>> import lzma, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv.xz")
-    ...     _ = path.write_bytes(lzma.compress(b"worker,task,label"))
-    ...     with open_bytes(path) as file:
-    ...         file.read()
-    b'worker,task,label'
-    """
+    """Open a file for reading, unpacked on the way if need be; what is damaged or too large is an `InputError`."""
     packing = find_packing(path)
     if not packing:
         return path.open("rb")
@@ -232,17 +215,7 @@ def check_archive(path: Path) -> list[str]:
 
 
 class ArchiveMembers:
-    """The files in a zip archive, read one by one and within limits, also if they are packed with Zstandard.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "log.eval")
-    ...     with zipfile.ZipFile(path, "w") as archive:
-    ...         archive.writestr("header.json", "{}")
-    ...     with ArchiveMembers(path) as members:
-    ...         members.names, members.read("header.json")
-    (['header.json'], b'{}')
-    """
+    """The files in a zip archive, read one by one and within limits, also if they are packed with Zstandard."""
 
     def __init__(self, path: Path, most: int | None = None, *, free: int = 0, instead: str = "save it as JSON") -> None:
         check_regular(path)

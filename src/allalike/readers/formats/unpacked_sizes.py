@@ -115,15 +115,7 @@ def measure_shared(column: Any) -> int:
 
 
 def estimate_unpacked(path: Path) -> int:
-    """Return about how many bytes all columns of a file take once read, and the size of any other file.
-
-    >>> import pathlib, tempfile, pyarrow.parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.parquet")
-    ...     pyarrow.parquet.write_table(pa.table({"task": pa.array([7] * 10**6, pa.int64())}), path)
-    ...     path.stat().st_size < estimate_unpacked(path), estimate_unpacked(path)
-    (True, 4000000)
-    """
+    """Return about how many bytes all columns of a file take once read, and the size of any other file."""
     import pyarrow.parquet as pq
 
     size, ending = path.stat().st_size, path.suffix.lower()
