@@ -28,7 +28,7 @@ Record = tuple[list[str], int, int]  # its fields, and its first and last line, 
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _MARK_NAMES = {"\t": "a tab", " ": "a blank"}
 _SCORED_ROWS, _DECIMAL_ROWS, _FIRST_ROWS = 200, 1000, 10_000
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 13  # more would be kept for several rounds of garbage collection
 _MOST_BROKEN = 10_000  # this many fields with several lines are looked at
 _MIN_COLUMNS = 3
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
@@ -219,22 +219,22 @@ def fill_rows(
     ([['', 'x']], ['1 of 2 rows of a.csv has fewer fields than the header, the first is row 1 (line 2): the last ones...
     """
     place_of = {name: place for place, name in enumerate(dialect.names)}
-    places = {name: place_of[name] for name in asked}
-    rows = _check_rows(lines, dialect, where, before)
-    n_rows, n_short, first_short = before[0], 0, ""
-    while True:
-        with _long_fields():
-            chunk = list(islice(rows, _BATCH_ROWS))
-        if not chunk:
-            break
-        short = [place for place, (fields, _) in enumerate(chunk) if len(fields) < len(dialect.names)]
-        if short and not n_short:
-            first_short = f"row {n_rows + short[0] + 1:,} (line {chunk[short[0]][1]:,})"
-        n_short += len(short)
-        kept = [fields for fields, _ in chunk[max(before[0] + skip - n_rows, 0) :]]
+    records = _split_rows(islice(lines, dialect.skip, None), dialect.delimiter)
+    (n_rows, n_lines), width = before, len(dialect.names)
+    n_short, first_short = 0, ""
+    while chunk := _take_rows(records, where, n_rows):
+        for place in [place for place, record in enumerate(chunk) if len(record[0]) != width]:
+            fields, line, _ = chunk[place]
+            which = f"row {n_rows + place + 1:,} (line {n_lines + dialect.skip + line:,})"
+            if any(field.strip() for field in fields[width:]):
+                raise _too_long(f"{where}: {which}", fields, width, dialect.delimiter)
+            if len(fields) < width:
+                n_short, first_short = n_short + 1, first_short or which
+        rows = [fields for fields, _, _ in chunk[max(before[0] + skip - n_rows, 0) :]]
         n_rows += len(chunk)
-        if kept:
-            cells = {name: [row[at] if at < len(row) else "" for row in kept] for name, at in places.items()}
+        if rows:
+            places = [(name, place_of[name]) for name in asked]
+            cells = {name: [row[place] if place < len(row) else "" for row in rows] for name, place in places}
             yield {name: pa.array(column, pa.string()) for name, column in cells.items()}
     message = (
         f"{n_short:,} of {n_rows:,} rows of {where} {'has' if n_short == 1 else 'have'} fewer fields than the header,"
@@ -244,24 +244,24 @@ def fill_rows(
         remarks.append(message)
 
 
-def _check_rows(
-    lines: Iterable[str], dialect: Dialect, where: str, before: tuple[int, int]
-) -> Iterator[tuple[list[str], int]]:
-    """Yield the rows below the header and their lines; refuse those with too many fields."""
-    row, width, delimiter = before[0], len(dialect.names), dialect.delimiter
+def _take_rows(records: Iterator[Record], where: str, before: int) -> list[Record]:
+    taken: list[Record] = []
     try:
-        for fields, begin, _ in _split_rows(islice(lines, dialect.skip, None), delimiter):
-            row, line = row + 1, before[1] + dialect.skip + begin
-            if any(field.strip() for field in fields[width:]):
-                text, mark = delimiter.join(fields), _MARK_NAMES.get(delimiter, repr(delimiter))
-                raise InputError(
-                    f"{where}: row {row:,} (line {line:,}) has {len(fields)} fields, but there are {width} columns:"
-                    f" {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'!r}. Perhaps a quote is missing, a field"
-                    f" with {mark} in it has no quotes around it, or the first column has no name in the header."
-                )
-            yield fields, line
+        with _long_fields():
+            taken.extend(islice(records, _BATCH_ROWS))
     except csv.Error as error:
+        row = before + len(taken)
         raise InputError(f"{where} cannot be read as text with columns: {error}, behind row {row:,}.") from error
+    return taken
+
+
+def _too_long(which: str, fields: list[str], width: int, delimiter: str) -> InputError:
+    text, mark = delimiter.join(fields), _MARK_NAMES.get(delimiter, repr(delimiter))
+    return InputError(
+        f"{which} has {len(fields)} fields, but there are {width} columns:"
+        f" {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'!r}. Perhaps a quote is missing, a field with {mark}"
+        " in it has no quotes around it, or the first column has no name in the header."
+    )
 
 
 def check_quotes(
