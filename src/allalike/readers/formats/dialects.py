@@ -207,16 +207,10 @@ def fill_rows(
     skip: int = 0,
     before: tuple[int, int] = (0, 0),
 ) -> Iterator[dict[str, Any]]:
-    r"""Yield columns of rows, some at a time; fields that a row lacks are empty, which is counted in the remarks.
+    """Yield columns of rows, some at a time; fields that a row lacks are empty, which is counted in the remarks.
 
     A row with too many fields is refused. The first rows can be skipped, where they were read already; or so many rows
     and lines of the file came ``before`` these lines.
-
-    >>> remarks = []
-    >>> lines = ["worker,task,label\n", "ada,t1\n", "bob,t1,x\n"]
-    >>> rows = fill_rows(lines, Dialect(["worker", "task", "label"]), ["label"], "a.csv", remarks)
-    >>> [batch["label"].to_pylist() for batch in rows], remarks
-    ([['', 'x']], ['1 of 2 rows of a.csv has fewer fields than the header, the first is row 1 (line 2): the last ones...
     """
     place_of = {name: place for place, name in enumerate(dialect.names)}
     records = _split_rows(islice(lines, dialect.skip, None), dialect.delimiter)
@@ -267,15 +261,7 @@ def _too_long(which: str, fields: list[str], width: int, delimiter: str) -> Inpu
 def check_quotes(
     columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
 ) -> None:
-    r"""Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns.
-
-    >>> import pyarrow as pa
-    >>> columns = {"task": pa.array(["t1", "t1"]), "label": pa.array(["x\nt1,y", "z"])}
-    >>> check_quotes(columns, ["task", "label"], ",", "a.csv")
-    Traceback (most recent call last):
-    allalike.errors.InputError: a.csv: the 'label' in row 1 begins with a quote that is not closed where it should be:
-    it holds the row 't1,y', too. Close the quote, or double it if it belongs to the text.
-    """
+    """Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns."""
 
     @cache
     def list_values(name: str) -> set[str]:

@@ -89,7 +89,7 @@ def open_categories(path: Path) -> Table:
     make: Any = DOMAINS["ordinal"]
     domain = make(levels=tuple(reversed(levels))) if len(levels) > 2 else "categorical"
     remarks = [f"The category {label!r} means no answer, and is excluded." for label in labels if label not in levels]
-    return _make_table(path, votes.counts, cells, list(names.values()), labels, domain=domain, remarks=tuple(remarks))
+    return _make_table(path, votes, cells, list(names.values()), labels, domain=domain, remarks=tuple(remarks))
 
 
 def _open_rankings(path: Path, *kinds: str) -> Table:
@@ -104,19 +104,14 @@ def _open_rankings(path: Path, *kinds: str) -> Table:
         else:
             labels.append(json.dumps([place[0] if len(place) == 1 else place for place in places], ensure_ascii=False))
     cells = [[(0, number)] for number in range(len(labels))]
-    return _make_table(path, votes.counts, cells, [path.name.split(".")[0]], labels, domain="ranking")
+    return _make_table(path, votes, cells, [path.name.split(".")[0]], labels, domain="ranking")
 
 
 def _make_table(
-    path: Path,
-    counts: Sequence[int],
-    cells: Sequence[list[tuple[int, int]]],
-    tasks: list[str],
-    labels: list[str],
-    **details: Any,
+    path: Path, votes: _Votes, cells: Sequence[list[tuple[int, int]]], tasks: list[str], labels: list[str], **more: Any
 ) -> Table:
     """Make a table of lines, of each of which so many voters gave the same pairs of a task and a label."""
-    n_voters, stem = sum(counts), path.name.split(".")[0]
+    counts, n_voters, stem = votes.counts, sum(votes.counts), path.name.split(".")[0]
     n_answers = max(n_voters, sum(count * len(line) for count, line in zip(counts, cells, strict=True)))
     if n_answers > MAX_VOTERS:
         raise TooLargeError(f"{path} has {n_answers:,} answers. At most {MAX_VOTERS:,} can be taken one by one.")
@@ -131,7 +126,7 @@ def _make_table(
             columns["worker"] = (workers, np.repeat(np.arange(n_voters), sizes))
         return {name: pa.array(columns[name][0], pa.large_string()).take(arrow_of(columns[name][1])) for name in asked}
 
-    return Table(["worker", "task", "label"], load, str(path), **details)
+    return Table(["worker", "task", "label"], load, str(path), **more)
 
 
 def _read(path: Path, *kinds: str) -> _Votes:
