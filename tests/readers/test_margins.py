@@ -1,4 +1,4 @@
-"""What stands around a table is found, left out and said, in text with columns and in sheets alike."""
+"""What stands around a table is found, left out and mentioned, in text with columns and in sheets alike."""
 
 import csv
 import io
@@ -18,7 +18,8 @@ from allalike.errors import InputError
 
 HEAD = ["worker", "task", "label"]
 ROWS = [[worker, f"t{task}", f"{10 + task + n / 4}"] for task in range(10) for n, worker in enumerate("abcde")]
-ENDINGS = [".csv", ".xlsx"]
+COLUMNS = {name: [row[place] for row in ROWS] for place, name in enumerate(HEAD)}
+both_formats = pytest.mark.parametrize("ending", [".csv", ".xlsx"])
 
 
 def save(path: Path, rows: Sequence[Sequence[Any]], mark: str = ",") -> Path:
@@ -43,14 +44,11 @@ MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "2 rows at the end"),
     "notes in a wide row": ([HEAD, *ROWS, ["Collected in May 2024.", "", ""]], "1 row at the end"),
     "an empty first column": ([["", *row] for row in [HEAD, *ROWS]], "the first column, which is empty"),
-    "all": (
-        [["My survey"], HEAD, *ROWS, ["Note: of May."]],
-        "1 row above the header",
-    ),
+    "all": ([["My survey"], HEAD, *ROWS, ["Note: of May."]], "1 row above the header"),
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@both_formats
 @pytest.mark.parametrize(("rows", "said"), MARGINS.values(), ids=MARGINS)
 def test_what_stands_around_a_table_is_left_out_and_said(
     engine: Engine, tmp_path: Path, ending: str, rows: list[list[str]], said: str
@@ -61,19 +59,22 @@ def test_what_stands_around_a_table_is_left_out_and_said(
     assert found.truth["label"].tolist() == alone.truth["label"].tolist()
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([["", "", "kg"], *ROWS], "Row 1 has no task"),
-        ([["-", "-", "[kg]"], *ROWS], r"row 1 is '\[kg\]'"),
-        ([*ROWS, ["Total", "", "812.5"]], "Row 51 has no task"),
-    ],
-    ids=["units", "units and marks", "totals"],
-)
-def test_rows_of_units_and_totals_are_named(tmp_path: Path, ending: str, rows: list[list[str]], message: str) -> None:
+REFUSED: dict[str, tuple[list[list[str]], str]] = {
+    "units": ([HEAD, ["", "", "kg"], *ROWS], "Row 1 has no task"),
+    "units and marks": ([HEAD, ["-", "-", "[kg]"], *ROWS], r"row 1 is '\[kg\]'"),
+    "totals": ([HEAD, *ROWS, ["Total", "", "812.5"]], "Row 51 has no task"),
+    "a row that is cut off": ([HEAD, *ROWS, ["b"]], "Row 51 has no (task|label)"),
+    "ids that are missing": ([HEAD, *([w, t if n % 5 != 1 else "", x] for n, (w, t, x) in enumerate(ROWS))], "Row 2 h"),
+}
+
+
+@both_formats
+@pytest.mark.parametrize(("rows", "message"), REFUSED.values(), ids=REFUSED)
+def test_rows_without_a_task_or_a_label_are_named(
+    tmp_path: Path, ending: str, rows: list[list[str]], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
-        allalike.read(save(tmp_path / f"answers{ending}", [HEAD, *rows]))
+        allalike.read(save(tmp_path / f"answers{ending}", rows))
 
 
 @pytest.mark.parametrize("mark", [",", " "])
@@ -84,7 +85,7 @@ def test_a_first_column_that_the_header_does_not_name_is_an_error(tmp_path: Path
     assert allalike.read(save(tmp_path / "answers.csv", [["", *HEAD], *rows])).n_answers == 50
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@both_formats
 def test_a_second_header_is_mentioned(tmp_path: Path, ending: str) -> None:
     rows = [["Who are you?", "Which one?", "How much?"], *([*row[:2], "xy"[n % 2]] for n, row in enumerate(ROWS))]
     answers = allalike.read(save(tmp_path / f"answers{ending}", [HEAD, *rows]))
@@ -107,41 +108,31 @@ def test_separators_are_found_below_a_title(tmp_path: Path, mark: str) -> None:
     assert allalike.read(path).n_answers == 50
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+BODY = "".join(f"{w},t{t},x\n" for t in range(9) for w in ("ada", "bob", "eve"))
+ALL_ROWS: dict[str, tuple[str, dict[str, str]]] = {
+    "decimal commas": (
         "worker;task;a;b;c\n" + "".join(f"{w};t{t};{t},5;1,5;2,5\n" for t in range(9) for w in "abc"),
-        "#worker,task,label\n" + "".join(f"{w},t{t},x\n" for t in range(9) for w in "abc"),
-        "worker,task,label\nada,once,why\n" + "".join(f"{w},t{t},x\n" for t in range(9) for w in ("ada", "bob")),
-        "worker,task,label\n" + "".join(f"{w},t{t},x\n" for t in range(9) for w in "abc") + "total,t1,x\ntotal,t2,x\n",
-    ],
-    ids=["decimal commas", "a header with a mark", "a first row", "a worker called total"],
-)
-def test_rows_of_a_table_are_not_taken_for_what_stands_around_it(tmp_path: Path, text: str) -> None:
+        {"label": "a"},
+    ),
+    "a header with a mark": (f"#worker,task,label\n{BODY}", {"worker": "#worker"}),
+    "a first row": (f"worker,task,label\nada,once,why\n{BODY}", {}),
+    "a worker called total": (f"worker,task,label\n{BODY}total,t1,x\ntotal,t2,x\n", {}),
+    "a note within quotes": (f'worker,task,label\n{BODY}zoe,t1,"x\r\rNote: of a label that has lines"\n', {}),
+}
+
+
+@pytest.mark.parametrize(("text", "columns"), ALL_ROWS.values(), ids=ALL_ROWS)
+def test_rows_of_a_table_are_not_taken_for_what_stands_around_it(
+    tmp_path: Path, text: str, columns: dict[str, str]
+) -> None:
     path = tmp_path / "answers.csv"
-    path.write_text(text)
-    columns = {"worker": next(iter(text.replace(";", ",").split(",")))} if text[0] == "#" else {}
-    label = {"label": "a"} if ";a;" in text else {}
-    answers = allalike.read(path, columns={**columns, **label})
+    path.write_bytes(text.encode())
+    answers = allalike.read(path, columns=columns)
     assert answers.n_answers == text.count("\n") - 1
     assert "remarks" not in answers.notes
 
 
-def test_a_row_that_is_cut_off_is_no_note(tmp_path: Path) -> None:
-    path = tmp_path / "answers.csv"
-    path.write_text("worker,task,label\n" + "".join(f"{w},t{t},x\n" for t in range(9) for w in "abc") + "b")
-    with pytest.raises(InputError, match="Row 28 has no label"):
-        allalike.read(path)
-
-
-def test_a_note_within_quotes_is_part_of_a_label(tmp_path: Path) -> None:
-    rows = [*ROWS[:-1], ["e", "t9", "12.5\n\nNote: of a label that has lines"]]
-    answers = allalike.read(save(tmp_path / "answers.csv", [HEAD, *rows]), domain="categorical")
-    assert answers.n_answers == 50
-    assert "remarks" not in answers.notes
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
+@both_formats
 @pytest.mark.parametrize("place", [0, 1])
 def test_ids_in_the_first_of_their_rows_are_filled_in(engine: Engine, tmp_path: Path, ending: str, place: int) -> None:
     rows = sorted(ROWS, key=lambda row: row[place])
@@ -150,25 +141,16 @@ def test_ids_in_the_first_of_their_rows_are_filled_in(engine: Engine, tmp_path: 
         for n, row in enumerate(rows)
     ]
     found = allalike.discover(save(tmp_path / f"answers{ending}", [HEAD, *blank]), method="UA", engine=engine)
+    whole = allalike.discover(save(tmp_path / "whole.csv", [HEAD, *ROWS]), method="UA")
     assert found.summary["answers"] == 50
     assert any("are filled with them" in remark for remark in found.summary["remarks"])
-    whole = allalike.discover(save(tmp_path / "whole.csv", [HEAD, *ROWS]), method="UA")
     assert found.truth["label"].tolist() == whole.truth["label"].tolist()
 
 
-def test_ids_that_are_just_missing_are_not_filled_in(tmp_path: Path) -> None:
-    rows = [[row[0], "" if n % 5 == 1 else row[1], row[2]] for n, row in enumerate(ROWS)]
-    with pytest.raises(InputError, match="Row 2 has no task"):
-        allalike.read(save(tmp_path / "answers.csv", [HEAD, *rows]))
-
-
 def test_merged_cells_have_one_value(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    for row in (["Answers of all"], HEAD, *ROWS):
-        book.active.append(row)
-    book.active.merge_cells("A1:C1")
-    for first in range(3, 53, 5):
-        book.active.merge_cells(f"B{first}:B{first + 4}")
+    book = openpyxl.load_workbook(save(tmp_path / "answers.xlsx", [["Answers of all"], HEAD, *ROWS]))
+    for cells in ("A1:C1", *(f"B{first}:B{first + 4}" for first in range(3, 53, 5))):
+        book.active.merge_cells(cells)
     book.save(tmp_path / "answers.xlsx")
     answers = allalike.read(tmp_path / "answers.xlsx")
     assert (answers.n_answers, len(answers.tasks)) == (50, 10)
@@ -176,33 +158,28 @@ def test_merged_cells_have_one_value(tmp_path: Path) -> None:
 
 
 def test_the_sheet_with_columns_wins(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    for row in (["This book has answers"], ["of five people"], ["collected in May"]):
-        book.active.append(row)
-    sheet = book.create_sheet("data")
-    for row in (HEAD, *ROWS):
-        sheet.append(row)
-    book.save(tmp_path / "answers.xlsx")
+    notes = [["This book has answers"], ["of five people"], ["collected in May"]]
+    book = openpyxl.load_workbook(save(tmp_path / "answers.xlsx", notes))
+
+    def add(name: str, rows: Sequence[Sequence[str]]) -> None:
+        sheet = book.create_sheet(name)
+        for row in (HEAD, *rows):
+            sheet.append(row)
+        book.save(tmp_path / "answers.xlsx")
+
+    add("data", ROWS)
     answers = allalike.read(tmp_path / "answers.xlsx")
-    assert answers.n_answers == 50
-    assert answers.notes["guessed"]["tag"] == "data"
-    more = book.create_sheet("more")
-    for row in (HEAD, *ROWS[:20]):
-        more.append(row)
-    book.save(tmp_path / "answers.xlsx")
+    assert (answers.n_answers, answers.notes["guessed"]["tag"]) == (50, "data")
+    add("more", ROWS[:20])
     with pytest.raises(InputError, match="has 3 sheets") as asked:
         allalike.read(tmp_path / "answers.xlsx")
     assert asked.value.settles == {"tag": "data"}
 
 
-def columns() -> dict[str, list[str]]:
-    return {name: [row[place] for row in ROWS] for place, name in enumerate(HEAD)}
-
-
 @pytest.mark.parametrize("indent", [None, 1])
 def test_json_of_columns_is_a_table(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "answers.json"
-    path.write_text(json.dumps(columns(), indent=indent))
+    path.write_text(json.dumps(COLUMNS, indent=indent))
     assert allalike.read(path).n_answers == 50
 
 
@@ -212,8 +189,7 @@ def test_labels_in_a_list_have_their_place_as_worker(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, records)))
     for source in (tmp_path / "answers.json", tmp_path / "answers.jsonl", records, pd.DataFrame(records)):
         answers = allalike.read(source)
-        assert answers.workers.tolist() == [1, 2, 3]
-        assert answers.n_answers == 27
+        assert (answers.workers.tolist(), answers.n_answers) == ([1, 2, 3], 27)
         assert "places in it are taken for the workers" in answers.notes["remarks"][0]
     with pytest.raises(InputError, match="worker"):
         allalike.read(records, domain="set")
@@ -233,27 +209,26 @@ def test_open_files_are_read(tmp_path: Path) -> None:
         allalike.read(io.StringIO(""))
 
 
-def test_an_ordered_categorical_keeps_its_order(engine: Engine) -> None:
-    frame = pd.DataFrame({**columns(), "label": ["low", "mid", "low", "high", "mid"] * 10})
-    frame["label"] = pd.Categorical(frame["label"], ["low", "mid", "high", "top"], ordered=True)
-    found = allalike.discover(frame, engine=engine, method="UA")
-    assert found.summary["guessed"]["domain"] == 'ordinal(levels=("low", "mid", "high", "top"))'
-    assert set(found.truth["label"]) == {"mid"}
-    assert allalike.read(frame, domain="categorical").domain.name == "categorical"
-    frame["label"] = pd.Categorical(["x", "y", "x", "z", "y"] * 10, ["z", "x", "y"])
-    assert allalike.read(frame).domain.name == "categorical"
+LEVELS = ["z low", "mid", "a high", "top"]
+LABELS = {**COLUMNS, "label": ["z low", "mid", "z low", "a high", "mid"] * 10}
 
 
-def test_an_enum_of_polars_keeps_its_order_and_a_categorical_has_none(engine: Engine) -> None:
-    levels = ["z low", "mid", "a high", "top"]
-    frame = pl.DataFrame({**columns(), "label": ["z low", "mid", "z low", "a high", "mid"] * 10})
-    found = allalike.discover(frame.with_columns(pl.col("label").cast(pl.Enum(levels))), engine=engine, method="UA")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_ordered_categorical_keeps_its_order(engine: Engine, library: str) -> None:
+    ordered: Any = pd.DataFrame({**LABELS, "label": pd.Categorical(LABELS["label"], LEVELS, ordered=True)})
+    plain: Any = pd.DataFrame({**LABELS, "label": pd.Categorical(LABELS["label"], LEVELS)})
+    if library == "polars":
+        frame = pl.DataFrame(LABELS)
+        ordered = frame.with_columns(pl.col("label").cast(pl.Enum(LEVELS)))
+        plain = frame.with_columns(pl.col("label").cast(pl.Categorical))
+    found = allalike.discover(ordered, engine=engine, method="UA")
     assert found.summary["guessed"]["domain"] == 'ordinal(levels=("z low", "mid", "a high", "top"))'
     assert set(found.truth["label"]) == {"mid"}
-    assert allalike.read(frame.with_columns(pl.col("label").cast(pl.Categorical))).domain.name == "categorical"
+    assert allalike.read(ordered, domain="categorical").domain.name == "categorical"
+    assert allalike.read(plain).domain.name == "categorical"
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@both_formats
 def test_latitude_and_longitude_are_a_place(engine: Engine, tmp_path: Path, ending: str) -> None:
     rows = [[w, t, 10 + n / 100, 50 - n / 100] for n, (w, t, _) in enumerate(ROWS)]
     path = save(tmp_path / f"answers{ending}", [["worker", "task", "lat", "lon"], *rows])
@@ -264,15 +239,17 @@ def test_latitude_and_longitude_are_a_place(engine: Engine, tmp_path: Path, endi
     assert said.n_answers == allalike.read(path, columns={"label": "lat lon"}).n_answers == 50
 
 
-def test_places_of_tasks_are_no_answers(tmp_path: Path) -> None:
-    rows = [[*row, 10 + int(row[1][1:]), 50] for row in ROWS]
-    path = save(tmp_path / "answers.csv", [[*HEAD, "lat", "lon"], *rows])
-    assert allalike.read(path).domain.name == "real"
-    only = save(tmp_path / "only.csv", [["worker", "task", "lat"], *([*row[:2], row[2]] for row in ROWS)])
-    assert allalike.read(only).domain.name == "real"
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [([*HEAD, "lat", "lon"], [10, 50]), (["worker", "task", "lat"], [])],
+    ids=["of tasks", "latitudes"],
+)
+def test_places_of_tasks_and_latitudes_alone_are_no_places(tmp_path: Path, head: list[str], more: list[int]) -> None:
+    rows = [[*row, *(each + int(row[1][1:]) for each in more)] for row in ROWS]
+    assert allalike.read(save(tmp_path / "answers.csv", [head, *rows])).domain.name == "real"
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@both_formats
 def test_probabilities_that_add_up_are_one_label(engine: Engine, tmp_path: Path, ending: str) -> None:
     rows = [[w, t, n / 100, 0.4, round(0.6 - n / 100, 2)] for n, (w, t, _) in enumerate(ROWS)]
     head = ["worker", "task", "p_cat", "p_dog", "p_owl"]

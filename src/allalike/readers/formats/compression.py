@@ -1,17 +1,15 @@
-"""Compression: files packed with gzip, bzip2, xz, Zstandard or zip, read in a stream and within limits.
-
-What a file is packed with is told by its first bytes, not by its name.
-"""
+"""Packed files: gzip, bzip2, xz, Zstandard and zip, known by their first bytes, read in a stream and within limits."""
 
 from __future__ import annotations
 
 import io
 import lzma
 import os
-import struct
+import re
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from copy import copy
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
@@ -24,24 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"PK\x05\x06": "zip",
-}
-_BZIP_BLOCK = b"1AY&SY"  # stands at the fourth byte, which tells it from text that begins with BZh
+_MAGIC = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<xz>\xfd7zXZ\x00)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<zip>PK\x03\x04|PK\x05\x06)"
+    rb"|(?P<bz2>BZh.(?:1AY&SY|\x17rE8P\x90))",
+    re.DOTALL,
+)
 _BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
+_ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
+_DAMAGES = (OSError, EOFError, RuntimeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is neither a file nor missing: a pipe would be waited for, and a device may have no end.
-
-    >>> from pathlib import Path
-    >>> check_regular(Path("nowhere.csv"))  # whoever opens it will say so
-    """
+    """Refuse what is neither a file nor missing: a pipe would be waited for, and a device may have no end."""
     if path.exists() and not path.is_file() and not path.is_dir():
         kind = "a pipe" if path.is_fifo() else "a socket" if path.is_socket() else "a device"
         raise InputError(
@@ -49,27 +41,41 @@ def check_regular(path: Path) -> None:
         )
 
 
-def find_packing(path: Path) -> str:
-    """Tell what a file is packed with, or nothing.
+def find_limit(packed: int, free: int = 0) -> int:
+    """Return how many bytes a file of so many bytes may unpack to; ``free`` of them whatever its size."""
+    return max(free or FREE_BYTES, MAX_RATIO * packed)
 
-    >>> import gzip, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv")
-    ...     _ = path.write_bytes(gzip.compress(b"worker,task,label"))
-    ...     find_packing(path)
-    'gzip'
-    """
+
+def check_unpacked(
+    path: Path,
+    packed: int,
+    unpacked: int,
+    *,
+    free: int = 0,
+    most: int | None = None,
+    instead: str = "write the columns of worker, task and label to a CSV file",
+) -> None:
+    """Refuse a file, or a folder of files, that unpacks to much more than its size suggests."""
+    limit = find_limit(packed, free) if most is None else min(find_limit(packed, free), most)
+    if unpacked > limit:
+        raise InputError(
+            f"{path} has {packed:,} bytes and unpacks to more than {limit:,}. The limit is {MAX_RATIO} times its size,"
+            f" but at least {free or FREE_BYTES:,} bytes{f' and at most {most:,}' if most else ''}. If it is what you"
+            f" expect, {instead} first: plain files have no limit."
+        )
+
+
+def find_packing(path: Path) -> str:
+    """Return the name of the format that a file is packed in, or an empty one."""
     check_regular(path)
     with path.open("rb") as file:
-        start = file.read(16)
-    found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
-    if found == "bz2" and start[4:10] not in (_BZIP_BLOCK, b"\x17rE8P\x90"):
-        return ""
-    return "" if found == "zip" and _is_book(path) else found
+        found = _MAGIC.match(file.read(16))
+    packing = str(found.lastgroup) if found else ""
+    return "" if packing == "zip" and _is_book(path) else packing
 
 
 def _is_book(path: Path) -> bool:
-    """Tell whether a zip file is a spreadsheet or a file of numpy."""
+    """Return whether a zip file is a spreadsheet or a file of numpy."""
     if path.suffix.lower() in _BOOK_ENDINGS:
         return True
     try:
@@ -81,187 +87,120 @@ def _is_book(path: Path) -> bool:
 
 
 def inner_path(path: Path) -> Path:
-    """Return the path of what is packed in a file, whose ending tells its format; of others the path itself.
-
-    >>> from pathlib import Path
-    >>> inner_path(Path("answers.csv")).name
-    'answers.csv'
-    """
+    """Return the path of what is packed in a file, whose ending shows its format; of others the path itself."""
     if not path.is_file():
         return path
-    packing = find_packing(path)
-    if packing == "zip":
-        with open_archive(path) as archive:
-            return path / PurePosixPath(_member(path, archive).filename).name
-    unpacked = path.suffix.lower() in ENDINGS
-    return path.with_suffix("") if unpacked and path.stem else path
+    if find_packing(path) == "zip":
+        with _open_archive(path) as archive:
+            return path / PurePosixPath(_find_member(path, archive).filename).name
+    return path.with_suffix("") if path.suffix.lower() in ENDINGS and path.stem else path
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading, unpacked on the way if need be.
-
-    What is damaged, or unpacks to more than `MAX_RATIO` times its size or `MAX_UNPACKED_BYTES`, is an `InputError`
-    when it is read.
-
-    >>> import lzma, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv.xz")
-    ...     _ = path.write_bytes(lzma.compress(b"worker,task,label"))
-    ...     with open_bytes(path) as file:
-    ...         file.read()
-    b'worker,task,label'
-    """
+def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
+    """Open a file for reading, unpacked on the way if need be; what is damaged or too large is an `InputError`."""
     packing = find_packing(path)
     if not packing:
         return path.open("rb")
-    return cast("BinaryIO", io.BufferedReader(_Unpacked(path, packing), 1 << 16))
+    return cast("BinaryIO", io.BufferedReader(_Unpacked(path, packing, late=late), 1 << 16))
 
 
 @contextmanager
 def open_for_threads(path: Path) -> Iterator[BinaryIO]:
-    """Open a file as `open_bytes` does, for readers of Arrow: what is wrong with it is said when they are done.
+    """Open a file as `open_bytes` does, for threads of Arrow, which would be waited for without end at an error.
 
-    To their threads the file ends there, for at an error they would be waited for without end.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv.gz")
-    ...     _ = path.write_bytes(bytes.fromhex("1f8b0800000000"))
-    ...     with open_for_threads(path) as file:
-    ...         file.read()
-    Traceback (most recent call last):
-    allalike.errors.InputError: ...answers.csv.gz cannot be unpacked (gzip): ... Is it complete? Copy it again.
+    To them the file ends there, and the error is raised when they are done.
     """
-    packing = find_packing(path)
-    if not packing:
-        with path.open("rb") as file:
-            yield file
-        return
-    inner = _Unpacked(path, packing, late=True)
-    with io.BufferedReader(inner, 1 << 16) as unpacked:
+    with open_bytes(path, late=True) as file:
+        raw = cast("Any", file).raw
         try:
-            yield cast("BinaryIO", unpacked)
+            yield file
         except Exception as error:
-            if inner.failure is None:
+            if getattr(raw, "failure", None) is None:
                 raise
-            raise inner.failure from error
-    if inner.failure is not None:
-        raise inner.failure
+            raise raw.failure from error
+    if getattr(raw, "failure", None) is not None:
+        raise raw.failure
 
 
 def read_start(path: Path, n_bytes: int) -> bytes:
-    """Return the first bytes of a file, unpacked.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv")
-    ...     _ = path.write_bytes(b"worker,task,label")
-    ...     read_start(path, 6)
-    b'worker'
-    """
+    """Return the first bytes of a file, unpacked."""
     with open_bytes(path) as file:
         return file.read(n_bytes)
 
 
-def check_archive(path: Path) -> list[str]:
-    """Return the names of what is in a zip file, all of which has to keep within the limits.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "book.xlsx")
-    ...     with zipfile.ZipFile(path, "w") as archive:
-    ...         archive.writestr("sheet.xml", "<a/>")
-    ...     check_archive(path)
-    ['sheet.xml']
-    """
-    check_regular(path)
-    with open_archive(path) as archive:
-        unpacked = sum(info.file_size for info in archive.infolist())
-        check_size(path, unpacked, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy")
-        return archive.namelist()
-
-
-def check_size(path: Path, unpacked: int, *, free: int, instead: str) -> None:
-    """Refuse a packed file that unpacks to more than the limits; up to ``free`` bytes its own size does not matter."""
-    packed = path.stat().st_size
-    most = min(max(free, MAX_RATIO * packed), MAX_UNPACKED_BYTES)
-    if unpacked > most:
-        raise InputError(
-            f"{path} has {packed:,} bytes and unpacks to more than {most:,}. Limits are {MAX_RATIO} times its size"
-            f" (beyond {free:,} bytes) and {MAX_UNPACKED_BYTES:,} bytes. If it is what you expect, {instead}"
-            " first: plain files have no limit."
-        )
-
-
 class _Unpacked(io.RawIOBase):
-    """What a packed file holds, as far as it keeps within the limits."""
+    """The content of a packed file, as far as it keeps within the limits; errors are kept for ``late``r if need be."""
 
-    def __init__(self, path: Path, packing: str, *, late: bool = False) -> None:
+    def __init__(self, path: Path, packing: str, *, late: bool) -> None:
         self._path, self._packing, self._late = path, packing, late
+        self._packed, self._unpacked = path.stat().st_size, 0
         self.failure: InputError | None = None
-        self._unpacked = 0
-        self._stack: list[Any] = []
-        self._inner = self._open()
+        self._stack = ExitStack()
+        self._inner: Any = self._stack.enter_context(self._open())
 
     def _open(self) -> Any:
         if self._packing == "xz":
             return lzma.open(self._path)
-        if self._packing == "zip":
-            archive = open_archive(self._path)
-            self._stack.append(archive)
-            return _open_member(self._path, archive)
-
-        return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
+        if self._packing != "zip":
+            return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
+        archive = self._stack.enter_context(_open_archive(self._path))
+        member = _find_member(self._path, archive)
+        try:
+            return archive.open(member)
+        except (RuntimeError, zipfile.BadZipFile) as error:  # a password, or a method that is not known here
+            raise _damaged(self._path, self._packing, error) from error
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read some bytes; if they cannot be read, they are the last, or it is an error."""
-        try:
-            return 0 if self.failure else self._read(buffer)
-        except InputError as error:
-            self.failure = error
-            if not self._late:
-                raise
-            return 0
-
-    def _read(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         try:
-            data = self._inner.read(len(view))
-        except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, ValueError) as error:
-            reason = str(error).rstrip(".")
-            raise InputError(
-                f"{self._path} cannot be unpacked ({self._packing}): {reason}. Is it complete? Copy it again."
-            ) from error
+            data = b"" if self.failure else self._read(len(view))
+        except InputError as error:
+            self.failure, data = error, b""
+            if not self._late:
+                raise
         view[: len(data)] = data
-        self._unpacked += len(data)
-        if self._unpacked > FREE_BYTES:
-            check_size(self._path, self._unpacked, free=FREE_BYTES, instead="unpack it")
         return len(data)
 
+    def _read(self, n_bytes: int) -> bytes:
+        try:
+            data: bytes = self._inner.read(n_bytes)
+        except _DAMAGES as error:
+            raise _damaged(self._path, self._packing, error) from error
+        self._unpacked += len(data)
+        check_unpacked(self._path, self._packed, self._unpacked, most=MAX_UNPACKED_BYTES, instead="unpack it")
+        return data
+
     def close(self) -> None:
-        if not self.closed:
-            self._inner.close()
-            for each in self._stack:
-                each.close()
+        self._stack.close()
         super().close()
 
 
-def open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
-    """Open a zip file of at most so many members; one that is damaged is an `InputError`."""
+def _damaged(path: Path, packing: str, error: Exception, member: str = "") -> InputError:
+    reason = f"{member}: " * bool(member) + str(error).rstrip(".")
+    return InputError(f"{path} cannot be unpacked ({packing}): {reason}. Is it complete? Copy it again, or unpack it.")
+
+
+def _open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
+    """Open a zip file of at most so many members."""
     try:
         return Archive(path, most)
     except InputError:
         raise
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise InputError(f"{path} cannot be unpacked (zip): {error}. Is it complete? Copy it again.") from error
+        raise _damaged(path, "zip", error) from error
 
 
-def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive; what macOS puts beside it does not count."""
-    files = [info for info in archive.infolist() if not info.is_dir() and not _is_litter(info.filename)]
+def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Return the only file in an archive; what macOS and Windows put beside it does not count."""
+    files = []
+    for info in archive.infolist():
+        name = PurePosixPath(info.filename)
+        is_litter = name.parts[:1] == ("__MACOSX",) or name.name in (".DS_Store", "Thumbs.db", "desktop.ini")
+        if not info.is_dir() and not is_litter:
+            files.append(info)
     if len(files) != 1:
         listed = ", ".join(repr(info.filename) for info in files[:10]) + (" ..." if len(files) > 10 else "")
         found = f"{len(files):,} files: {listed}" if files else "no file"
@@ -269,47 +208,22 @@ def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return files[0]
 
 
-def _is_litter(name: str) -> bool:
-    path = PurePosixPath(name)
-    return path.parts[0] == "__MACOSX" or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
-
-
-def _open_member(path: Path, archive: zipfile.ZipFile) -> Any:
-    try:
-        return archive.open(_member(path, archive))
-    except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:  # a password, or a method unknown here
-        raise InputError(f"{path} cannot be unpacked (zip): {str(error).rstrip('.')}. Unpack it first.") from error
-
-
-# Members: the files in a zip archive, read one by one and within limits, also if they are packed with Zstandard.
-
-
-_ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
-_HEAD = struct.Struct("<4s22xHH")  # what stands before a member: a mark, and how long its name and the rest are
-_ENCRYPTED = 1
+def check_archive(path: Path) -> list[str]:
+    """Return the names of what is in a zip file, all of which has to keep within the limits."""
+    with ArchiveMembers(path, MAX_MEMBERS, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy") as members:
+        return members.names
 
 
 class ArchiveMembers:
-    """The files in a zip archive.
+    """The files in a zip archive, read one by one and within limits, also if they are packed with Zstandard."""
 
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "log.eval")
-    ...     with zipfile.ZipFile(path, "w") as archive:
-    ...         archive.writestr("header.json", "{}")
-    ...     with ArchiveMembers(path) as members:
-    ...         members.names, members.read("header.json")
-    (['header.json'], b'{}')
-    """
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: int | None = None, *, free: int = 0, instead: str = "save it as JSON") -> None:
         check_regular(path)
-        self._path = path
-        self._archive = open_archive(path, MAX_SAMPLES)
+        self._path, self._archive = path, _open_archive(path, MAX_SAMPLES if most is None else most)
         self._infos = {info.filename: info for info in self._archive.infolist()}
+        packed, unpacked = path.stat().st_size, sum(info.file_size for info in self._archive.infolist())
         try:
-            unpacked = sum(info.file_size for info in self._infos.values())
-            check_size(path, unpacked, free=FREE_BYTES, instead="save it as JSON")
+            check_unpacked(path, packed, unpacked, free=free, most=MAX_UNPACKED_BYTES, instead=instead)
         except InputError:
             self._archive.close()
             raise
@@ -323,41 +237,20 @@ class ArchiveMembers:
         """Return the bytes of a file; of two with one name, of the last."""
         info = self._infos[name]
         try:
-            data = self._unpack(info) if info.compress_type == _ZSTANDARD else self._archive.read(info)
-        except (
-            OSError,
-            EOFError,
-            RuntimeError,
-            NotImplementedError,
-            ValueError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
-            reason = str(error).rstrip(".")
-            raise InputError(
-                f"{self._path} cannot be unpacked (zip): {name}: {reason}. Is it complete? Copy it again."
-            ) from error
-        return data
+            return self._read_zstandard(info) if info.compress_type == _ZSTANDARD else self._archive.read(info)
+        except _DAMAGES as error:
+            raise _damaged(self._path, "zip", error, name) from error
 
-    def _unpack(self, info: zipfile.ZipInfo) -> bytes:
-        if info.flag_bits & _ENCRYPTED:
+    def _read_zstandard(self, info: zipfile.ZipInfo) -> bytes:
+        if info.flag_bits & 1:
             raise RuntimeError("it is encrypted")
-        packed = self._packed(info)
+        stored = copy(info)  # as if the packed bytes were the file, whose checksum nobody knows
+        stored.compress_type, stored.file_size, stored.CRC = zipfile.ZIP_STORED, info.compress_size, cast("Any", None)
+        packed = self._archive.read(stored)
         data: bytes = pa.decompress(packed, decompressed_size=info.file_size, codec="zstd", asbytes=True)
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
             raise zipfile.BadZipFile("bad checksum")
         return data
-
-    def _packed(self, info: zipfile.ZipInfo) -> bytes:
-        file = self._archive.fp
-        assert file is not None
-        file.seek(info.header_offset)
-        head = file.read(_HEAD.size)
-        if len(head) < _HEAD.size or head[:4] != b"PK\x03\x04":
-            raise zipfile.BadZipFile("bad head of a file")
-        _, name, more = _HEAD.unpack(head)
-        file.seek(name + more, 1)
-        return file.read(info.compress_size)
 
     def __enter__(self) -> Self:
         return self
