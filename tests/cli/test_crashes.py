@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 import allalike
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.registry import make
-from allalike._core.system.json_text import Nesting, is_deep, parse_json
+from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, InputError, OptionError
 from allalike.methods import METHODS
 from running.program import call
@@ -31,36 +30,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def depth(text: str) -> int:
-    """Return how deep brackets are nested, character by character."""
-    deepest = level = 0
-    inside = escaped = False
-    for char in text:
-        if inside and not escaped and char == "\\":
-            escaped = True
-            continue
-        if char == '"' and not escaped:
-            inside = not inside
-        elif not inside:
-            level += (char in "[{") - (char in "]}")
-            deepest = max(deepest, level)
-        escaped = False
-    return deepest
-
-
-def test_the_depth_of_json_is_that_of_its_brackets_outside_of_texts() -> None:
-    draw = np.random.default_rng(1)
-    pieces = ('"', "\\", "[", "{", "a", "é", ", ")
-    for _ in range(30):
-        value: Any = "".join(draw.choice(pieces, 5))
-        for _ in range(int(draw.integers(130))):
-            value = [value, "]"] if draw.random() < 0.5 else {"".join(draw.choice(pieces, 3)): value, "}": "\\"}
-        text = json.dumps(value, ensure_ascii=False)
-        nesting, data = Nesting(), text.encode()
-        cuts = [0, *sorted(draw.integers(len(data) + 1, size=3)), len(data)]
-        deepest = max(nesting.feed(data[start:end]) for start, end in pairwise(cuts))
-        assert (deepest, nesting.depth, nesting.inside) == (depth(text), 0, False)
-        assert is_deep(text) == (depth(text) > MAX_DEPTH)
+@pytest.mark.parametrize("opening", ["[", '{"a\\"[": '])
+def test_json_may_be_nested_as_deeply_as_the_limit_and_no_deeper(opening: str) -> None:
+    closing = {"[": "]", "{": "}"}[opening[0]]
+    for text in ('"[[{"', f"[{'[],' * 200}[]]"):  # brackets in a text and side by side do not nest
+        inner = MAX_DEPTH - 2
+        parse_json(opening * inner + text + closing * inner)
+        with pytest.raises(json.JSONDecodeError, match=f"more than {MAX_DEPTH} levels"):
+            parse_json(opening * (inner + 3) + text + closing * (inner + 3))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 101, "[" + "7" * 5000 + "]", "[1,"])

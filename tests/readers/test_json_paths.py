@@ -82,14 +82,45 @@ def test_paths_are_listed_five_steps_deep_at_most() -> None:
 
 @pytest.mark.parametrize("ending", ["json", "jsonl"])
 @pytest.mark.parametrize("depth", [150, 1500, 100_000])
-@pytest.mark.parametrize("marks", ['{"a":1,"b":', "["])
-def test_what_is_nested_too_deeply_is_refused(ending: str, depth: int, marks: str, tmp_path: Path) -> None:
-    close = "}" if marks[0] == "{" else "]"
-    deep = f'{{"x": {marks * depth}1{close * depth}}}'
+@pytest.mark.parametrize(("opening", "closing"), [('{"a":1,"b":', "}"), ("[", "]")])
+def test_deeply_nested_values_are_refused(ending: str, depth: int, opening: str, closing: str, tmp_path: Path) -> None:
+    deep = f'{{"x": {opening * depth}1{closing * depth}}}'
     path = tmp_path / f"a.{ending}"
     path.write_text(f"[{deep}]" if ending == "json" else f"{deep}\n{deep}\n")
     with pytest.raises(InputError, match="nested"):
         allalike.read(path)
+
+
+ROW = {"worker": "ada", "task": 1, "label": 1}
+ODD_LINES: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {
+    "a field appears late": ([ROW, {**ROW, "worker": "bob", "more": "x"}], [1, 1]),
+    "a field is always null": ([{**ROW, "more": None}, {**ROW, "worker": "bob", "more": None}], [1, 1]),
+    "integers and floats": ([ROW, {**ROW, "worker": "bob", "label": 2.5}], [1.0, 2.5]),
+    "integers and strings": ([ROW, {**ROW, "worker": "bob", "label": "x"}], ["1", "x"]),
+    "an odd name": ([{**ROW, 'a"\n': 1}, {**ROW, "worker": "bob"}], [1, 1]),
+    "an integer beyond 64 bits": ([{**ROW, "worker": 1 << 64}, {**ROW, "worker": (1 << 64) + 1}], [1, 1]),
+    "NaN elsewhere": ([{**ROW, "more": float("nan")}, {**ROW, "worker": "bob"}], [1, 1]),
+}
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+@pytest.mark.parametrize("name", ODD_LINES)
+def test_lines_need_not_have_the_same_fields_and_types(
+    name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allalike.readers.formats.json_files._BLOCK_BYTES", block)  # the first: each line by itself
+    records, labels = ODD_LINES[name]
+    (tmp_path / "a.jsonl").write_text("\n\n".join(map(json.dumps, records)))
+    answers = allalike.read(tmp_path / "a.jsonl", domain="categorical")
+    assert answers.workers.tolist() == [record["worker"] for record in records]
+    assert answers.encoding.decode(answers.label).tolist() == labels
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    for line, words in (("{", r"line 3"), ("null", "line 3"), ("[1]", "line 3")):
+        (tmp_path / "a.jsonl").write_text("\n".join([*map(json.dumps, [ROW, ROW]), line, ""]))
+        with pytest.raises(InputError, match=words):
+            allalike.read(tmp_path / "a.jsonl")
 
 
 def test_nested_lines_need_not_be_of_one_type(tmp_path: Path) -> None:
@@ -98,19 +129,3 @@ def test_nested_lines_need_not_be_of_one_type(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     columns = {"worker": "by[].who", "task": "id", "label": "by[].said"}
     assert allalike.read(tmp_path / "a.jsonl", columns=columns).n_answers == 6
-
-
-def test_lists_that_stand_side_by_side_are_gone_through_together(tmp_path: Path) -> None:
-    said = [(f"text {task}", [task % 3, 3, 4], ["x", "y", "xy"[task % 2]]) for task in range(20)]
-    lines = [json.dumps({"text": text, "annotator_ids": ids, "labels": labels}) for text, ids, labels in said]
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(lines))
-    with pytest.raises(ColumnError) as asked:
-        allalike.read(path)
-    columns = {"worker": "annotator_ids[]", "task": "text", "label": "labels[]"}
-    assert asked.value.settles == {"columns": columns}
-    answers = allalike.read(path, columns=columns)
-    assert (answers.n_answers, answers.workers.tolist()) == (60, [0, 1, 2, 3, 4])
-    path.write_text("\n".join([*lines, '{"text": "last", "annotator_ids": [1, 2], "labels": ["x"]}']))
-    with pytest.raises(ColumnError):
-        allalike.read(path, columns=columns)

@@ -118,7 +118,7 @@ def _objects(text: str) -> Iterator[Any]:
         except (ValueError, RecursionError):
             place += 1
             continue
-        if not is_deep(text[place:end]):
+        if not is_deep(value):
             found.append(value)
         place = end
     yield from reversed(found)
