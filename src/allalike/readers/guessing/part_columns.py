@@ -51,9 +51,7 @@ class PartColumns:
         return picked["worker"], picked["task"], *([self.id] if self.id else [])
 
 
-def find_part_columns(
-    table: Table, picked: Mapping[str, str], *, given: bool = False, open_kind: bool = True
-) -> PartColumns | None:
+def find_part_columns(table: Table, picked: Mapping[str, str], *, given: bool = False) -> PartColumns | None:
     """Return the columns of parts, or nothing if each row is an answer; ``given`` says that rows are parts.
 
     >>> from allalike.readers.formats.tables import of_records

@@ -61,7 +61,7 @@ def gather_parts(
         return _take_details(table, picked["label"], table.details[picked["label"]])
     if not _may_have_parts(repeats, domain):
         return table
-    found = find_part_columns(table, picked, given=repeats == SET, open_kind=domain is None)
+    found = find_part_columns(table, picked, given=repeats == SET)
     if found is None:
         return table
     return _gather(table, picked, replace(found, counts=(), others=()) if domain and domain.name == SET else found)
@@ -112,7 +112,7 @@ def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, doma
     """
     if not _may_have_parts(repeats, domain):
         return False
-    return find_part_columns(table, picked, given=repeats == SET, open_kind=False) is not None
+    return find_part_columns(table, picked, given=repeats == SET) is not None
 
 
 def _may_have_parts(repeats: str | None, domain: Domain | None) -> bool:
