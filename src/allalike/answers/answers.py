@@ -148,15 +148,14 @@ class Answers:
 
         The values of the worker column may be those of all shards, so that a worker has the same number in each.
         """
-        labels = encoding.encode(label)
-        answers = cls._of_rows(*task.factors, *worker.factors, labels, encoding, repeats, fit=True)
+        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, repeats, fit=True)
         return replace(answers, read_options={"repeats": repeats})
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str | None) -> Answers:
         """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
 
-        The encoding is that of the labels of all parts. Truths that are known must be given again.
+        The encoding is that of the labels of all parts. Gold must be given again.
 
         >>> import allalike
         >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
@@ -168,23 +167,22 @@ class Answers:
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
         worker = np.concatenate([part.worker for part in parts])
         labels = np.concatenate([encoding.remap(part.label, part.encoding) for part in parts])
-        return cls._of_rows(task, tasks, worker, parts[0].workers, labels, encoding, repeats, fit=False)
+        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, repeats, fit=False)
 
     @classmethod
     def _of_rows(
         cls,
-        task: Codes,
-        tasks: Values,
-        worker: Codes,
-        workers: Values,
+        task_factors: tuple[Codes, Values],
+        worker_factors: tuple[Codes, Values],
         labels: Array,
         encoding: Encoding,
         repeats: str | None,
         *,
         fit: bool,
     ) -> Answers:
-        adding = encoding.domain.repeats
-        choice = check_choice(repeats or ("add" if adding else "first"), ("first", "last", "error", "add"), "repeats")
+        chosen = repeats or ("first" if encoding.domain.repeats is None else "add")
+        choice = check_choice(chosen, ("first", "last", "error", "add"), "repeats")
+        (task, tasks), (worker, workers) = task_factors, worker_factors
         task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
         new = np.append(True, (task[1:] != task[:-1]) | (worker[1:] != worker[:-1]))[: len(rows)]
         n_repeats = len(rows) - int(new.sum())

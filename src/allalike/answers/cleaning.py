@@ -52,12 +52,7 @@ class Dropped:
         return self.missing + self.abstained + self.unparsed
 
     def check(self, rows: int, steps: tuple[str, ...] = ()) -> None:
-        """Refuse answers of which nothing is left.
-
-        >>> Dropped(missing=2).check(2)
-        Traceback (most recent call last):
-        allalike.errors.InputError: No row has a label: all 2 rows are empty, or say that there is none.
-        """
+        """Refuse answers of which nothing is left."""
         if not rows:
             raise ColumnError("There are no answers: no rows, or nothing but a header.")
         if self.total < rows:
@@ -232,12 +227,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def check_ids(column: Column, *, before: int | None = None) -> None:
-    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead.
-
-    >>> check_ids(Column.of_objects("task", ["t1", None]))
-    Traceback (most recent call last):
-    allalike.errors.InputError: Row 2 has no task; 1 row of 2 has none. Fill it in, or remove such rows.
-    """
+    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead."""
     blank = column.missing()
     if blank.any():
         raise _find_blank(column, blank, before)

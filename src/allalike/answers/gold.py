@@ -61,13 +61,7 @@ class Gold:
     def of(
         cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None, *, stated: bool = False
     ) -> Gold:
-        """Leave out tasks without a label, as ``blank`` marks them, and labels that are there already.
-
-        >>> task, label = Column.of_objects("task", [1, 1, 2, 3]), Column.of_objects("label", ["x", "x", "y", None])
-        >>> gold = Gold.of(task, label)
-        >>> len(gold.task), gold.count(1, 0)
-        (2, {'tasks': 1, 'without_answers': 1, 'blank': 1})
-        """
+        """Leave out tasks without a label, as ``blank`` marks them, and labels that are there already."""
         blank = label.missing() if blank is None else blank
         _refuse_missing(task)
         stays = ~blank
@@ -124,14 +118,7 @@ class Gold:
         return {**counts, "blank": self.blank} if self.blank else counts
 
     def find_unanswered(self, encoding: Encoding) -> list[Any]:
-        """List the labels that nobody gave, each once.
-
-        >>> import allalike
-        >>> answers = allalike.read([("ada", 1, "cat"), ("bob", 1, "cat"), ("ada", 2, "dog")])
-        >>> gold = Gold.of(Column.of_objects("task", [1, 2]), Column.of_objects("label", ["CAT", "dog"]))
-        >>> gold.find_unanswered(answers.encoding)
-        ['CAT']
-        """
+        """List the labels that nobody gave, each once."""
         encoding, truths = self.encode(encoding)
         rows = np.sort(np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)])
         if not len(rows):

@@ -73,14 +73,6 @@ def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values |
     """Write columns into a file behind those that are there, and into one more where their types change.
 
     Values that cannot be written are a `TypeError`.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_columns(Path(folder), "a", [{"task": Values([(1, 2)]), "n": np.array([3])}])
-    ...     [batch] = read_columns(name_files(Path(folder), "a"), ["task", "n"])
-    >>> batch["task"].data, batch["n"].data.to_pylist()
-    ([(1, 2)], [3])
     """
     import pyarrow.parquet as pq
 
