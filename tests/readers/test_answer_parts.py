@@ -1,7 +1,6 @@
 """Several rows are one answer: a set, a record with what is said of its members, or boxes."""
 
 import csv
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.errors import InputError, LabelError
-from running.program import run
+from allalike.errors import LabelError
 
 COLUMNS = {"worker": "user", "task": "subject", "label": "species"}
 HEADS = ("classification_id", "user", "subject", "species", "count", "behaviour")
@@ -64,26 +62,24 @@ def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
     assert ["gazelle", "lion", "zebra"] not in list(map(sorted, labels))
 
 
-def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None:
+def test_without_an_id_rows_are_parts_if_it_is_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", *HEADS[1:5])
-    _, err = run("discover", path, "-o", tmp_path / "out", "--label", "species", code=2)
-    command = next(shlex.split(line) for line in err.splitlines() if line.startswith("  allalike "))
-    assert command[-2:] == ["--repeats", "set"]
-    run(*command[1:])
-    header = (tmp_path / "out" / "truth.csv").read_text().splitlines()[0]
-    assert '"species"' in header
-    assert '"count zebra"' in header
+    assert allalike.read(path, columns=COLUMNS).domain.name == "categorical"
+    fields = allalike.read(path, columns=COLUMNS, repeats="set").encoding.describe()["fields"]
+    assert {"species", "count zebra"} <= set(fields)
 
 
-def test_what_is_said_again_or_measured_twice_is_no_set(tmp_path: Path) -> None:
-    rows = [*classify(), ("C01", "u1", "s0", "zebra", 2, "moving")]
-    answers = allalike.read(write(tmp_path / "a.csv", *HEADS[1:4], rows=rows), columns=COLUMNS)
-    assert answers.encoding.domain.name == "categorical"
-    measured = [(f"s{worker}", task, task + n / 8) for worker in range(4) for task in range(9) for n in range(2)]
-    assert allalike.read(measured).notes["repeats_set_aside"] == 36
-    rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]  # an id that is new in each row
-    with pytest.raises(InputError, match="several rows for a task"):
-        allalike.read(write(tmp_path / "b.csv", *HEADS[:4], rows=rows), columns=COLUMNS)
+def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"s{worker},t{task},{task + place / 8}" for worker in range(4) for task in range(9) for place in range(2)]
+    path.write_text("\n".join(["worker,task,label", *rows]))
+    assert allalike.read(path).notes["repeats_set_aside"] == 36
+
+
+def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
+    rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
+    answers = allalike.read(write(tmp_path / "a.csv", *HEADS[:4], rows=rows), columns=COLUMNS)
+    assert (answers.domain.name, answers.notes["repeats_set_aside"]) == ("categorical", 35)
 
 
 def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from allalike._core.words import count
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike._core.columns.column import Column
@@ -28,40 +28,12 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
 
 
-# Shown: what answers look like at a prompt, in a few lines.
-
-
 _LEFT_OUT = {
     "missing_dropped": ("Dropped", "row", "without a label"),
     "abstained_dropped": ("Left out", "row", "with a label for 'no answer'"),
     "repeats_added": ("Added up", "further answer", "of a worker to a task"),
     "repeats_set_aside": ("Set aside", "repeated answer", "of a worker to a task"),
 }
-
-
-def show_answers(
-    counts: str, rows: Iterable[tuple[Any, Any, Any]], columns: Mapping[str, str], notes: Mapping[str, Any]
-) -> str:
-    """Say how many answers there are, show some of them, and say what was recognised and left out.
-
-    >>> print(show_answers("2 answers", [("ada", 7, "x")], {"worker": "who"}, {"missing_dropped": 3}))
-    Answers: 2 answers.
-    Columns: 'who' is the worker.
-      worker 'ada', task 7: 'x'
-    Dropped 3 rows without a label.
-    """
-    guessed = {option: value for option, value in notes.get("guessed", {}).items() if option != "columns"}
-    columns = {**notes.get("guessed", {}).get("columns", {}), **columns}
-    found = ", ".join(f"{option} {value!r}" for option, value in guessed.items())
-    lines = [
-        f"Answers: {counts}.",
-        *([f"Columns: {say_columns(columns)}."] if columns else []),
-        *(f"  worker {shorten(worker)}, task {shorten(task)}: {shorten(label)}" for worker, task, label in rows),
-        *([f"Recognised: {found}."] if found else []),
-        *(say_left_out(what, notes[what]) for what in _LEFT_OUT if notes.get(what)),
-        *notes.get("remarks", ()),
-    ]
-    return "\n".join(lines)
 
 
 def say_left_out(what: str, number: int) -> str:
@@ -148,16 +120,18 @@ class Answers:
         first = np.arange(min(self.n_answers, _N_SHOWN))
         tasks = self.tasks.take(np.searchsorted(self.starts, first, side="right") - 1).tolist()
         workers, labels = self.workers.take(self.worker[first]).tolist(), self.encoding.decode(self.label[first])
-        counts = ", ".join(
-            [
-                f"{count(self.n_answers, 'answer')} of {count(len(self.workers), 'worker')}"
-                f" to {count(len(self.tasks), 'task')}",
-                *([count(self.encoding.n_labels, "label")] if self.encoding.n_labels else []),
-                f"domain {self.domain.name}",
-            ]
-        )
-        columns = self.read_options.get("columns") or {}
-        return show_answers(counts, zip(workers, tasks, labels.tolist(), strict=True), columns, self.notes)
+        number = f"{count(self.n_answers, 'answer')} of {count(len(self.workers), 'worker')}"
+        n_labels = f", {count(self.encoding.n_labels, 'label')}" if self.encoding.n_labels else ""
+        lines = [f"Answers: {number} to {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
+        guessed = dict(self.notes.get("guessed", {}))
+        if columns := {**guessed.pop("columns", {}), **(self.read_options.get("columns") or {})}:
+            lines.append(f"Columns: {say_columns(columns)}.")
+        for worker, task, label in zip(workers, tasks, labels.tolist(), strict=True):
+            lines.append(f"  worker {shorten(worker)}, task {shorten(task)}: {shorten(label)}")
+        if guessed:
+            lines.append(f"Recognised: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
+        lines += [say_left_out(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
+        return "\n".join([*lines, *self.notes.get("remarks", ())])
 
     @classmethod
     def of_columns(
@@ -174,17 +148,14 @@ class Answers:
 
         The values of the worker column may be those of all shards, so that a worker has the same number in each.
         """
-        task_code, tasks = task.factors
-        worker_code, workers = worker.factors
-        labels = encoding.encode(label)
-        answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, encoding, repeats, encoding.fit_tasks)
+        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, repeats, fit=True)
         return replace(answers, read_options={"repeats": repeats})
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str | None) -> Answers:
         """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
 
-        The encoding is that of the labels of all parts. Truths that are known must be given again.
+        The encoding is that of the labels of all parts. Gold must be given again.
 
         >>> import allalike
         >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
@@ -196,46 +167,48 @@ class Answers:
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
         worker = np.concatenate([part.worker for part in parts])
         labels = np.concatenate([encoding.remap(part.label, part.encoding) for part in parts])
-        return cls._of_rows(task, worker, labels, tasks, parts[0].workers, encoding, repeats)
+        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, repeats, fit=False)
 
     @classmethod
     def _of_rows(
         cls,
-        task: Codes,
-        worker: Codes,
+        task_factors: tuple[Codes, Values],
+        worker_factors: tuple[Codes, Values],
         labels: Array,
-        tasks: Values,
-        workers: Values,
         encoding: Encoding,
         repeats: str | None,
-        fit_tasks: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
+        *,
+        fit: bool,
     ) -> Answers:
-        adding = encoding.domain.repeats
-        choice = check_choice(repeats or ("add" if adding else "first"), ("first", "last", "error", "add"), "repeats")
+        chosen = repeats or ("first" if encoding.domain.repeats is None else "add")
+        choice = check_choice(chosen, ("first", "last", "error", "add"), "repeats")
+        (task, tasks), (worker, workers) = task_factors, worker_factors
         task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
         new = np.append(True, (task[1:] != task[:-1]) | (worker[1:] != worker[:-1]))[: len(rows)]
         n_repeats = len(rows) - int(new.sum())
+        if n_repeats and choice == "error":
+            place = int(np.argmin(new))
+            raise InputError(
+                f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and there are"
+                f" {n_repeats} such rows. Keep the first or the last with repeats='first' or repeats='last'."
+            )
         if n_repeats and choice == "add":
-            if adding is None:
-                raise OptionError(
-                    f"repeats is 'add', but {encoding.domain.name} labels cannot be added up. Keep a worker's first or"
-                    " last answer to a task with repeats='first' or repeats='last'."
-                )
-            labels, rows = adding.add(labels[rows], np.flatnonzero(new)), np.arange(len(rows) - n_repeats)
-            task, worker = task[new], worker[new]
+            labels, rows = _add_repeats(labels[rows], new, encoding.domain), np.arange(len(rows) - n_repeats)
         elif n_repeats:
-            task, worker, rows = _drop_repeats(task, worker, rows, new, tasks, workers, choice)
-        what = "repeats_added" if choice == "add" else "repeats_set_aside"
+            rows = rows[new if choice == "first" else np.append(new[1:], True)]
+        if n_repeats:
+            task, worker = task[new], worker[new]
+        labels = labels[rows]
         return cls(
             workers=workers,
             tasks=tasks,
             encoding=encoding,
             starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
             worker=worker,
-            label=fit_tasks(labels[rows], task, tasks),
+            label=encoding.fit_tasks(labels, task, tasks) if fit else labels,
             problems=Problems.single(len(workers)),
             gold_label=labels[:0],
-            notes={what: n_repeats} if n_repeats else {},
+            notes={"repeats_added" if choice == "add" else "repeats_set_aside": n_repeats} if n_repeats else {},
         )
 
     def among(self, workers: Values, place: Codes) -> Answers:
@@ -373,25 +346,14 @@ class Answers:
         return worker.astype(np.intp), slice(None), n_workers
 
 
-def _drop_repeats(
-    task: Codes,
-    worker: Codes,
-    rows: npt.NDArray[np.int64],
-    new: npt.NDArray[np.bool_],
-    tasks: Values,
-    workers: Values,
-    repeats: str,
-) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Leave one of the rows of a worker and a task, which are neighbours; it is told where each of them begins."""
-    if repeats == "error":
-        place = int(np.argmin(new))
-        raise InputError(
-            f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and"
-            f" there are {int((~new).sum())} such rows. Keep the first or the last with repeats='first' or"
-            " repeats='last'."
+def _add_repeats(labels: Array, new: npt.NDArray[np.bool_], domain: Domain) -> Array:
+    """Add up the labels of a worker and a task, which are neighbours; it is marked where each of them begins."""
+    if domain.repeats is None:
+        raise OptionError(
+            f"repeats is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer to a"
+            " task with repeats='first' or repeats='last'."
         )
-    keep = new if repeats == "first" else np.append(new[1:], True)
-    return task[keep], worker[keep], rows[keep]
+    return domain.repeats.add(labels, np.flatnonzero(new))
 
 
 def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:

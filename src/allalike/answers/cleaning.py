@@ -1,13 +1,12 @@
 """Cleaning: labels that say nothing are left out, and different spellings of a label become one.
 
-Labels are looked at one different one at a time, however many rows have it; where there is nothing to do but to look
-for blanks, all strings are looked through at once.
+Labels are looked at one different one at a time, however many rows have it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,9 @@ from allalike.errors import ColumnError, InputError, LabelError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.columns.values import Values
-    from allalike.domains import Domain, Encoding
-
 Mask = npt.NDArray[np.bool_]
 _KEPT, _ABSTAINED, _UNPARSED = 0, 1, 2
+_MAX_SHOWN = 80  # characters of a label
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,8 @@ class Dropped:
 
     def __add__(self, other: Dropped) -> Dropped:
         first = min((each.example for each in (self, other) if each.example is not None), default=None)
-        counts = {name: getattr(self, name) + getattr(other, name) for name in ("missing", "abstained", "unparsed")}
-        return Dropped(**counts, example=first)
+        unparsed = self.unparsed + other.unparsed
+        return Dropped(self.missing + other.missing, self.abstained + other.abstained, unparsed, first)
 
     @property
     def total(self) -> int:
@@ -55,34 +52,33 @@ class Dropped:
         return self.missing + self.abstained + self.unparsed
 
     def check(self, rows: int, steps: tuple[str, ...] = ()) -> None:
-        """Refuse answers of which nothing is left.
-
-        >>> Dropped(missing=2).check(2)
-        Traceback (most recent call last):
-        allalike.errors.InputError: No row has a label: all 2 rows are empty, or say that there is none.
-        """
+        """Refuse answers of which nothing is left."""
         if not rows:
             raise ColumnError("There are no answers: no rows, or nothing but a header.")
         if self.total < rows:
             return
         if self.example is not None:
-            way = " and then ".join(map(repr, steps))
             raise LabelError(
-                f"None of the labels could be understood with extract {way}: {self.unparsed:,} labels, such as"
-                f" {_shown(self.example[1])} in row {self.example[0] + 1}. Look at the labels, and choose another way."
+                f"None of the labels could be understood with extract {' and then '.join(map(repr, steps))}:"
+                f" {self.unparsed:,} labels, such as {_shorten(self.example[1])!r} in row {self.example[0] + 1}. Look"
+                " at the labels, and choose another way."
             )
         reason = "mean that there is no answer" if self.abstained else "are empty, or say that there is none"
         raise InputError(f"No row has a label: all {rows:,} rows {reason}.")
 
     def notes(self, rows: int) -> dict[str, Any]:
         """Return what a summary says of rows that were left out, of all that there were."""
-        notes: dict[str, Any] = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
-        notes = {name: number for name, number in notes.items() if number}
+        counts = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
+        notes: dict[str, Any] = {name: number for name, number in counts.items() if number}
         if self.unparsed:
-            example = self.example[1] if self.example else ""
+            example = _shorten(self.example[1]) if self.example else ""
             tried = rows - self.missing - self.abstained
-            notes["unparsed"] = {"labels": self.unparsed, "of": tried, "example": _cut(example)}
+            notes["unparsed"] = {"labels": self.unparsed, "of": tried, "example": example}
         return notes
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +107,7 @@ class Cleaning:
         label = self.map_labels(columns["label"].compacted())
         blank = label.missing()
         if blank.any() and self.missing == "error" and (before is not None or not blank.all()):
-            raise _blank_error(columns["label"], blank, before)
+            raise _find_blank(columns["label"], blank, before)
         label, kept, dropped = self.clean_labels(label, blank)
         if dropped.example is not None:
             dropped = replace(dropped, example=(dropped.example[0] + (before or 0), dropped.example[1]))
@@ -121,21 +117,25 @@ class Cleaning:
 
     def clean_labels(self, label: Column, blank: Mask) -> tuple[Column, Mask, Dropped]:
         """Do the same with a column of labels of which it is known which are missing."""
-        missing = int(blank.sum())
-        kept = ~blank
-        given = label.keep(kept) if missing else label
-        simple = self.spelling.is_plain and not self.abstain
-        if simple:
-            return self._strip(given), kept, Dropped(missing)
-        codes, values, meant, why = self._understand(given)
+        missing, kept = int(blank.sum()), ~blank
+        label = label.keep(kept) if missing else label
+        if self.spelling.is_plain and not self.abstain:
+            return self._strip(label), kept, Dropped(missing)
+        codes, values, meant, why = self._understand(label)
         stays = why == _KEPT
         example = None
         if (why == _UNPARSED).any():
             row = int(np.argmax(why == _UNPARSED))
-            example = given.row(row) - 1, str(values[codes[row]])
+            example = label.row(row) - 1, str(values[codes[row]])
         kept[kept] = stays
         dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
-        return _rewritten(given, codes[stays], [value for _, value in meant], np.flatnonzero(stays)), kept, dropped
+        rows, data = np.flatnonzero(stays), label.data
+        if isinstance(data, list):
+            return label.replaced([meant[row] for row in rows], rows), kept, dropped
+        kind = data.type.value_type if pa.types.is_dictionary(data.type) else data.type
+        if not _is_text(kind):
+            return label.keep(stays), kept, dropped
+        return label.replaced(_dictionary(codes[stays], meant, np.ones(len(rows), np.bool_), kind), rows), kept, dropped
 
     def find_unreadable(self, label: Column) -> tuple[Mask, Mask]:
         """Mark the rows without a label, and those in which none is understood; one that means none is understood.
@@ -151,16 +151,26 @@ class Cleaning:
             unparsed[~blank] = self._understand(label.keep(~blank))[-1] == _UNPARSED
         return blank, unparsed
 
-    def _understand(self, label: Column) -> tuple[Any, list[Any], list[tuple[int, Any]], npt.NDArray[np.int8]]:
-        """Return the place of each row's value, the values, what becomes of each and means, and the first by row."""
+    def _understand(self, label: Column) -> tuple[Any, list[Any], list[Any], npt.NDArray[np.int8]]:
+        """Return the place of each row's value, the values, what they mean, and what becomes of each row."""
         if isinstance(label.data, list):
             codes, values = np.arange(len(label.data)), label.data
         else:
             codes, found = distinct(label.data)
             values = found.tolist()
-        meant = [self._mean(value) for value in values]
-        why = np.array([reason for reason, _ in meant], np.int8)[codes] if meant else np.empty(0, np.int8)
-        return codes, values, meant, why
+        meant: list[Any] = []
+        fates = np.zeros(len(values), np.int8)
+        for place, value in enumerate(values):
+            text = isinstance(value, str) and not self._abstains(value)
+            meant.append(self.spelling(value) if text else value)
+            if text and not meant[-1] and (meant[-1] is None or self.spelling.extract is not None):
+                fates[place] = _UNPARSED
+            elif self._abstains(value) or self._abstains(meant[-1]):
+                fates[place] = _ABSTAINED
+        return codes, values, meant, fates[codes]
+
+    def _abstains(self, value: Any) -> bool:
+        return isinstance(value, str | int | float) and match_key(value) in self.abstain
 
     def map_labels(self, label: Column) -> Column:
         """Put what spellings mean in their place; labels are texts from there on."""
@@ -172,8 +182,7 @@ class Cleaning:
         present = ~Column(label.name, label.data).missing()
         codes, values = distinct(label.data.filter(arrow_of(present)))
         texts = [self._mapped(value) for value in values.tolist()]
-        mapped = _dictionary(codes, texts, present)
-        column = label.replaced(mapped, np.arange(len(present)))
+        column = label.replaced(_dictionary(codes, texts, present), np.arange(len(present)))
         column.text = True
         return column
 
@@ -202,31 +211,6 @@ class Cleaning:
         label.trimmed = True
         return label
 
-    def _mean(self, value: Any) -> tuple[int, Any]:
-        """Return what becomes of a label, and what it means."""
-        if self._abstains(value):
-            return _ABSTAINED, None
-        if not isinstance(value, str):
-            return _KEPT, value
-        meant = self.spelling(value)
-        if meant is None or (not meant and self.spelling.extract is not None):
-            return _UNPARSED, None
-        return (_ABSTAINED, None) if self._abstains(meant) else (_KEPT, meant)
-
-    def _abstains(self, value: Any) -> bool:
-        return isinstance(value, str | int | float) and match_key(value) in self.abstain
-
-
-def _rewritten(label: Column, codes: Any, values: list[Any], rows: Any) -> Column:
-    """Return a column of these values, of which each row has one."""
-    data = label.data
-    if isinstance(data, list):
-        return label.replaced([values[code] for code in codes], rows)
-    if _is_text(data.type) or pa.types.is_dictionary(data.type):
-        kind = data.type.value_type if pa.types.is_dictionary(data.type) else data.type
-        return label.replaced(_dictionary(codes, values, np.ones(len(codes), np.bool_), kind), rows)
-    return label.replaced(data.take(arrow_of(rows)), rows)
-
 
 def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) -> Any:
     """Return strings as a dictionary in which each comes once; where none is present, there is none."""
@@ -242,45 +226,27 @@ def _is_text(kind: Any) -> bool:
     return is_string(kind) and "binary" not in str(kind)
 
 
-def _blank_error(label: Column, blank: Mask, before: int | None) -> InputError:
-    place = int(np.argmax(blank))
-    counted = None if before is not None else (int(blank.sum()), len(blank))
-    return blank_error("label", label.row(place) + (before or 0), counted, label.value(place))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _shown(text: str) -> str:
-    return repr(_cut(text))
-
-
 def check_ids(column: Column, *, before: int | None = None) -> None:
-    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead.
-
-    >>> from allalike._core.columns.column import Column
-    >>> check_ids(Column.of_objects("task", ["t1", None]))
-    Traceback (most recent call last):
-    allalike.errors.InputError: Row 2 has no task; 1 row of 2 has none. Fill it in, or remove such rows.
-    """
+    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead."""
     blank = column.missing()
     if blank.any():
-        row = column.row(int(np.argmax(blank)))
-        counted = (int(blank.sum()), len(blank)) if before is None else None
-        raise blank_error(column.name, row + (before or 0), counted)
+        raise _find_blank(column, blank, before)
     zeros = column.zeros()
     if zeros.any():
         place = int(np.argmax(zeros))
         raise zero_error(column.name, column.row(place) + (before or 0), column.value(place))
 
 
-def zero_error(role: str, row: int, found: Any) -> InputError:
-    r"""Return the error of an id with a zero byte in it, which no two programs read alike.
+def _find_blank(column: Column, blank: Mask, before: int | None) -> InputError:
+    """Return the error of the first row that is blank."""
+    place = int(np.argmax(blank))
+    counted = (int(blank.sum()), len(blank)) if before is None else None
+    found = column.value(place) if column.name == "label" else None
+    return blank_error(column.name, column.row(place) + (before or 0), counted, found)
 
-    >>> print(zero_error("worker", 3, "a\0b"))
-    The worker in row 3 has a zero byte in it: 'a\x00b'. Remove it.
-    """
+
+def zero_error(role: str, row: int, found: Any) -> InputError:
+    """Return the error of an id with a zero byte in it, which no two programs read alike."""
     return InputError(f"The {role} in row {row} has a zero byte in it: {found!r}. Remove it.")
 
 
@@ -293,64 +259,23 @@ def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any
     Row 2 has no label ('NA' stands there); 7 rows of 90 have none. A missing answer is a missing row: remove such rows,
     or have them dropped. Say it with missing='drop'.
     """
-    instead = f" ({found!r} stands there)" if isinstance(found, str) and found else ""
-    rows = ""
+    what = f"Row {row} has no {role}{f' ({found!r} stands there)' if isinstance(found, str) and found else ''}"
     if counted is not None:
-        count, total = counted
-        rows = f"; {count:,} rows of {total:,} have none" if count > 1 else f"; 1 row of {total:,} has none"
-    what = f"Row {row} has no {role}{instead}{rows}."
+        number, total = counted
+        what += f"; {number:,} rows of {total:,} have none" if number > 1 else f"; 1 row of {total:,} has none"
     if role != "label":
-        return InputError(f"{what} Fill it in, or remove such rows.")
+        return InputError(f"{what}. Fill it in, or remove such rows.")
     return InputError(
-        f"{what} A missing answer is a missing row: remove such rows, or have them dropped.", missing="drop"
+        f"{what}. A missing answer is a missing row: remove such rows, or have them dropped.", missing="drop"
     )
-
-
-# Misreadings: what counting tells where columns are hardly those that were meant.
 
 
 _MAX_REPEATS = 0.2  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 
 
-class Counted(Protocol):
-    """Answers of which it is counted how many there are of whom to what."""
-
-    @property
-    def notes(self) -> Mapping[str, Any]:
-        """What was guessed or set aside."""
-
-    @property
-    def answer_counts(self) -> npt.NDArray[np.int64]:
-        """How many answers each worker gave."""
-
-    @property
-    def workers(self) -> Values:
-        """Who answered."""
-
-    @property
-    def n_tasks(self) -> int:
-        """How many tasks have answers."""
-
-    @property
-    def n_single(self) -> int:
-        """How many tasks have one answer only."""
-
-    @property
-    def only_number(self) -> float | None:
-        """The number that all labels are, if so."""
-
-    @property
-    def encoding(self) -> Encoding:
-        """What labels have in common."""
-
-    @property
-    def domain(self) -> Domain:
-        """The kind of label."""
-
-
-def find_misreadings(answers: Counted) -> set[str]:
-    """Name what makes every result worthless.
+def find_misreadings(answers: Any) -> set[str]:
+    """Name what makes every result of answers, or of a run, worthless: columns are hardly those that were meant.
 
     These are ``repeats`` of a worker and a task, unless they are samples; one ``worker``, one ``task``, unless it is an
     election, or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are
@@ -363,7 +288,7 @@ def find_misreadings(answers: Counted) -> set[str]:
     number, labels = int(answers.answer_counts.sum()), answers.encoding
     aside = answers.notes.get("repeats_set_aside", 0)
     same = answers.only_number is not None if labels.numeric else labels.n_labels == 1
-    told = {
+    found = {
         "repeats": aside > _MAX_REPEATS * (number + aside) and "samples" not in answers.notes,
         "worker": len(answers.workers) == 1,
         "task": answers.n_tasks == 1 and answers.domain.name != "ranking",
@@ -371,4 +296,4 @@ def find_misreadings(answers: Counted) -> set[str]:
         "apart": answers.n_single == answers.n_tasks > 1,
         "unlike": labels.nominal and _MIN_UNLIKE <= number <= labels.n_labels,
     }
-    return {name for name, found in told.items() if found}
+    return {name for name, is_so in found.items() if is_so}

@@ -1,4 +1,4 @@
-"""Gold: truths that are known beforehand, matched with the tasks of the answers."""
+"""Gold: correct labels that are known beforehand, matched with the tasks of the answers; and workers' history."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
 
 _PLAIN = (str, int, float)
+_MAX_ANSWERS = 1e12  # as many as nobody ever gave
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Truths:
-    """Known truths as codes, in the order of their tasks' ids."""
+    """Gold labels as codes, in the order of their tasks' ids."""
 
     tasks: Values
     label: Array
@@ -33,15 +35,10 @@ class Truths:
 
 @dataclass(frozen=True)
 class Gold:
-    """Known truths as they came: a column of tasks, none of which comes twice, and one of labels.
+    """Gold labels as they came: a column of tasks, none of which comes twice, and one of labels.
 
     ``blank`` says how many tasks came without a label, and are left out, and ``stated`` whether somebody said what the
     labels mean among the answers, so that nobody need wonder.
-
-    >>> from allalike._core.columns.column import Column
-    >>> gold = Gold.of(Column.of_objects("task", ["t2", "t3", "t4"]), Column.of_objects("label", ["x", "y", None]))
-    >>> gold.count(1, "t1")
-    {'tasks': 1, 'without_answers': 1, 'blank': 1}
     """
 
     task: Column
@@ -51,47 +48,38 @@ class Gold:
 
     def __post_init__(self) -> None:
         for column in (self.task, self.label):
-            missing = column.missing()
-            if missing.any():
-                raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
+            _refuse_missing(column)
         if not len(self.task):
             raise GoldError("The gold is empty." if not self.blank else "No row of the gold has a label.")
         codes, ids = self.task.factors
-        if np.bincount(codes).max() > 1:
-            twice = int(np.argmax(np.bincount(codes)))
-            values, labels = self.label.parsed(lambda value: value)
-            first, second = (labels[values[row]] for row in np.flatnonzero(codes == twice)[:2])
-            raise _two_truths(ids[twice], first, second)
+        counts = np.bincount(codes)
+        if counts.max() > 1:
+            rows = np.flatnonzero(codes == np.argmax(counts))[:2]
+            raise _two_truths(ids[int(np.argmax(counts))], *_list(self.label, rows))
 
     @classmethod
     def of(
         cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None, *, stated: bool = False
     ) -> Gold:
-        """Leave out tasks without a label, as ``blank`` marks them, and truths that are there already.
-
-        >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", "x", "y"])
-        >>> len(Gold.of(task, label).task)
-        2
-        """
+        """Leave out tasks without a label, as ``blank`` marks them, and labels that are there already."""
         blank = label.missing() if blank is None else blank
-        lost = task.missing()
-        if lost.any():
-            raise GoldError(f"The gold has no task in row {task.row(int(np.argmax(lost)))}.")
-        first = _mark_first(task.keep(~blank), label.keep(~blank))
-        kept = np.flatnonzero(~blank)[first]
-        stays = np.zeros(len(blank), np.bool_)
-        stays[kept] = True
+        _refuse_missing(task)
+        stays = ~blank
+        numbers = task.keep(stays).factors[0]
+        if len(numbers) and np.bincount(numbers).max() > 1:
+            stays[stays] = _mark_first(numbers, _list(label.keep(stays)))
         return cls(task.keep(stays), label.keep(stays), int(blank.sum()), stated)
 
     def split(self, domain: Domain) -> Gold:
-        """Return the truths one by one, where one stands for several, as the answers are split."""
+        """Return the labels one by one, where one stands for several, as the answers are split."""
         if domain.pictures is None or not domain.pictures.splits:
             return self
-        split = domain.pictures.split({role: Column(role, _listed(getattr(self, role))) for role in ("task", "label")})
+        columns = {"task": Column("task", _list(self.task)), "label": Column("label", _list(self.label))}
+        split = domain.pictures.split(columns)
         return Gold(split["task"], split["label"], self.blank, self.stated)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
-        """Turn the truths into codes; return also the encoding that knows them, for nobody need have answered them."""
+        """Turn the labels into codes; return also the encoding that knows them, for nobody need have answered them."""
         codes, ids = self.task.factors
         try:
             encoding, label = encoding.encode_gold(self.label)
@@ -100,52 +88,42 @@ class Gold:
         return encoding, Truths(ids, label[np.argsort(codes)])
 
     def joined(self, more: Gold) -> Gold:
-        """Return these truths and more; where both have a task, the truth that came later.
+        """Return these labels and more; where both have a task, the label that came later; texts if some are.
 
-        >>> from allalike._core.columns.column import Column
         >>> one, two = (Gold(Column.of_objects("task", [1, task]), Column.of_objects("label", ["x", label]))
         ...             for task, label in ((2, "y"), (3, "z")))
         >>> one.joined(two).label.data.to_pylist()
         ['x', 'y', 'z']
         """
-        tasks, labels = (_listed(*pair) for pair in ((self.task, more.task), (self.label, more.label)))
-        truths = dict(zip(tasks, labels, strict=True))
-        columns = Column.of_objects("task", list(truths)), _column(list(truths.values()))
+        tasks = join_values("task", [*_list(self.task), *_list(more.task)])
+        labels = join_values("label", [*_list(self.label), *_list(more.label)])
+        known = dict(zip(_list(tasks), _list(labels), strict=True))
+        columns = join_values("task", list(known)), join_values("label", list(known.values()))
         return Gold(*columns, self.blank + more.blank, self.stated and more.stated)
 
     def count(self, known: int, first_task: Any) -> dict[str, int]:
-        """Say how many truths are those of tasks that were answered, which at least one must be."""
+        """Count the tasks with gold that were answered, which at least one must be, and the others."""
         _, ids = self.task.factors
         if not known:
             raise GoldError(
                 f"None of the {len(ids)} tasks with gold was answered. The first is {ids[0]!r}; the first task of the"
                 f" answers is {first_task!r}."
             )
-        return {
-            "tasks": known,
-            "without_answers": len(ids) - known,
-            **({"blank": self.blank} if self.blank else {}),
-        }
+        counts = {"tasks": known, "without_answers": len(ids) - known}
+        return {**counts, "blank": self.blank} if self.blank else counts
 
     def find_unanswered(self, encoding: Encoding) -> list[Any]:
-        """List the labels that nobody gave, each once.
-
-        >>> import allalike
-        >>> answers = allalike.read([("ada", 1, "cat"), ("bob", 1, "cat"), ("ada", 2, "dog")])
-        >>> gold = Gold.of(Column.of_objects("task", [1, 2]), Column.of_objects("label", ["CAT", "dog"]))
-        >>> gold.find_unanswered(answers.encoding)
-        ['CAT']
-        """
+        """List the labels that nobody gave, each once."""
         encoding, truths = self.encode(encoding)
-        rows = np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)]
+        rows = np.sort(np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)])
         if not len(rows):
             return []
         codes, values = self.label.parsed(lambda value: value)
-        return [values[code] for code in dict.fromkeys(codes[np.sort(rows)].tolist())]
+        return [values[code] for code in dict.fromkeys(codes[rows].tolist())]
 
 
 def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the truth of each task, or refuse two that differ.
+    """Return the gold label of each task, or refuse two that differ.
 
     >>> match_truths([("t1", "x"), ("t2", "y"), ("t1", "x")])
     {'t1': 'x', 't2': 'y'}
@@ -161,19 +139,20 @@ def _two_truths(task: Any, first: Any, second: Any) -> GoldError:
     return GoldError(f"The gold has two truths for task {task!r}, {first!r} and {second!r}. Keep one of them.")
 
 
-def _mark_first(task: Column, label: Column) -> npt.NDArray[np.bool_]:
-    """Mark the rows that are the first with this task and this label."""
-    first, numbers = np.ones(len(task), np.bool_), task.factors[0]
-    if np.bincount(numbers, minlength=1).max() <= 1:
-        return first
-    codes, values = label.parsed(lambda value: value)
-    kept: dict[int, list[Any]] = {}
-    for row, number in enumerate(numbers.tolist()):
-        seen = kept.setdefault(number, [])
-        first[row] = not any(_is_same(values[codes[row]], other) for other in seen)
-        if first[row]:
-            seen.append(values[codes[row]])
-    return first
+def _refuse_missing(column: Column) -> None:
+    missing = column.missing()
+    if missing.any():
+        raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
+
+
+def _mark_first(tasks: Any, labels: list[Any]) -> list[bool]:
+    """Mark the first row of each task, and those with another label than that."""
+    known: dict[int, Any] = {}
+    marks = []
+    for task, label in zip(tasks.tolist(), labels, strict=True):
+        marks.append(task not in known or not _is_same(known[task], label))
+        known.setdefault(task, label)
+    return marks
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -182,27 +161,25 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(np.all(one == other))
 
 
-def _listed(*columns: Column) -> list[Any]:
-    """Return the values of all columns, one behind the other; if some are texts, so are numbers."""
-    values = [
-        parsed[code] for codes, parsed in (column.parsed(lambda value: value) for column in columns) for code in codes
-    ]
+def _list(column: Column, rows: Any = slice(None)) -> list[Any]:
+    """Return the values of a column, or of some of its rows."""
+    codes, values = column.parsed(lambda value: value)
+    return [values[code] for code in codes[rows]]
+
+
+def join_values(role: str, values: list[Any]) -> Column:
+    """Make one column of values from several parts; numbers among texts are texts in all of them.
+
+    >>> join_values("task", ["t1", 2]).data.to_pylist()
+    ['t1', '2']
+    """
     kinds = set(map(type, values))
-    return list(map(str, values)) if str in kinds and kinds <= {str, int, float, bool} else values
-
-
-def _column(labels: list[Any]) -> Column:
+    if str in kinds and kinds <= {str, int, float, bool}:
+        values = list(map(str, values))
     try:
-        return Column.of_objects("label", labels)
+        return Column.of_objects(role, values)
     except InputError:  # lists, and texts that are lists
-        return Column("label", labels)
-
-
-# History: what is known of workers from earlier answers.
-
-
-_MAX_ANSWERS = 1e12  # as many as nobody ever gave
-Floats = npt.NDArray[np.float64]
+        return Column(role, values)
 
 
 @dataclass(frozen=True)
@@ -228,8 +205,8 @@ class History:
     def of_workers(self, workers: Sequence[Any], *, most: float = np.inf) -> History:
         """Return what is known of these workers, in their order; ids are the same if they are written the same.
 
-        What is told of a worker several times, as where tables were put together, is added up. No fault is larger than
-        ``most``, which is what labels of this kind can be apart.
+        What is known of a worker several times, as where tables were put together, is added up. No fault is larger than
+        ``most``, which is what labels of this type can be apart.
         """
         place = {str(worker): number for number, worker in enumerate(workers)}
         known = np.array([place.get(str(worker), -1) for worker in self.workers], np.intp)

@@ -38,13 +38,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 def answer_columns(answers: Answers) -> dict[str, Values | Array]:
-    """Return answers as the columns worker, task and label, as they came.
-
-    >>> import allalike
-    >>> columns = answer_columns(allalike.read([("bob", 7, "x"), ("ada", 7, "y")], domain="categorical"))
-    >>> [column.tolist() for column in columns.values()]
-    [['ada', 'bob'], [7, 7], ['y', 'x']]
-    """
+    """Return answers as the columns worker, task and label, as they came."""
     worker, task, label = answers.worker, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts)), answers.label
     if answers.domain.repeats is not None:
         label, sizes = answers.domain.repeats.take_apart(label)
@@ -62,11 +56,7 @@ def label_values(encoding: Encoding, codes: Array) -> Values:
 
 
 def column_values(column: Column) -> Values:
-    """Return all values of a column, row by row.
-
-    >>> column_values(Column.of_objects("task", ["t2", "t1"])).tolist()
-    ['t2', 't1']
-    """
+    """Return all values of a column, row by row."""
     if "factors" in vars(column):
         codes, values = column.factors
         return values.take(codes)
@@ -74,12 +64,7 @@ def column_values(column: Column) -> Values:
 
 
 def name_files(folder: Path, name: str) -> list[Path]:
-    """List the files of some columns, in order.
-
-    >>> from pathlib import Path
-    >>> name_files(Path("nowhere"), "answers")
-    []
-    """
+    """List the files of some columns, in order."""
     return sorted(folder.glob(f"{name}-*.parquet"), key=lambda path: (len(path.name), path.name))
 
 
@@ -87,14 +72,6 @@ def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values |
     """Write columns into a file behind those that are there, and into one more where their types change.
 
     Values that cannot be written are a `TypeError`.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_columns(Path(folder), "a", [{"task": Values([(1, 2)]), "n": np.array([3])}])
-    ...     [batch] = read_columns(name_files(Path(folder), "a"), ["task", "n"])
-    >>> batch["task"].data, batch["n"].data.to_pylist()
-    ([(1, 2)], [3])
     """
     import pyarrow.parquet as pq
 
@@ -129,13 +106,12 @@ def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool 
     """
     import pyarrow.parquet as pq
 
-    kinds: dict[str, set[Any]] = {name: set() for name in names}
+    schemas = []
     for path in paths:
         with _reading(path):
             schema = pq.read_schema(path)
-            for name in names:
-                kinds[name].add(schema.field(name).type)
-    common = {name: _find_common(found) for name, found in kinds.items()}
+            schemas.append({name: schema.field(name).type for name in names})
+    common = {name: _find_common({types[name] for types in schemas}) for name in names}
     for path in paths:
         with _reading(path):
             file = pq.ParquetFile(path, page_checksum_verification=True)

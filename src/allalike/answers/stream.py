@@ -48,7 +48,6 @@ class Stream:
 def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Join batches of the same types until they have enough rows or bytes to be worth a pass.
 
-    >>> from allalike._core.columns.column import Column
     >>> batch = {"label": Column.of_objects("label", ["x", "y"])}
     >>> [len(joined["label"]) for joined in join_batches([batch, batch])]
     [4]
@@ -78,12 +77,14 @@ def _size(data: Any) -> int:
 
 
 def _joined(batches: list[Batch]) -> Batch:
-    def join(role: str) -> Column:
-        datas = [batch[role].data for batch in batches]
-        if isinstance(datas[0], list):
-            joined: Any = [value for data in datas for value in data]
+    if len(batches) == 1:
+        return batches[0]
+    joined = {}
+    for role, first in batches[0].items():
+        parts = [batch[role].data for batch in batches]
+        if isinstance(parts[0], list):
+            data: Any = [value for part in parts for value in part]
         else:
-            joined = pa.chunked_array([chunk for data in datas for chunk in data.chunks])
-        return Column(role, joined, text=batches[0][role].text, na=batches[0][role].na)
-
-    return batches[0] if len(batches) == 1 else {role: join(role) for role in batches[0]}
+            data = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+        joined[role] = Column(role, data, text=first.text, na=first.na)
+    return joined

@@ -293,7 +293,7 @@ def gather_parts(table: Table, picked: Mapping[str, str], how: Reading) -> Table
         return _take_details(table, label)
     if not _may_have_parts(how.repeats, domain):
         return table
-    found = find_part_columns(table, picked, given=how.repeats == SET, open_kind=domain is None)
+    found = find_part_columns(table, picked, given=how.repeats == SET)
     if found is None:
         return table
     if domain is not None and domain.name == SET:
@@ -356,7 +356,7 @@ def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, doma
     """Tell whether it is said, or an id says, that rows are parts of answers."""
     if not _may_have_parts(repeats, domain):
         return False
-    return find_part_columns(table, picked, given=repeats == SET, open_kind=False) is not None
+    return find_part_columns(table, picked, given=repeats == SET) is not None
 
 
 def _may_have_parts(repeats: str | None, domain: Domain | None) -> bool:
