@@ -1,4 +1,4 @@
-"""Crowdsourcing exports: Amazon Mechanical Turk, Toloka and crowd-kit."""
+"""Crowdsourcing exports: Amazon Mechanical Turk, Toloka, Figure Eight, crowd-kit and Potato."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 from allalike._core.late import pc
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
+from allalike.readers.tools.annotations import make_columns
 from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.figure_eight import FigureEight as FigureEight
 from allalike.readers.tools.questions import as_sets, list_questions, pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
@@ -400,3 +402,62 @@ class CrowdKit(Tool):
         named = all(label in (left, right, "") for left, right, label in rows)
         pairs = [" | ".join(sorted([left, right]) if named else [left, right]) for left, right, _ in rows]
         return with_roles(with_columns(table, {_PAIR: lambda: as_text(pairs)}), self.name, worker, _PAIR, _LABEL)
+
+
+# Potato: annotated instances, with one column for each option of each question.
+
+
+_USERS, _INSTANCE, _MARK = ("user", "user_id", "username"), "instance_id", ":::"
+_UNTICKED = BLANKS | {"False", "false"}
+
+
+class Potato(Tool):
+    r"""The annotated instances of Potato.
+
+    >>> Potato().answers_in({"annotated.csv": "instance_id,user,mood:::sad,mood:::glad\n7,ada,true,\n7,bob,,true\n"})
+    [('ada', '7', 'sad'), ('bob', '7', 'glad')]
+    """
+
+    name = "potato"
+    title = "Potato"
+    summary = "annotated instances (CSV, TSV): user, instance_id and question:::option"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file has instances, and options of questions."""
+        return (
+            _INSTANCE in peek.names
+            and any(name in peek.names for name in _USERS)
+            and any(_MARK in name for name in peek.names)
+        )
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open instances: the options of a question that are filled are its answer."""
+        table = open_sheets(paths, files)
+        worker = find_name(table.names, *_USERS)
+        groups: dict[str, list[str]] = {}
+        for name in table.names:
+            question, mark, _ = name.partition(_MARK)
+            if mark:
+                groups.setdefault(question, []).append(name)
+        if worker is None or _INSTANCE not in table.names or not groups:
+            raise InputError(
+                f"{table.where} has not all columns of {self.title}: user, instance_id, question:::option."
+            )
+        answers = {question: _read_options(table, names) for question, names in groups.items()}
+        rows = [dict(zip(answers, row, strict=True)) for row in zip(*answers.values(), strict=True)]
+        table = with_columns(table, make_columns(list(answers), rows))
+        label, remark = pick_questions(table, list(answers), tag=files.tag)
+        return with_roles(table, self.name, worker, _INSTANCE, label, [remark])
+
+
+def _read_options(table: Table, names: list[str]) -> list[Any]:
+    """Return what each row says: which options, or what is written in the only column."""
+    cells = [texts(table, name) for name in names]
+    if len(names) == 1:
+        return [None if cell.strip() in BLANKS else cell for cell in cells[0]]
+    options = [name.partition(_MARK)[2] for name in names]
+    ticked = (
+        [o for o, cell in zip(options, row, strict=True) if cell.strip() not in _UNTICKED]
+        for row in zip(*cells, strict=True)
+    )
+    return [chosen or None for chosen in ticked]
