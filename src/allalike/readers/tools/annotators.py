@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.annotations import make_columns
-from allalike.readers.tools.base import Original, Peek, Tool
+from allalike.readers.tools.base import Original, Peek
 from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import BLANKS, find_name, open_sheets, texts, with_columns, with_roles
 from allalike.readers.tools.trees import (
     UnexpectedValueError,
     get,
@@ -28,11 +25,7 @@ from allalike.readers.tools.trees import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
+    from collections.abc import Iterator
 
     Record = dict[str, Any]
 
@@ -458,60 +451,3 @@ def _read_field(field: Any) -> tuple[Any, str]:
             return (str(field["on"]).lower(),), "choices"
         return tuple(name for name, chosen in field.items() if chosen), "choices"
     raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, field))}")
-
-
-# Potato: annotated instances, with one column for each option of each question.
-
-_POTATO_USER, _INSTANCE, _OPTION = ("user", "user_id", "username"), "instance_id", ":::"
-_UNTICKED = BLANKS | {"False", "false"}
-
-
-class Potato(Tool):
-    r"""The annotated instances of Potato.
-
-    >>> Potato().answers_in({"annotated.csv": "instance_id,user,mood:::sad,mood:::glad\n7,ada,true,\n7,bob,,true\n"})
-    [('ada', '7', 'sad'), ('bob', '7', 'glad')]
-    """
-
-    name = "potato"
-    title = "Potato"
-    summary = "annotated instances (CSV, TSV): user, instance_id and question:::option"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has instances, and options of questions."""
-        names = set(peek.names)
-        return _INSTANCE in names and not names.isdisjoint(_POTATO_USER) and any(_OPTION in name for name in names)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open instances: the options of a question that are filled are its answer."""
-        table = open_sheets(paths, files)
-        worker = find_name(table.names, *_POTATO_USER)
-        groups: dict[str, list[str]] = {}
-        for name in table.names:
-            question, mark, _ = name.partition(_OPTION)
-            if mark:
-                groups.setdefault(question, []).append(name)
-        if worker is None or _INSTANCE not in table.names or not groups:
-            raise InputError(
-                f"{table.where} has not all columns of {self.title}: user, instance_id, question:::option."
-            )
-        answers = {question: _read_options(table, names) for question, names in groups.items()}
-        rows: list[Mapping[str, Any]] = [
-            dict(zip(answers, row, strict=True)) for row in zip(*answers.values(), strict=True)
-        ]
-        table = with_columns(table, make_columns(list(answers), rows))
-        label, remark = pick_questions(table, list(answers), tag=files.tag)
-        return with_roles(table, self.name, worker, _INSTANCE, label, [remark])
-
-
-def _read_options(table: Table, names: list[str]) -> list[Any]:
-    """Return what each row says: which options, or what is written in the only column."""
-    cells = [texts(table, name) for name in names]
-    if len(names) == 1:
-        return [None if cell.strip() in BLANKS else cell for cell in cells[0]]
-    options = [name.partition(_OPTION)[2] for name in names]
-    ticked = []
-    for row in zip(*cells, strict=True):
-        chosen = [option for option, cell in zip(options, row, strict=True) if cell.strip() not in _UNTICKED]
-        ticked.append(chosen or None)
-    return ticked
