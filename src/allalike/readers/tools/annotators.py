@@ -42,7 +42,7 @@ def _read_mark(kind: str, shape: Any, label: Any) -> Any:
         return {"bbox": [get_number(shape, *side) for side in _BOX], **named}
     if kind == "points":
         return {"x": get_number(shape, "x"), "y": get_number(shape, "y"), **named}
-    outline = get_list(shape, "points") if isinstance(shape, dict) else get_list(shape)
+    outline = get_list(shape.get("points", shape) if isinstance(shape, dict) else shape)
     if all(isinstance(point, dict) for point in outline):
         return {"points": [[get_number(point, "x"), get_number(point, "y")] for point in outline], **named}
     return {"points": [get_numbers(each) if isinstance(each, list) else get_number(each) for each in outline], **named}
