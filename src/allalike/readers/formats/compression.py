@@ -29,6 +29,7 @@ _MAGIC = re.compile(
 )
 _BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
 _ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
+_TO_TEXT = "write the columns of worker, task and label to a CSV file"
 _DAMAGES = (OSError, EOFError, RuntimeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
@@ -47,13 +48,7 @@ def find_limit(packed: int, free: int = 0) -> int:
 
 
 def check_unpacked(
-    path: Path,
-    packed: int,
-    unpacked: int,
-    *,
-    free: int = 0,
-    most: int | None = None,
-    instead: str = "write the columns of worker, task and label to a CSV file",
+    path: Path, packed: int, unpacked: int, *, free: int = 0, most: int | None = None, instead: str = _TO_TEXT
 ) -> None:
     """Refuse a file, or a folder of files, that unpacks to much more than its size suggests."""
     limit = find_limit(packed, free) if most is None else min(find_limit(packed, free), most)
