@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import allalike
-from allalike.readers.tools.careless import find_straight
-from allalike.readers.tools.surveys import asks_consent, asks_who, find_instructed, is_written
+from allalike.readers.sources import open_table
 from files.csv_exports import Sheets
 from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED, course
 
@@ -72,38 +71,59 @@ def test_agreement_is_computed_scale_by_scale(survey: Path, tool: str) -> None:
     assert set(allalike.agreement(survey, by="careless").table["careless"]) == {"yes", "no"}
 
 
-@pytest.mark.parametrize(
-    ("text", "answers", "told"),
-    [
-        ("Please select 'Agree' to show that you read this.", ["Agree", "Strongly agree"], "Agree"),
-        ("This is an attention check: choose the option Strongly agree", ["Agree", "Strongly agree"], "Strongly agree"),
-        ("Please answer 3 here.", ["1", "2", "3"], "3"),
-        ("Please select all that apply", ["all", "none"], None),
-        ("Which would you choose?", ["tea", "milk"], None),
-        ("Please select the best answer", ["yes", "no"], None),
-    ],
-)
-def test_a_check_of_attention_says_what_to_answer(text: str, answers: list[str], told: str | None) -> None:
-    assert find_instructed(text, answers) == told
+def ask(folder: Path, questions: dict[str, list[str]]) -> Any:
+    """Return a form of Google Forms with these answers, which people give in turn, and with one that all can answer."""
+    length = max(map(len, questions.values()))
+    rows = [
+        [
+            f"3/{n % 9 + 1}/2024 10:00:00",
+            *(cells[n % len(cells)] for cells in questions.values()),
+            "Yes" if n % 3 else "No",
+        ]
+        for n in range(length)
+    ]
+    return Sheets(folder)(["Timestamp", *questions, "Again or not?"], *rows)
 
 
-@pytest.mark.parametrize(
-    ("question", "answers", "written"),
-    [
-        ("Any other comments?", ["None", "None", "none", "Too fast at the end."], True),
-        ("Any other comments?", ["Good", "Good", "no"], True),
-        ("What could we improve?", ["Price", "Price", "wifi", "nothing"], True),
-        ("Do you have any comments?", ["Yes", "No", "No", "No"], False),
-        ("The feedback helped me", ["Agree", "Neutral", "Agree"], False),
-        ("Why?", ["It was raining all day", "I had no time that week"], True),
-        ("Capital of France?", ["Paris", "Paris", "paris", "Lyon"], False),
-        ("How many hours?", ["3", "12", "7", "4"], False),
-    ],
-)
-def test_comments_are_known_by_the_question_and_by_the_answers(
-    question: str, answers: list[str], written: bool
+CHECK, WRITTEN, CONSENT, WHO = "a check of attention", "free text or dates", "consent", "who people are"
+COLUMNS = [
+    ("Please select 'Agree' to show that you read this.", "Agree;Strongly agree", CHECK),
+    ("This is an attention check: choose the option Strongly agree", "Agree;Strongly agree", CHECK),
+    ("Please answer 3 here.", "1;2;3", CHECK),
+    ("Please select all that apply", "all;none", None),
+    ("Which would you choose?", "tea;milk", None),
+    ("Please select the best answer", "yes;no", None),
+    ("Any other comments?", "None;None;none;Too fast at the end.", WRITTEN),
+    ("Any other comments?", "Good;Good;no", WRITTEN),
+    ("What could we improve?", "Price;Price;wifi;nothing", WRITTEN),
+    ("Do you have any comments?", "Yes;No;No;No", None),
+    ("The feedback helped me", "Agree;Neutral;Agree", None),
+    ("Why?", "It was raining all day;I had no time that week", WRITTEN),
+    ("Why not?", "It rained all day;no;I was ill that week;no;no;no", WRITTEN),
+    ("Where is it?", "at home;at work;at home;at home", None),
+    ("Capital of France?", "Paris;Paris;paris;Lyon", None),
+    ("How many hours?", "3;12;7;4", None),
+    ("I consent", "Yes;No", CONSENT),
+    ("Informed consent", "Yes;No", CONSENT),
+    ("Do you agree to participate?", "Yes;No", CONSENT),
+    ("Einwilligung zur Studie", "Ja", CONSENT),
+    ("Do you agree?", "Yes;No", None),
+    ("How far do you agree with the plan?", "Agree;Disagree", None),
+    ("Did they take part?", "Yes;No", None),
+    ("What is your highest level of education?", "BSc;MSc", WHO),
+    ("Marital status", "single;married", WHO),
+    ("What is the age of the house?", "old;new", None),
+    ("Wie alt sind Sie?", "20;30", WHO),
+]
+
+
+@pytest.mark.parametrize(("question", "cells", "reason"), COLUMNS)
+def test_a_column_is_a_question_or_named_with_the_reason(
+    question: str, cells: str, reason: str | None, tmp_path: Path
 ) -> None:
-    assert is_written([question], answers) is written
+    table = open_table(ask(tmp_path, {question: cells.split(";")}))
+    assert (question in table.names) == (reason is not None)  # where it is beside the questions
+    assert any(f"({reason})" in remark for remark in table.remarks) == (reason is not None)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +137,13 @@ def test_comments_are_known_by_the_question_and_by_the_answers(
     ],
 )
 def test_levels_are_known_by_words_and_numbers(cells: list[str], kind: str, levels: int, tmp_path: Path) -> None:
-    rows = [[f"3/{n % 9 + 1}/2024 10:00:00", cells[n % 4], "Yes" if n % 3 else "No"] for n in range(16)]
-    answers = allalike.read(Sheets(tmp_path)(["Timestamp", "What is it like?", "Again or not?"], *rows))
-    found = scales_of(answers)["What is it like?"]
+    found = scales_of(allalike.read(ask(tmp_path, {"What is it like?": cells * 4})))["What is it like?"]
     assert (found.domain.name, found.n_labels) == (kind, levels)
 
 
-def test_consent_and_who_people_are_are_recognised_by_their_words() -> None:
-    assert all(map(asks_consent, ["I consent", "Informed consent", "Do you agree to participate?", "Einwilligung"]))
-    assert not any(map(asks_consent, ["Do you agree?", "How far do you agree with the plan?", "Did they take part?"]))
-    assert all(map(asks_who, ["What is your highest level of education?", "Marital status", "Wie alt sind Sie?"]))
-
-
-def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody() -> None:
-    spread = [["abcd"[(person + row) % 4] for person in range(20)] for row in range(4)]
-    few, many = ([cells + ["a"] * count for cells in spread] for count in (1, 5))
-    assert find_straight(few) == [20]
-    assert find_straight(many) == []
+@pytest.mark.parametrize(("straight", "found"), [(1, ["21"]), (5, [])])
+def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody(
+    straight: int, found: list[str], tmp_path: Path
+) -> None:
+    rows = {f"How is it? [{row}]": [*("abcd"[(n + row) % 4] for n in range(20)), *"a" * straight] for row in range(4)}
+    assert list(open_table(ask(tmp_path, rows)).careless) == found

@@ -1,60 +1,152 @@
-"""Sheets: exports that are delimited text, opened as one table whose rows and columns can be changed.
-
-A unit is what was asked, where a tool has given it several ids.
-"""
+"""Sheets: exports that are delimited text or spreadsheets, read once into columns that tools choose and change."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from allalike._core.late import pa, pc
-from allalike.errors import InputError
-from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.formats.spreadsheets import BOOKS, open_sheet
+from allalike._core.late import pa
+from allalike.errors import InputError, Proposal
+from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.tables import Table, join
-from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from allalike.readers.formats.files import Files
+    from allalike.readers.tools.base import Tool
 
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
-_SAMPLE_ROWS = 100_000
+_ASIDE = re.compile(
+    r"time|times|timestamp|duration|seconds|comments?|feedback|useragent|browser|submit|surveycode|ip"
+)  # what forms ask or note beside their questions
+_RANKS = {"choices": 0, "free text": 1, "marks": 1}
+_MIN_ANSWERS = 4  # fewer answers do not show how often they recur
+_MAX_CHOICES = 30  # more different ones, and longer, are lines of text
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
-def delimiter_of(peek: Peek) -> str:
-    r"""Return what stands between the columns of a file: that which its first line has most of.
+class Sheet:
+    """Columns of an export, read once, which a tool changes before it builds one table.
 
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.csv")
-    ...     _ = path.write_text("a;b;c, d\n")
-    ...     delimiter_of(Peek(path))
-    ';'
+    >>> columns = {"worker": ["ada", "eve"], "state": ["Approved", "Rejected"]}
+    >>> sheet = Sheet([Table(list(columns), lambda _: columns, text=True)])
+    >>> sheet.leave_out("state", {"rejected"}, "were rejected")
+    >>> sheet.cells("worker"), sheet.remarks
+    (['ada'], ['1 of 2 rows were rejected and are left out.'])
     """
-    first = peek.start.partition("\n")[0]
-    return max(",\t;|", key=first.count)
 
+    def __init__(self, tables: Sequence[Table], tag: str | None = None) -> None:
+        self.tables, self.tag, joined = tables, tag, join(tables)
+        if not joined.text:
+            raise InputError(f"{joined.where} is no export of this tool: it is neither text with columns nor a sheet.")
+        self.columns: dict[str, Any] = joined.load(joined.names)
+        self.where, self.decimal, self.guessed = joined.where, joined.decimal, joined.guessed
+        self.remarks = list(joined.remarks)
+        self.inputs: Sequence[str] = ()  # columns of what was shown
+        self.truths: Mapping[str, str] = {}  # columns of known truths, by questions
+        self.details: dict[str, str] = {}  # columns of what is said of choices, by questions; they are not listed
 
-def open_sheets(paths: Sequence[Path], files: Files) -> Table:
-    """Open exports one below the other; what is missing in a file is an error that names it."""
-    missing = next((path for path in paths if not path.is_file()), None)
-    if missing is not None:
-        raise InputError(f"There is no file {missing}." if not missing.exists() else f"{missing} is a folder.")
-    return join([_open(Peek(path), files) for path in paths])
+    @classmethod
+    def read(cls, paths: Sequence[Path], files: Files) -> Sheet:
+        """Read exports one below the other, with the columns that all of them have."""
+        return cls([open_file(path, files) for path in paths], files.tag)
 
+    def cells(self, name: str) -> list[Any]:
+        """Return the values of a column; a missing text is empty."""
+        column = self.columns[name]
+        if not isinstance(column, list):
+            column = self.columns[name] = [cell or "" for cell in column.to_pylist()]
+        return column
 
-def _open(peek: Peek, files: Files) -> Table:
-    if peek.ending in BOOKS:
-        return open_sheet(peek.path, files)
-    return open_delimited(peek.path, delimiter_of(peek), files)
+    def find(self, *wanted: str) -> str | None:
+        """Return the column that is called like this, in any case, or like the next of these."""
+        return find_name(self.columns, *wanted)
+
+    def need(self, *wanted: str, remedy: str = "Export it again with all columns.") -> str:
+        """Return the column that is called like this, or raise an error that names a remedy."""
+        found = self.find(*wanted)
+        if found is None:
+            raise InputError(f"{self.where} has no column {wanted[0]}. {remedy}")
+        return found
+
+    def starting(self, start: str) -> list[str]:
+        """Return the columns whose names begin like this, in any case."""
+        return [name for name in self.columns if name.strip().casefold().startswith(start.casefold())]
+
+    def place(self, row: int) -> tuple[str, int]:
+        """Return the file of a row and its number there, for messages, while all rows are there."""
+        for table in self.tables:
+            size = len(table.load(table.names[:1])[table.names[0]])
+            if row < size:
+                return table.where, row + 1
+            row -= size
+        raise IndexError(row)
+
+    def keep(self, rows: Sequence[bool]) -> None:
+        """Keep some of the rows."""
+        mask = pa.array(rows, pa.bool_())
+        for name, column in self.columns.items():
+            is_list = isinstance(column, list)
+            self.columns[name] = list(compress(column, rows)) if is_list else column.filter(mask)
+
+    def leave_out(self, name: str | None, values: Collection[str], why: str) -> None:
+        """Leave out the rows with one of these values, in any case, in a column, and remark how many there were."""
+        rows = [cell.strip().casefold() not in values for cell in self.cells(name)] if name else []
+        if not all(rows):
+            self.remarks.append(f"{rows.count(False):,} of {len(rows):,} rows {why} and are left out.")
+            self.keep(rows)
+
+    def stack(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Make one column of each group, one part below the other, and repeat the other columns for each part."""
+        n_parts = len(next(iter(groups.values())))
+        stacked = {}
+        for name, parts in groups.items():
+            cells = [cell for part in parts for cell in self.cells(part)]
+            if any(isinstance(cell, frozenset) for cell in cells):
+                cells = [(frozenset([cell]) if cell else None) if isinstance(cell, str) else cell for cell in cells]
+            stacked[name] = cells
+        gone = {name for parts in groups.values() for name in parts}
+        self.columns = {name: self.cells(name) * n_parts for name in self.columns if name not in gone} | stacked
+
+    def join_units(self, worker: str, task: str, inputs: Sequence[str]) -> None:
+        """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have."""
+        ids, workers = self.cells(task), self.cells(worker)
+        units = list(zip(*map(self.cells, inputs), strict=True))
+        if not inputs or _have_company(ids, workers) or not _have_company(units, workers):
+            return
+        first: dict[Any, str] = {}
+        for unit, name in zip(units, ids, strict=True):
+            first[unit] = min(first.get(unit, name), name)
+        self.remarks.append(
+            f"Every {task} has one worker, so that rows with the same {', '.join(inputs)} are taken as one task:"
+            f" {len(first):,} instead of {len(set(ids)):,}."
+        )
+        self.columns[task] = [first[unit] for unit in units]
+
+    def table(self, tool: Tool, worker: str, task: str, questions: Sequence[str]) -> Table:
+        """Build the table of a tool, with the labels of the best question, or of one of several that are as good.
+
+        Rows without a label are no answers to a question.
+        """
+        label, remarks = find_label(self, questions)
+        truths = {name: column for name, column in self.truths.items() if column in self.columns}
+        if filled := [column for column in truths.values() if not all(map(is_blank, self.cells(column)))]:
+            remarks.append(f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'.")
+        return Table(
+            [name for name in self.columns if name not in self.details.values()],
+            lambda asked: {name: as_column(self.columns[name]) for name in asked},
+            self.where,
+            text=True,
+            decimal=self.decimal,
+            roles={"worker": worker, "task": task, "label": label},
+            guessed={**self.guessed, "tool": tool.name, "missing": "drop"},
+            remarks=(*self.remarks, *remarks),
+            truths=truths,
+            details=self.details,
+        )
 
 
 def find_name(names: Iterable[str], *wanted: str) -> str | None:
@@ -67,139 +159,35 @@ def find_name(names: Iterable[str], *wanted: str) -> str | None:
     return next((plain[name.casefold()] for name in wanted if name.casefold() in plain), None)
 
 
-def texts(table: Table, name: str) -> list[str]:
-    """Return a column of text, with nothing where it is missing.
-
-    >>> import pyarrow as pa
-    >>> texts(Table(["a"], lambda asked: {"a": pa.chunked_array([["x", None]])}), "a")
-    ['x', '']
-    """
-    return [value or "" for value in table.load([name])[name].to_pylist()]
-
-
-def as_text(values: Iterable[str | None]) -> Any:
-    """Make a column of text, where nothing is an empty field as it is in files.
-
-    >>> as_text(["x", None]).to_pylist()
-    ['x', '']
-    """
+def as_column(values: Any) -> Any:
+    """Return strings as a column of text, in which nothing is an empty field, and other labels as they are."""
+    if not isinstance(values, list) or not {*map(type, values)} <= {str, type(None)}:
+        return values
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
-
-
-def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Read the first 100,000 rows of some columns, or all of a table that is in memory.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> sample(of_records([{"a": 1}]), ["a"])
-    {'a': [1]}
-    """
-    if table.load_batches is None:
-        return {name: listed(column) for name, column in table.load(names).items()}
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for batch in table.load_batches(names) if names else ():
-        for name, column in batch.items():
-            found[name] += column.to_pylist()[: _SAMPLE_ROWS - len(found[name])]
-        if len(found[names[0]]) >= _SAMPLE_ROWS:
-            break
-    return found
-
-
-def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
-    """Return a table with these rows only; it is read here and at once, for its file has others.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> keep_rows(of_records([{"a": 1}, {"a": 2}]), np.array([False, True])).load(["a"])
-    {'a': [2]}
-    """
-    mask = pa.array(rows)
-
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        loaded = {name: column() if callable(column) else column for name, column in table.load(asked).items()}
-        return {
-            name: [value for value, stays in zip(column, rows, strict=True) if stays]
-            if isinstance(column, list)
-            else column.filter(mask)
-            for name, column in loaded.items()
-        }
-
-    return table.loaded_by(load, n_bytes=lambda _: 0)
-
-
-def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Table:
-    """Return a table with columns in the place of those of the same name, or behind the others.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> table = with_columns(of_records([{"a": 1, "b": 2}]), {"b": lambda: [3], "c": lambda: [4]})
-    >>> table.names, table.load(["a", "b", "c"])
-    (['a', 'b', 'c'], {'a': [1], 'b': [3], 'c': [4]})
-    """
-
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        others = [name for name in asked if name not in columns]
-        old = table.load(others) if others else {}
-        return {name: columns[name]() if name in columns else old[name] for name in asked}
-
-    names = list(dict.fromkeys([*table.names, *columns]))
-    return table.loaded_by(load, names=names, n_bytes=lambda _: 0)
-
-
-def leave_out(table: Table, name: str | None, values: Collection[str], why: str) -> Table:
-    """Leave out the rows that have one of these values, in any case, in a column, and remark how many there were.
-
-    >>> import pyarrow as pa
-    >>> table = Table(["state"], lambda asked: {"state": pa.chunked_array([["Approved", "Rejected"]])})
-    >>> leave_out(table, "state", {"rejected"}, "were rejected").remarks
-    ('1 of 2 rows were rejected and are left out.',)
-    """
-    if name is None:
-        return table
-
-    states = pc.utf8_lower(pc.utf8_trim_whitespace(table.load([name])[name]))
-    out = np.array(pc.is_in(states, value_set=pa.array(sorted(values), pa.string())), dtype=np.bool_)
-    if not out.any():
-        return table
-    remark = f"{int(out.sum()):,} of {len(out):,} rows {why} and are left out."
-    return replace(keep_rows(table, ~out), remarks=(*table.remarks, remark))
-
-
-def with_roles(
-    table: Table,
-    tool: str,
-    worker: str,
-    task: str,
-    label: str | tuple[str, ...],
-    remarks: Iterable[str] = (),
-    truths: Mapping[str, str] | None = None,
-) -> Table:
-    """Return a table of a tool whose columns are known; rows without a label are no answers to this question.
-
-    ``truths`` are the columns of truths that the tool marks, by those of the labels.
-
-    >>> with_roles(Table(["who", "what", "a", "b"], dict), "mturk", "who", "what", ("a", "b")).roles["label"]
-    ('a', 'b')
-    """
-    known = {name: column for name, column in (truths or {}).items() if column in table.names}
-    seen = sample(table, list(known.values())).items() if known else ()
-    filled = [name for name, cells in seen if any((cell or "") not in BLANKS for cell in cells)]
-    said = f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'." if filled else ""
-    return replace(
-        table,
-        roles={"worker": worker, "task": task, "label": label},
-        guessed={**table.guessed, "tool": tool, "missing": "drop"},
-        remarks=(*table.remarks, *filter(None, [*remarks, said])),
-        truths=known,
-    )
 
 
 def listed(column: Any) -> list[Any]:
     """Return the values of a column as it was loaded.
 
-    >>> import pyarrow as pa
     >>> listed(pa.chunked_array([["x", None]])), listed(lambda: [1])
     (['x', None], [1])
     """
     column = column() if callable(column) else column
     return list(column) if isinstance(column, list) else list(column.to_pylist())
+
+
+def is_blank(cell: Any) -> bool:
+    """Return whether a cell has no answer."""
+    return cell.strip() in BLANKS if isinstance(cell, str) else cell is None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def tell_apart(inputs: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
@@ -211,48 +199,121 @@ def tell_apart(inputs: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
     ('left, right', ['x | y', 'x | z', 'y | z'])
     """
     together = list(zip(*inputs.values(), strict=True))
-    kinds = len(set(together))
+    n_tasks = len(set(together))
     for name, cells in inputs.items():
-        if len(set(cells)) == kinds:
+        if len(set(cells)) == n_tasks:
             return name, list(cells)
     return ", ".join(inputs), [" | ".join(cells) for cells in together]
 
 
-def join_units(table: Table, worker: str, task: str, inputs: Sequence[str]) -> Table:
-    """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have.
-
-    >>> import pyarrow as pa
-    >>> from allalike.readers.formats.tables import Table
-    >>> columns = {"hit": ["h1", "h2", "h3"], "who": ["ada", "bob", "ada"], "text": ["x", "x", "y"]}
-    >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
-    >>> joined = join_units(table, "who", "hit", ["text"])
-    >>> joined.load(["hit"])["hit"].to_pylist()
-    ['h1', 'h1', 'h3']
-    """
-    if not inputs or _has_company(table, worker, task):
-        return table
-    ids, workers = texts(table, task), texts(table, worker)
-    given = list(zip(*(texts(table, name) for name in inputs), strict=True))
+def _have_company(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
+    """Return whether a task has two workers."""
     first: dict[Any, str] = {}
-    people: dict[Any, set[str]] = {}
-    for unit, person, key in zip(ids, workers, given, strict=True):
-        first[key] = min(first.get(key, unit), unit)
-        people.setdefault(key, set()).add(person)
-    if all(len(each) < 2 for each in people.values()):
-        return table
-    remark = (
-        f"Every {task} has one worker, so that rows with the same {', '.join(inputs)} are taken as one task:"
-        f" {len(first):,} instead of {len(set(ids)):,}."
+    return any(first.setdefault(task, worker) != worker for task, worker in zip(tasks, workers, strict=True))
+
+
+def find_label(sheet: Sheet, names: Sequence[str]) -> tuple[str | tuple[str, ...], list[str]]:
+    """Return the question that the tag names, or the best one, or all of several; and remarks on the others."""
+    if not names:
+        raise InputError(f"{sheet.where} has no column with answers. It has: {', '.join(sheet.columns)}.")
+    tag = sheet.tag
+    if tag is None:
+        best, others, reasons = sort_questions(sheet, names)
+        if len(best) > 1:
+            return (*best, *others), []
+        left_out = [f"{name} ({reasons[name]})" for name in names if name not in best]
+        return best[0], [f"No labels are taken from {', '.join(left_out)}."] if left_out else []
+    endings = (f".{tag}".casefold(), f":{tag}".casefold())
+    found = [name for name in names if name == tag] or [name for name in names if name.casefold().endswith(endings)]
+    if len(found) == 1:
+        return found[0], []
+    raise InputError(
+        f"{sheet.where} has no question {tag!r}. Its questions: {', '.join(map(repr, names))}.",
+        proposals=[Proposal({"tag": name}) for name in names],
     )
-    joined = with_columns(table, {task: lambda: as_text(first[key] for key in given)})
-    return replace(joined, remarks=(*table.remarks, remark))
 
 
-def _has_company(table: Table, worker: str, task: str) -> bool:
-    """Tell whether a task has two workers; it is read no further than to the first that has."""
-    seen: dict[Any, Any] = {}
-    for batch in table.batches({"worker": worker, "task": task}):
-        pairs = zip(batch["task"].data.to_pylist(), batch["worker"].data.to_pylist(), strict=True)
-        if any(seen.setdefault(unit, person) != person for unit, person in pairs):
-            return True
-    return False
+def sort_questions(sheet: Sheet, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the best questions, those that come after them, and why other columns are not the best.
+
+    A question that all have answered in the same way, or nobody, is none where there are others, and neither is what
+    repeats one of the inputs or another question. The best have choices; free text and marks come next, and last what
+    forms ask or note beside their questions.
+    """
+    seen = {tuple(sheet.cells(name)): name for name in sheet.inputs if name in sheet.columns}
+    kinds: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for name in names:
+        cells = sheet.cells(name)
+        keys = tuple(cell if cell is None or isinstance(cell, str | frozenset) else repr(cell) for cell in cells)
+        different = {key for key in set(keys) if not is_blank(key)}
+        if len(different) < 2:
+            reasons[name] = "always the same" if different else "empty"
+        elif seen.setdefault(keys, name) != name:
+            reasons[name] = f"the same as {seen[keys]}"
+        kinds[name] = _describe(name, [cell for cell, key in zip(cells, keys, strict=True) if key in different])
+    left = [name for name in names if name not in reasons] or list(names)
+    ranks = {name: _RANKS.get(kinds[name], 2) for name in left}
+    best = [name for name in left if ranks[name] == min(ranks.values())]
+    others = sorted((name for name in left if name not in best), key=lambda name: ranks[name])
+    return best, others, reasons | {name: kinds[name] for name in others}
+
+
+def _describe(name: str, answers: Sequence[Any]) -> str:
+    """Return what the answers to a question are."""
+    words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
+    if aside := list(filter(_ASIDE.fullmatch, words)):
+        return aside[-1]
+    if any(isinstance(item, dict) for answer in answers if isinstance(answer, list) for item in answer):
+        return "marks"
+    texts = [answer.strip().casefold() for answer in answers if isinstance(answer, str)]
+    recur = len(texts) < _MIN_ANSWERS or all(map(is_number, texts)) or len(set(texts)) <= len(texts) / 2
+    return "choices" if recur else "free text"
+
+
+def as_sets(cells: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
+    r"""Return cells as sets if some of them hold several choices, or nothing if none does.
+
+    Choices stand on lines of their own, or what else separates them, or in square brackets.
+
+    >>> as_sets(["cat\ndog", "cat", ""]) == [{"cat", "dog"}, {"cat"}, None]
+    True
+    >>> as_sets(["[A] [B]", "[A]"]) == [{"[A]", "[B]"}, {"[A]"}], as_sets(["cat", "dog"])
+    (True, None)
+    """
+    filled = [cell for cell in cells if cell.strip()]
+    if all(not _BRACKETS.sub("", cell).strip() for cell in filled):
+        sets = {cell: frozenset(_BRACKETS.findall(cell)) for cell in set(filled)}
+    else:
+        sets = {cell: frozenset(filter(None, map(str.strip, cell.split(separator)))) for cell in set(filled)}
+    kinds = {choice for choices in sets.values() for choice in choices}
+    are_lines = len(kinds) > max(_MAX_CHOICES, len(filled) / 10) or len(kinds) >= max(len(filled), _MAX_CHOICES)
+    if are_lines or all(len(choices) < 2 for choices in sets.values()):
+        return None
+    return [sets.get(cell) for cell in cells]
+
+
+def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the options that are ticked in each row: whose cells are neither blank nor false.
+
+    >>> list_ticked({"cat": ["true", "", "false"], "dog": ["on", "1.0", ""]})
+    [['cat', 'dog'], ['dog'], []]
+    """
+    rows = []
+    for row in zip(*options.values(), strict=True):
+        ticks = [not is_blank(cell) and cell.strip().casefold() not in ("false", "off") for cell in row]
+        rows.append(list(compress(options, ticks)))
+    return rows
+
+
+def as_answers(values: Sequence[Any]) -> list[Any]:
+    """Return answers as strings, or all as sets if one has several parts, or as lists of marks if one has marks.
+
+    >>> as_answers([["a"], "b", None, []]), as_answers(["a", ["b", "c"]]) == [{"a"}, {"b", "c"}]
+    (['a', 'b', None, None], True)
+    """
+    if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
+        return [value if isinstance(value, list) or value is None else [value] for value in values]
+    if any(isinstance(value, dict) or (isinstance(value, list) and len(value) > 1) for value in values):
+        return [None if value is None else frozenset([value] if isinstance(value, str) else value) for value in values]
+    return [(value[0] if value else None) if isinstance(value, list) else value for value in values]

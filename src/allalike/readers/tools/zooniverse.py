@@ -1,55 +1,44 @@
-"""Zooniverse: classifications, as they are exported, extracted or flattened."""
+"""Zooniverse: classifications, as they are exported, extracted or flattened.
+
+Outlines are those of older tools, ``{"points": [{"x": ..., "y": ...}, ...]}``, and of newer ones, ``{"pathX": [...],
+"pathY": [...]}``. How large a picture is stands in the metadata of classifications (``subject_dimensions``), if at all.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+import json
+import math
+import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
-from allalike.readers.tools.annotations import (
-    are_outlines,
-    draw_outlines,
-    find_values,
-    list_details,
-    make_columns,
-    parse_annotations,
-)
+from allalike.readers.formats.tables import of_records
 from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import (
-    BLANKS,
-    as_text,
-    find_name,
-    keep_rows,
-    listed,
-    open_sheets,
-    sample,
-    texts,
-    with_columns,
-    with_roles,
-)
+from allalike.readers.tools.images import Areas
+from allalike.readers.tools.sheets import Sheet, as_answers, is_blank, list_ticked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
 
+    Details = dict[str, dict[str, tuple[str, ...]]]  # a choice of a survey -> a question about it -> answers
+
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
-_RAW, _EXTRACTED, _REDUCED = "annotations", "extractor", "reducer"
-_DETAILS, _EXPERTS = "details", ("gold_standard", "expert")
-_DATA, _CHOICES = "data.", ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
+_LABELS = ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
 _ABOUT_NAMES = """
     classification_id user_name user_id user_ip workflow_id workflow_name workflow_version created_at gold_standard
     expert metadata annotations subject_data subject_ids subject_id task task_index task_label task_type
     total_submissions submission_index extractor data.aggregation_version aggregation_version unnamed: index
 """
 _ABOUT = tuple(_ABOUT_NAMES.split())
+_RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
+_TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
 
 
 class Zooniverse(Tool):
@@ -67,173 +56,276 @@ class Zooniverse(Tool):
     summary = "classifications (CSV): raw with annotations, extracted, or flattened"
 
     def recognises(self, peek: Peek) -> bool:
-        """Tell whether a file has classifications of subjects, or what was made of them."""
+        """Return whether a file has classifications of subjects, or what was made of them."""
         names = set(peek.names)
-        if not names & set(_TASKS):
-            return False
-        return (
-            {"workflow_id", _REDUCED} <= names
-            or {_WORKER, "classification_id"} <= names
-            or ({_WORKER, _RAW} <= names and "workflow_id" in names)
-        )
+        known = ({"workflow_id", "reducer"}, {_WORKER, "classification_id"}, {_WORKER, "annotations", "workflow_id"})
+        return bool(names & set(_TASKS)) and any(each <= names for each in known)
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Open classifications: each task of the workflow is a question."""
-        table = open_sheets(paths, files)
-        task = find_name(table.names, *_TASKS)
-        if task is None or _WORKER not in table.names:
-            raise InputError(
-                f"{table.where} does not say who classified which subject: it has no column"
-                f" {_WORKER if task else _TASKS[0]}. Export the classifications of the project, and not what was"
-                " made of them."
-            )
-        table = _with_names(table)
-        if _RAW in table.names:
-            table, questions = _unpacked(table)
-        elif _EXTRACTED in table.names:
-            table, questions = _extracted(table)
+        sheet = Sheet.read(paths, files)
+        remedy = "Export the classifications of the project: they say who classified which subject."
+        task, _ = sheet.need(*_TASKS, remedy=remedy), sheet.need(_WORKER, remedy=remedy)
+        _name_people(sheet)
+        if "annotations" in sheet.columns:
+            questions = _unpack(sheet, task)
+        elif "extractor" in sheet.columns:
+            questions = _read_extracts(sheet)
+        elif label := next((name for name in _LABELS if name in sheet.columns), None):
+            questions = _split_by_task(sheet, label, sheet.cells(label))
         else:
-            table, questions = _flattened(table)
-        told, truths = _of_experts(table), {name: f"{name} gold" for name in questions}
-        if files.golden and told:
-            table = _set_apart(table, task, truths)
-        label, remark = pick_questions(table, questions, tag=files.tag)
-        return with_roles(table, self.name, _WORKER, task, label, [remark, *told], truths)
+            questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
+        experts = _find_experts(sheet)
+        sheet.truths = {name: f"{name} gold" for name in questions}
+        if files.golden and any(experts):
+            _set_apart(sheet, task, experts)
+        return sheet.table(self, _WORKER, task, questions)
 
 
-def _unpacked(table: Table) -> tuple[Table, list[str]]:
-    """Put the answers to every task of the workflow in a column of its own."""
-    cells = texts(table, _RAW)
-    flows = texts(table, "workflow_id") if "workflow_id" in table.names else [""] * len(cells)
-    several = len(set(flows)) > 1
-    found: list[dict[str, Any]] = []
-    wordings: dict[str, set[str]] = {}
-    for row, (cell, flow) in enumerate(zip(cells, flows, strict=True), start=1):
-        values: dict[str, Any] = {}
-        for question, wording, value in find_values(parse_annotations(cell, table.where, row)):
-            name = f"{flow}:{question}" if several else question
-            values[name] = value
-            wordings.setdefault(name, set()).update(filter(None, [wording]))
-        found.append(values)
-    if not wordings:
-        raise InputError(f"{table.where} has no annotations.")
-    names = sorted(wordings, key=lambda name: (-sum(values.get(name) is not None for values in found), name))
-    changed = [f"{name} ({len(wordings[name])})" for name in sorted(names) if len(wordings[name]) > 1]
-    remark = f"These questions changed their wording: {', '.join(changed)}." if changed else ""
-    table = _with_details(with_columns(table, make_columns(names, found)), names, found)
-    table, names = _with_areas(table, names, found)
-    return replace(table, remarks=(*table.remarks, *filter(None, [remark]))), names
+def _name_people(sheet: Sheet) -> None:
+    """Name those who did not log in by what else is known about them."""
+    people = sheet.cells(_WORKER)
+    nameless = sum(map(is_blank, people))
+    if not nameless:
+        return
+    others = [name for name in ("user_id", "user_ip", "classification_id") if name in sheet.columns]
+    for row, ids in enumerate(zip(people, *map(sheet.cells, others), strict=True)):
+        people[row] = next((each for each in ids if not is_blank(each)), "")
+    sheet.remarks.append(f"{nameless:,} classifications have no user_name; {' or '.join(others)} stands for it.")
 
 
-def _with_areas(table: Table, names: list[str], found: Sequence[Mapping[str, Any]]) -> tuple[Table, list[str]]:
-    """Make masks of outlines, in a column for each tool."""
-    outlined = [name for name in names if are_outlines(row.get(name) for row in found)]
-    if not outlined:
-        return table, names
-    subjects = texts(table, str(find_name(table.names, *_TASKS)))
-    about = texts(table, "metadata") if "metadata" in table.names else [""] * len(found)
-    areas = {name: draw_outlines(name, found, subjects, about, table.where) for name in outlined}
-    columns: dict[str, Callable[[], Any]] = {
-        title: partial(list, masks) for drawn in areas.values() for title, masks in drawn.items()
-    }
-    return with_columns(table, columns), [title for name in names for title in areas.get(name, [name])]
+def _find_experts(sheet: Sheet) -> list[bool]:
+    """Return for each row whether an expert classified, and remark how many did."""
+    experts = [False] * len(sheet.cells(_WORKER))
+    for name in ("gold_standard", "expert"):
+        if name in sheet.columns:
+            marks = [cell.strip().casefold() in ("true", "expert") for cell in sheet.cells(name)]
+            experts = [any(pair) for pair in zip(experts, marks, strict=True)]
+            if any(marks):
+                sheet.remarks.append(f"{sum(marks):,} classifications are an expert's ({name}).")
+    return experts
 
 
-def _with_details(table: Table, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
-    """Keep what is said of the choices of surveys, such as how many there are, where only a reader asks for it."""
-    listed = {name: list_details([values.get(name) for values in found]) for name in names}
-    beside = {f"{name} {_DETAILS}": (lambda rows=rows: rows) for name, rows in listed.items() if rows}
-    details = {name: f"{name} {_DETAILS}" for name, rows in listed.items() if rows}
-    return replace(with_columns(table, beside), names=table.names, details=details)
+def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
+    """Leave out what experts said, and put it beside the answers of others about the same subject."""
+    subjects = sheet.cells(task)
+    gold = {}
+    for name, column in sheet.truths.items():
+        rows = zip(experts, subjects, sheet.cells(name), strict=True)
+        gold[column] = match_truths((subject, label) for expert, subject, label in rows if expert and label)
+    sheet.keep([not expert for expert in experts])
+    for column, known in gold.items():
+        sheet.columns[column] = [known.get(subject) for subject in sheet.cells(task)]
 
 
-def _extracted(table: Table) -> tuple[Table, list[str]]:
+def _read_extracts(sheet: Sheet) -> list[str]:
     """Read extracts: one column that has the answer, or one for each answer, which has a number where it was given."""
-    data = [name for name in table.names if name.startswith(_DATA) and name not in _ABOUT]
-    label = next((name for name in _CHOICES if name in data), None)
+    data = [name for name in sheet.starting("data.") if name not in _ABOUT]
+    label = next((name for name in _LABELS if name in data), None)
     if label is not None:
-        return _spread(table, label, _listed(table, label))
-    counts = {name: texts(table, name) for name in data}
-    if not counts or not all(_is_count(cell) for cells in counts.values() for cell in cells):
+        return _split_by_task(sheet, label, sheet.cells(label))
+    counts = {name.removeprefix("data."): sheet.cells(name) for name in data}
+    cells = chain.from_iterable(counts.values())
+    if not counts or not all(is_blank(cell) or cell.replace(".", "", 1).isdigit() for cell in cells):
         raise InputError(
-            f"{table.where} has extracts that are no answers to a question: {', '.join(data) or 'none'}. Give the"
+            f"{sheet.where} has extracts that are no answers to a question: {', '.join(data) or 'none'}. Give the"
             " classifications of the project instead."
         )
-    rows = zip(*counts.values(), strict=True)
-    options = [name.removeprefix(_DATA) for name in data]
-    given = [
-        [option for option, cell in zip(options, row, strict=True) if cell not in BLANKS and option != "None"]
-        for row in rows
-    ]
-    return _spread(table, "answer", [answers or None for answers in given])
+    counts.pop("None", None)
+    return _split_by_task(sheet, "answer", [ticked or None for ticked in list_ticked(counts)])
 
 
-def _flattened(table: Table) -> tuple[Table, list[str]]:
-    """Read rows with one answer each, or with one column for each question."""
-    label = next((name for name in _CHOICES if name in table.names), None)
-    if label is not None:
-        return _spread(table, label, None)
-    return table, [name for name in table.names if name and not name.casefold().startswith(_ABOUT)]
+def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str]:
+    """Give every task of the workflow a column of its own, where rows belong to several; return the columns."""
+    answers = [None if is_blank(answer) else answer for answer in answers]
+    tasks = sheet.cells("task") if "task" in sheet.columns else []
+    if len(set(tasks)) < 2:
+        sheet.columns[label] = as_answers(answers)
+        return [label]
+    names = sorted(set(tasks))
+    for name in names:
+        rows = zip(answers, tasks, strict=True)
+        sheet.columns[name] = as_answers([answer if task == name else None for answer, task in rows])
+    return names
 
 
-def _spread(table: Table, label: str, values: list[Any] | None) -> tuple[Table, list[str]]:
-    """Give every task of the workflow a column of its own, where rows belong to several."""
-    tasks = texts(table, "task") if "task" in table.names else []
-    kinds = sorted(set(tasks))
-    if len(kinds) < 2:
-        if values is None:
-            return table, [label]
-        return with_columns(table, make_columns([label], [{label: value} for value in values])), [label]
-    cells = _listed(table, label) if values is None else values
-    found = [{task: value} for task, value in zip(tasks, cells, strict=True)]
-    return with_columns(table, make_columns(kinds, found)), kinds
+# Raw classifications: the answers to each task of a workflow, as JSON.
 
 
-def _listed(table: Table, name: str) -> list[Any]:
-    return [None if cell.strip() in BLANKS else cell for cell in texts(table, name)]
+def _unpack(sheet: Sheet, task: str) -> list[str]:
+    """Put the answers to every task of the workflow in a column of its own; return these columns."""
+    cells = sheet.cells("annotations")
+    flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
+    several = len(set(flows)) > 1
+    rows: list[dict[str, Any]] = []
+    wordings: dict[str, set[str]] = {}
+    for row, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
+        rows.append({})
+        for annotation in _list_annotations(sheet, row, cell):
+            wording = annotation.get("task_label")
+            for part, answer in _list_answers(annotation.get("value")):
+                name = f"{flow}:{annotation['task']}{part}" if several else f"{annotation['task']}{part}"
+                rows[-1][name] = answer
+                wordings.setdefault(name, set()).update([wording] if isinstance(wording, str) and wording else [])
+    if not wordings:
+        raise InputError(f"{sheet.where} has no annotations.")
+    if changed := [f"{name} ({len(texts)})" for name, texts in sorted(wordings.items()) if len(texts) > 1]:
+        sheet.remarks.append(f"These questions changed their wording: {', '.join(changed)}.")
+    table = of_records(rows, sheet.where)
+    columns = table.load(table.names)
+    names: list[str] = []
+    for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
+        answers = columns[name]
+        sheet.columns[name] = as_answers(answers)
+        if _are_outlines(answers):
+            masks = _draw(sheet, name, task, answers)
+            sheet.columns |= masks
+            names += masks
+        else:
+            names.append(name)
+        if details := _list_details(answers):
+            sheet.columns[f"{name} details"] = details
+            sheet.details[name] = f"{name} details"
+    return names
 
 
-def _is_count(cell: str) -> bool:
-    return cell in BLANKS or cell.replace(".", "", 1).isdigit()
+def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, Any]]:
+    """Yield the tasks that a classification answers; a combination of tasks holds others."""
+    try:
+        found = parse_json(cell) if cell.strip() else []
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        where, number = sheet.place(row)
+        raise InputError(f"{where}: the annotations in row {number} are no JSON list: {cell[:60]!r}.")
+    waiting = found[::-1]
+    while waiting:
+        annotation = waiting.pop()
+        if not isinstance(annotation, dict) or "task" not in annotation:
+            continue
+        value = annotation.get("value")
+        if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
+            waiting += value[::-1]
+        else:
+            yield annotation
 
 
-def _with_names(table: Table) -> Table:
-    """Name those who did not log in by what else is known about them."""
-    people = texts(table, _WORKER)
-    nameless = sum(person.strip() in BLANKS for person in people)
-    if not nameless:
-        return table
-    others = [name for name in ("user_id", "user_ip", "classification_id") if name in table.names]
-    known = [texts(table, name) for name in others]
-    named = [
-        person
-        if person.strip() not in BLANKS
-        else next((cells[row] for cells in known if cells[row] not in BLANKS), "")
-        for row, person in enumerate(people)
-    ]
-    remark = f"{nameless:,} classifications have no user_name; {' or '.join(others)} stands for it."
-    columns: dict[str, Callable[[], Any]] = {_WORKER: lambda: as_text(named)}
-    return replace(with_columns(table, columns), remarks=(*table.remarks, remark))
+def _list_answers(value: Any) -> list[tuple[str, Any]]:
+    """Return the answer to a task, or those to each of several menus, numbered.
+
+    An answer is a string, a list of strings, a list of marks, or the details of a survey, whose choices may be none.
+
+    >>> _list_answers(["a", 3]), _list_answers([{"value": "x"}, {"value": "y"}])
+    ([('', ['a', '3'])], [('.1', 'x'), ('.2', 'y')])
+    """
+    answers: list[Any]
+    if not isinstance(value, list):
+        answers = [_as_text(value)]
+    elif not value or not all(isinstance(item, dict) for item in value):
+        answers = [[text for text in map(_as_text, value) if text is not None]]
+    elif any("choice" in item for item in value):
+        answers = [_read_survey(value)]
+    elif all(set(item) & {"x", "points", "pathX", "clipPath", "x1"} for item in value):
+        answers = [value]
+    else:
+        answers = [_as_text(item) for item in value]
+    parts = [f".{number}" for number in range(1, len(answers) + 1)] if len(answers) > 1 else [""]
+    return [(part, answer) for part, answer in zip(parts, answers, strict=True) if answer is not None]
 
 
-def _set_apart(table: Table, task: str, truths: Mapping[str, str]) -> Table:
-    """Leave out what experts said, and put it beside the answers of others about the same subject."""
-    marks = [list(map(_is_expert, texts(table, name))) for name in _EXPERTS if name in table.names]
-    apart, subjects = [any(row) for row in zip(*marks, strict=True)], texts(table, task)
-    columns: dict[str, Callable[[], Any]] = {}
-    for name, beside in truths.items():
-        said = zip(apart, subjects, listed(table.load([name])[name]), strict=True)
-        known = match_truths((subject, value) for expert, subject, value in said if expert and value)
-        rows = [known.get(subject) for expert, subject in zip(apart, subjects, strict=True) if not expert]
-        columns[beside] = partial(list, rows)
-    return with_columns(keep_rows(table, ~np.array(apart)), columns)
+def _as_text(value: Any) -> str | None:
+    """Return one answer as text: of an object its text, or else all of it."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in _TEXT if isinstance(value.get(key), str)), value)
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _is_expert(cell: str | None) -> bool:
-    return (cell or "").strip().casefold() in ("true", "expert")
+def _read_survey(items: Sequence[Mapping[str, Any]]) -> Details:
+    """Return the choices of a survey with what is said of each; of one that was chosen twice, what was said first."""
+    details: Details = {}
+    for item in items:
+        if item.get("choice") is not None:
+            answers = item.get("answers")
+            fields = answers.items() if isinstance(answers, dict) else ()
+            said = {str(name): tuple(map(str, cell if isinstance(cell, list) else [cell])) for name, cell in fields}
+            details.setdefault(str(item["choice"]), said)
+    return details
 
 
-def _of_experts(table: Table) -> list[str]:
-    marks = [name for name in _EXPERTS if name in table.names]
-    counts = {name: sum(map(_is_expert, cells)) for name, cells in sample(table, marks).items()}
-    return [f"{count:,} classifications are an expert's ({name})." for name, count in counts.items() if count]
+def _list_details(answers: Sequence[Any]) -> list[Details] | None:
+    """Return what is said of the choices of each row, spelled out, or nothing if nothing is.
+
+    Zooniverse leaves out vowels and signs: N and S are no and yes, and 1150 is 11-50 where 10 can be chosen, too.
+
+    >>> _list_details([{"LION": {"HWMN": (many,), "YNG": ("S",)}} for many in ("10", "1150")])
+    [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
+    """
+    rows: list[Details] = [answer if isinstance(answer, dict) else {} for answer in answers]
+    cells: dict[str, set[str]] = {}
+    for said in (said for row in rows for said in row.values()):
+        for name, given in said.items():
+            cells.setdefault(name, set()).update(given)
+    for said in (said for row in rows for said in row.values()):
+        for name, given in said.items():
+            said[name] = tuple(_spell(cell, cells[name]) for cell in given)
+    return rows if cells else None
+
+
+def _spell(cell: str, given: set[str]) -> str:
+    if given <= {"N", "S"}:
+        return {"N": "no", "S": "yes"}[cell]
+    low, high = cell[: len(cell) // 2], cell[len(cell) // 2 :]
+    is_range = _RANGE.fullmatch(cell) is not None and int(low) < int(high) and str(int(low) - 1) in given
+    return f"{low}-{high}" if is_range else cell
+
+
+def _are_outlines(answers: Sequence[Any]) -> bool:
+    """Return whether all answers to a question are lists of outlines."""
+    lists = [answer for answer in answers if answer is not None]
+    marks = [mark for answer in lists if isinstance(answer, list) for mark in answer]
+    outlines = all(isinstance(mark, dict) and {"points", "pathX"} & {*mark} for mark in marks)
+    return bool(marks) and outlines and all(isinstance(answer, list) for answer in lists)
+
+
+def _draw(sheet: Sheet, name: str, task: str, answers: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return a column of masks for each tool of a question, and frame of a subject; who did not answer it has none."""
+    areas = Areas(sheet.where)
+    subjects = sheet.cells(task)
+    for row, outlines in enumerate(answers):
+        if outlines is None:
+            continue
+        areas.see(row, subjects[row], _find_size(sheet.cells("metadata")[row]) if "metadata" in sheet.columns else None)
+        for mark in outlines:
+            tool = mark.get("tool_label") or f"tool {mark.get('tool', mark.get('toolIndex', 0))}"
+            frame = f", frame {mark['frame']}" if mark.get("frame") else ""
+            points = _find_points(mark)
+            if not all(map(math.isfinite, chain.from_iterable(points))):
+                where, number = sheet.place(row)
+                raise InputError(f"{where}: row {number}: an outline has points without x and y: {str(mark)[:60]!r}.")
+            areas.draw(row, subjects[row], f"{tool}{frame}", points)
+    columns: dict[str, list[Any]] = {}
+    for row, _, tool, mask in areas.masks():
+        columns.setdefault(tool, [None] * len(answers))[row] = mask
+    return {f"{name}: {tool}" if len(columns) > 1 else name: columns[tool] for tool in sorted(columns)}
+
+
+def _find_points(mark: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Return the points of an outline; one that is no number if they cannot be read."""
+    try:
+        old = "points" in mark
+        xs, ys = ([each[axis] for each in mark["points"]] if old else mark[f"path{axis.upper()}"] for axis in "xy")
+        return [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
+    except (KeyError, TypeError, ValueError):
+        return [(math.nan, math.nan)]
+
+
+def _find_size(about: str) -> tuple[float, float] | None:
+    """Return height and width of the largest frame, if the metadata of a classification have them."""
+    try:
+        frames = parse_json(about)["subject_dimensions"]
+        height, width = (max(float(each[side]) for each in frames) for side in ("naturalHeight", "naturalWidth"))
+    except (ValueError, KeyError, TypeError):
+        return None
+    return height, width
