@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
 _WRITTEN = "free text or dates"
 _SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
-_SHOWN, _PEOPLE_SHOWN = 12, 5  # names, and people with reasons, that a remark lists
-_WIDTH = 80  # of a name in a remark
 _MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
 _IMPORT_ID = '{"ImportId":'
 _DATES = {"startdate", "enddate"}
@@ -56,7 +54,7 @@ _PREVIEW = re.compile(r"survey (preview|test|preview spam)|spam|1|2|8|9|17", re.
 
 
 @dataclass
-class Form:
+class SurveyForm:
     """Responses to a survey: a name for each column, and a row for each person.
 
     ``texts`` are what was asked, where names are codes; ``aside`` are columns that belong to no question, and
@@ -99,11 +97,11 @@ class SurveyTool(Tool):
         """Return whether a column tells something about the person or the form, and is no question."""
         return bool(self.known.fullmatch(self.code(name)) or self.beside.fullmatch(name))
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of a person, if there is one."""
         return next((name for name in form.names if self.code(name) in self.ids), None)
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Take away the rows that are no answers, and give names to columns that have none."""
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
@@ -125,9 +123,10 @@ class SurveyTool(Tool):
         )
         return self._stack(form, worker, answers | ticks, blocks, careless)
 
-    def _stack(self, form: Form, worker: str | None, answers: Cells, blocks: Names, careless: Reasons) -> Table:
+    def _stack(self, form: SurveyForm, worker: str | None, answers: Cells, blocks: Names, careless: Reasons) -> Table:
         """Return a table with a row for each answer, beside the columns that are no questions."""
-        given = [(name, row) for name, cells in answers.items() for row, cell in enumerate(cells) if not is_blank(cell)]
+        blanks = {cell for cells in answers.values() for cell in set(cells) if is_blank(cell)}
+        given = [(name, row) for name, cells in answers.items() for row, cell in enumerate(cells) if cell not in blanks]
         if not given:
             raise InputError(f"Nobody in {form.where} has answered any of {_shorten(list(answers))}.")
         added = ("row", "question", "answer", "block", "careless")
@@ -139,7 +138,7 @@ class SurveyTool(Tool):
         reasons = {about[worker][row]: why for row, why in careless.items()}
         if reasons:
             people = [f"{name} ({'; '.join(why)})" for name, why in reasons.items()]
-            form.remarks.append(f"Look at the answers of {_shorten(people, _PEOPLE_SHOWN)}.")
+            form.remarks.append(f"Look at the answers of {_shorten(people, most=5, width=200)}.")
 
         def stack(name: str) -> list[str]:
             if name in about:
@@ -160,12 +159,12 @@ class SurveyTool(Tool):
             careless=reasons,
         )
 
-    def _read(self, paths: Sequence[Path], files: Files) -> Form:
+    def _read(self, paths: Sequence[Path], files: Files) -> SurveyForm:
         """Read files one below the other."""
         forms = []
         for path in paths:
             names, *rows = _read_rows(path, files)
-            form = Form(str(path), names, rows)
+            form = SurveyForm(str(path), names, rows)
             self.prepare(form)
             form.names = _number_twice(form.names)
             if not form.rows:
@@ -177,7 +176,7 @@ class SurveyTool(Tool):
             return form
         names = list(dict.fromkeys(name for form in forms for name in form.names))
         columns = [[cell for form in forms for cell in form.cells(name)] for name in names]
-        return Form(
+        return SurveyForm(
             f"{paths[0]} and {len(paths) - 1} more",
             names,
             list(map(list, zip(*columns, strict=True))),
@@ -187,7 +186,7 @@ class SurveyTool(Tool):
             {name for form in forms for name in form.aside},
         )
 
-    def _find_reason(self, form: Form, name: str) -> str | None:
+    def _find_reason(self, form: SurveyForm, name: str) -> str | None:
         """Return why a column is no question, in a word or none; a check of attention is noted."""
         texts = sorted({name, form.texts.get(name, name)})
         if name not in form.aside and any(map(asks_who, texts)):
@@ -205,7 +204,7 @@ class SurveyTool(Tool):
         return _WRITTEN if written else None
 
 
-def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: Files) -> list[str]:
+def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files: Files) -> list[str]:
     """Return the columns that are questions, by their names or because there is no reason against them."""
     if files.only:
         questions = [name for name in form.names if _matches(name, files.only)]
@@ -221,11 +220,7 @@ def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: File
 
 
 def _describe_others(reasons: Mapping[str, str]) -> list[str]:
-    """Say in one sentence which columns are no questions: those first that ask something, with the reason.
-
-    >>> _describe_others({"StartDate": "", "Q1": "consent", "Q9": "who people are", "Q10": "who people are"})
-    ['These columns are not taken as questions: Q1 (consent); Q9, Q10 (who people are); StartDate.']
-    """
+    """Say in one sentence which columns are no questions: those first that ask something, with the reason."""
     groups: dict[str, list[str]] = {}
     for name, reason in sorted(reasons.items(), key=lambda item: not item[1]):
         groups.setdefault(reason, []).append(name)
@@ -236,10 +231,9 @@ def _describe_others(reasons: Mapping[str, str]) -> list[str]:
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
     if not path.is_file():
         raise InputError(f"{path} is no file.")
-    peek = Peek(path)
 
     def read() -> list[list[str]]:
-        if peek.ending in BOOKS:
+        if Peek(path).ending in BOOKS:
             return read_sheet(path)
         text = read_text(path, files.encoding)
         first = text.partition("\n")[0]
@@ -275,8 +269,9 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _shorten(names: Sequence[str], most: int = _SHOWN) -> str:
-    listed = ", ".join(name if len(name) <= _WIDTH else f"{name[: _WIDTH - 3]}..." for name in names[:most])
+def _shorten(names: Sequence[str], most: int = 12, width: int = 40) -> str:
+    """List the first names, of which long ones are cut, and say how many more there are."""
+    listed = ", ".join(name if len(name) <= width else f"{name[: width - 3]}..." for name in names[:most])
     return listed + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -302,7 +297,7 @@ class Qualtrics(SurveyTool):
         r"|.*_DO(_.*)?|Q_.*|SC\d+|Q\d+_(Id|Name|Size|Type)|.* - (Parent )?Topics",
     )
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Take away the rows of question texts and import ids, and the responses that are no participant's."""
         first, second = ({plain_name(name) for name in row} for row in (form.names, (form.rows or [[]])[0]))
         if not first >= _DATES and second >= _DATES:  # V1, V2, ... of older exports
@@ -367,7 +362,7 @@ class GoogleForms(SurveyTool):
         """Return whether a column is the time, a score, or asks who the person is."""
         return super().is_about(name) or self.mail.fullmatch(plain_name(name)) is not None or asks_who(name)
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
         addresses = [name for name in form.names if self.mail.fullmatch(plain_name(name))]
         names = [name for name in form.names if plain_name(name).endswith("name") and self.is_about(name)]
@@ -433,7 +428,7 @@ class SurveyMonkey(SurveyTool):
     )
     beside = re.compile(r"(?s:.*)\(please specify\)\]")
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Join the two rows of names: questions, and below them the options of each."""
         worker = self.find_worker(form)
         if not form.rows or (form.cells(worker)[0] if worker else form.rows[0][0]).strip():

@@ -161,9 +161,9 @@ def find_name(names: Iterable[str], *wanted: str) -> str | None:
 
 def as_column(values: Any) -> Any:
     """Return strings as a column of text, in which nothing is an empty field, and other labels as they are."""
-    if isinstance(values, list) and all(value is None or isinstance(value, str) for value in values):
-        return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
-    return values
+    if not isinstance(values, list) or not {*map(type, values)} <= {str, type(None)}:
+        return values
+    return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
 
 
 def listed(column: Any) -> list[Any]:
@@ -178,7 +178,7 @@ def listed(column: Any) -> list[Any]:
 
 def is_blank(cell: Any) -> bool:
     """Return whether a cell has no answer."""
-    return cell is None or (isinstance(cell, str) and cell.strip() in BLANKS)
+    return cell.strip() in BLANKS if isinstance(cell, str) else cell is None
 
 
 def is_number(text: str) -> bool:
@@ -245,13 +245,13 @@ def sort_questions(sheet: Sheet, names: Sequence[str]) -> tuple[list[str], list[
     reasons: dict[str, str] = {}
     for name in names:
         cells = sheet.cells(name)
-        keys = tuple(cell if isinstance(cell, str | frozenset) else repr(cell) for cell in cells)
-        different = {key for key, cell in zip(keys, cells, strict=True) if not is_blank(cell)}
+        keys = tuple(cell if cell is None or isinstance(cell, str | frozenset) else repr(cell) for cell in cells)
+        different = {key for key in set(keys) if not is_blank(key)}
         if len(different) < 2:
             reasons[name] = "always the same" if different else "empty"
         elif seen.setdefault(keys, name) != name:
             reasons[name] = f"the same as {seen[keys]}"
-        kinds[name] = _describe(name, [cell for cell in cells if not is_blank(cell)])
+        kinds[name] = _describe(name, [cell for cell, key in zip(cells, keys, strict=True) if key in different])
     left = [name for name in names if name not in reasons] or list(names)
     ranks = {name: _RANKS.get(kinds[name], 2) for name in left}
     best = [name for name in left if ranks[name] == min(ranks.values())]

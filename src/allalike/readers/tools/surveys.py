@@ -171,7 +171,7 @@ def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _levels(cells: Sequence[str]) -> frozenset[str]:
-    return frozenset(cell.strip().casefold() for cell in cells if not is_blank(cell))
+    return frozenset(cell.strip().casefold() for cell in set(cells) if not is_blank(cell))
 
 
 def _find_scale(levels: Set[str]) -> object:
@@ -259,10 +259,11 @@ def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
     """Return who gave the same answer in all rows of a matrix, though that is improbable."""
     if len(columns) < _MIN_ROWS:
         return []
-    counts = [Counter(cell for cell in cells if not is_blank(cell)) for cells in columns]
+    counts = [Counter(cells) for cells in columns]
+    totals = [sum(number for cell, number in count.items() if not is_blank(cell)) for count in counts]
     rows = []
     for row, cells in enumerate(zip(*columns, strict=True)):
         if len(set(cells)) == 1 and not is_blank(cells[0]):
-            shares = [count[cells[0]] / count.total() for count in counts]
+            shares = [count[cells[0]] / total for count, total in zip(counts, totals, strict=True)]
             rows += [row] if math.prod(shares) < _LEAST_CHANCE else []
     return rows if len(rows) <= _MAX_STRAIGHT * len(columns[0]) else []
