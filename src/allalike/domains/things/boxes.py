@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.options import choice
+from allalike.domains.things.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.domains.things.matched import read_class, read_number
 from allalike.domains.things.objects import Objects
 from allalike.rules.mean import Drawings, average, take_median
@@ -43,23 +44,6 @@ if TYPE_CHECKING:
 
 
 FORMS = ("xyxy", "xywh", "cxcywh")
-BOX_KEYS = {
-    ("bbox",): "xywh",
-    ("x1", "y1", "x2", "y2"): "xyxy",
-    ("xmin", "ymin", "xmax", "ymax"): "xyxy",
-    ("left", "top", "right", "bottom"): "xyxy",
-    ("x", "y", "width", "height"): "xywh",
-}
-CLASS_KEYS = ("class", "label", "category", "category_id", "rectanglelabels")
-
-
-def is_box(value: Any) -> bool:
-    """Tell whether an object has the keys of a box.
-
-    >>> is_box({"bbox": [0, 0, 2, 1], "label": "cat"}), is_box({"x": 1, "y": 2})
-    (True, False)
-    """
-    return isinstance(value, dict) and any(set(keys) <= set(value) for keys in BOX_KEYS)
 
 
 def name_form(things: Sequence[Any], form: str) -> str:
@@ -134,7 +118,7 @@ def _read_keys(box: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
 
 def _class_of(box: dict[str, Any]) -> Any:
     """Return the one class of an object, or None."""
-    named = [box[key] for key in CLASS_KEYS if box.get(key) is not None]
+    named = [box[key] for key in BOX_CLASS_KEYS if box.get(key) is not None]
     if not named:
         return None
     name = named[0]

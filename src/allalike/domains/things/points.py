@@ -53,16 +53,6 @@ if TYPE_CHECKING:
 AXES = ("x", "y", "z")
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
 _KEYPOINTS = "keypoints"
-_BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys of what is no point
-
-
-def is_point(value: Any) -> bool:
-    """Tell whether an object has the keys of a point in two dimensions or more, and not those of a box.
-
-    >>> is_point({"x": 1, "y": 2, "tool": 0}), is_point({"x": 1, "y": 2, "width": 3, "height": 4})
-    (True, False)
-    """
-    return isinstance(value, dict) and {"x", "y"} <= set(value) and not any(keys <= set(value) for keys in _BOXES)
 
 
 def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:

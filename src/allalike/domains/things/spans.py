@@ -16,7 +16,6 @@ kinder.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +24,7 @@ import numpy as np
 from allalike.distances import matching
 from allalike.distances.positions import measure_positions
 from allalike.domains.spelling import json_list
+from allalike.domains.things.keys import SPAN_KEYS, TAG, are_tags
 from allalike.domains.things.matched import read_class, read_number
 from allalike.domains.things.objects import Objects
 from allalike.rules.base import Rule
@@ -50,28 +50,8 @@ if TYPE_CHECKING:
 # behind another tag begins a span too: so it is written in IOB1, and so it is meant where tags are broken.
 
 
-SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))
 CLASS_KEYS = ("class", "tag", "label", "type", "labels")
-TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
 _LARGEST_POSITION = 1 << 53  # up to which whole numbers are exact
-
-
-def is_span(value: Any) -> bool:
-    """Tell whether an object has the keys of a span.
-
-    >>> is_span({"start": 0, "end": 4, "label": "PER"}), is_span({"x": 1, "y": 2})
-    (True, False)
-    """
-    return isinstance(value, dict) and any(set(keys) <= set(value) for keys in SPAN_KEYS)
-
-
-def are_tags(values: Sequence[Any]) -> bool:
-    """Tell whether these are tags of tokens.
-
-    >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["B-PER", "cat"]), are_tags([])
-    (True, False, False)
-    """
-    return bool(values) and all(isinstance(value, str) and TAG.fullmatch(value) for value in values)
 
 
 def split_tags(text: str) -> list[Any]:

@@ -21,17 +21,13 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.values import reads_as_number
 from allalike._core.extraction import find_extractor
 from allalike._core.late import pa, pc
-from allalike._core.masks.files import MaskFile
-from allalike._core.masks.packed import Mask
 from allalike._core.system.json_text import parse_json
 from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.moments import is_moment
 from allalike.domains.spelling import json_list, match_key, split_items
-from allalike.domains.things.boxes import is_box
-from allalike.domains.things.points import is_point
-from allalike.domains.things.spans import are_tags, is_span
+from allalike.domains.things.keys import are_tags, is_box, is_point, is_span
 from allalike.domains.written_labels import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.errors import ColumnError, LabelError, Proposal
 from allalike.readers.guessing.candidates import EXAMPLE
@@ -156,7 +152,12 @@ def _is_json_object(value: Any) -> bool:
 def _is_mask(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 2 or (value.ndim == 3 and value.dtype == np.bool_)
-    return isinstance(value, MaskFile | Mask) or (isinstance(value, dict) and {"size", "counts"} <= value.keys())
+    if isinstance(value, dict):
+        return {"size", "counts"} <= value.keys()
+    from allalike._core.masks.files import MaskFile
+    from allalike._core.masks.packed import Mask
+
+    return isinstance(value, MaskFile | Mask)
 
 
 def _guess_fields(domain: Domain, labels: _Labels) -> Domain:

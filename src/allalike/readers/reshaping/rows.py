@@ -28,7 +28,7 @@ from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
 from allalike.answers.cleaning import check_ids
 from allalike.domains import DOMAINS
-from allalike.domains.things.boxes import BOX_KEYS, CLASS_KEYS
+from allalike.domains.things.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, OptionError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.cells import cells, concatenate, texts
@@ -243,7 +243,7 @@ def _find_parts(table: Table, how: Reading) -> list[str]:
         return []
     names = {name.casefold(): name for name in reversed(table.names)}
     sides = next((keys for keys in _SIDES if all(key in names for key in keys)), ())
-    kinds = [key for key in CLASS_KEYS if key in names][:1] if sides else []
+    kinds = [key for key in BOX_CLASS_KEYS if key in names][:1] if sides else []
     return [names[key] for key in (*sides, *kinds)]
 
 
@@ -269,7 +269,7 @@ def _gather(table: Table, columns: Columns, picked: Mapping[str, str], parts: Se
 
 def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     """Return the numbers and the class of one object; nothing if all of its cells are blank."""
-    kinds = [name in CLASS_KEYS for name in names]
+    kinds = [name in BOX_CLASS_KEYS for name in names]
     if not any(kinds) and len(row) % 2:
         kinds[-1] = True  # an odd last one can only be a class
     blank = [cell is None or (isinstance(cell, float) and cell != cell) or str(cell).strip() == "" for cell in row]

@@ -1,0 +1,57 @@
+"""Keys by which boxes, points and spans are recognised among labels."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BOX_KEYS = {
+    ("bbox",): "xywh",
+    ("x1", "y1", "x2", "y2"): "xyxy",
+    ("xmin", "ymin", "xmax", "ymax"): "xyxy",
+    ("left", "top", "right", "bottom"): "xyxy",
+    ("x", "y", "width", "height"): "xywh",
+}
+BOX_CLASS_KEYS = ("class", "label", "category", "category_id", "rectanglelabels")
+_BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys of what is no point
+SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))
+TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
+
+
+def is_box(value: Any) -> bool:
+    """Tell whether an object has the keys of a box.
+
+    >>> is_box({"bbox": [0, 0, 2, 1], "label": "cat"}), is_box({"x": 1, "y": 2})
+    (True, False)
+    """
+    return isinstance(value, dict) and any(set(keys) <= set(value) for keys in BOX_KEYS)
+
+
+def is_point(value: Any) -> bool:
+    """Tell whether an object has the keys of a point in two dimensions or more, and not those of a box.
+
+    >>> is_point({"x": 1, "y": 2, "tool": 0}), is_point({"x": 1, "y": 2, "width": 3, "height": 4})
+    (True, False)
+    """
+    return isinstance(value, dict) and {"x", "y"} <= set(value) and not any(keys <= set(value) for keys in _BOXES)
+
+
+def is_span(value: Any) -> bool:
+    """Tell whether an object has the keys of a span.
+
+    >>> is_span({"start": 0, "end": 4, "label": "PER"}), is_span({"x": 1, "y": 2})
+    (True, False)
+    """
+    return isinstance(value, dict) and any(set(keys) <= set(value) for keys in SPAN_KEYS)
+
+
+def are_tags(values: Sequence[Any]) -> bool:
+    """Tell whether these are tags of tokens.
+
+    >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["B-PER", "cat"]), are_tags([])
+    (True, False, False)
+    """
+    return bool(values) and all(isinstance(value, str) and TAG.fullmatch(value) for value in values)
