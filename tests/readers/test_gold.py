@@ -63,29 +63,27 @@ def test_a_truth_value_is_the_same_as_its_word(write: Any) -> None:
     assert errors(rows, {task: write(label) for task, label in TRUTH.items()})["error"] == 0.0
 
 
-def test_zeros_ahead_make_another_id_and_what_is_there_as_it_is_comes_first() -> None:
-    known = Values(["7", "007", "7.0", "x"])
-    assert find_places(Values(["007", "7", "7.0", "07", "x "]), known).tolist() == [1, 0, 2, -1, 3]
-    assert find_places(Values([7.0, 7.5]), Values(["007", "7.5"])).tolist() == [-1, 1]
-    assert find_places(Values([7]), Values(["7.0", " 7"])).tolist() == [-1]  # it could be both
+LARGE = pa.array([2**64 - 1], pa.uint64())
+PLACES: list[tuple[Any, Any, list[int]]] = [  # wanted and known ids, and the place of each
+    (["007", "7", "7.0", "07", "x "], ["7", "007", "7.0", "x"], [1, 0, 2, -1, 3]),  # zeros ahead make another id
+    ([7.0, 7.5], ["007", "7.5"], [-1, 1]),
+    ([7], ["7.0", " 7"], [-1]),  # it could be both
+    *(([kind(1), kind(0)], ["1", "0"], [0, 1]) for kind in (int, float, str)),
+    ([1, 0], [1.0, 0.0], [0, 1]),
+    *(([True, False], texts, [0, 1]) for texts in (["TRUE", "false"], ["True", "False"])),
+    (LARGE, [1], [-1]),  # beyond all floats
+    (LARGE, LARGE, [0]),
+    ([float("inf")], [1, 2], [-1]),
+    ([], [1], []),
+    ([1], [], [-1]),
+]
 
 
-@pytest.mark.parametrize("kinds", [(int, float), (float, str), (str, int), (bool, str), (str, str)])
-def test_objects_and_arrow_match_alike(kinds: tuple[type, type]) -> None:
-    wanted, known = ([kind(number) for number in (1, 0)] for kind in kinds)
-    objects = find_places(Values(wanted), Values(known)).tolist()
-    assert find_places(Values(pa.array(wanted)), Values(pa.array(known))).tolist() == objects
-    for texts in (Values(["TRUE", "false"]), Values(pa.array(["TRUE", "false"]))):
-        assert find_places(Values([True, False]), texts).tolist() == [0, 1]
-
-
-def test_numbers_beyond_all_floats_and_no_values_match_nothing() -> None:
-    large = pa.array([2**64 - 1], pa.uint64())
-    assert find_places(Values(large), Values(pa.array([1]))).tolist() == [-1]
-    assert find_places(Values(large), Values(large)).tolist() == [0]
-    assert find_places(Values(pa.array([float("inf")])), Values(pa.array([1, 2]))).tolist() == [-1]
-    assert find_places(Values([]), Values([1])).tolist() == []
-    assert find_places(Values([1]), Values([])).tolist() == [-1]
+@pytest.mark.parametrize(("wanted", "known", "places"), PLACES)
+def test_ids_are_found_as_objects_and_in_arrow(wanted: Any, known: Any, places: list[int]) -> None:
+    assert find_places(Values(wanted), Values(known)).tolist() == places
+    if len(wanted) and len(known):
+        assert find_places(Values(pa.array(wanted)), Values(pa.array(known))).tolist() == places
 
 
 def test_gold_from_every_source(tmp_path: Path) -> None:
@@ -113,15 +111,12 @@ def test_gold_that_no_answer_can_meet_is_told(engine: Engine) -> None:
     assert result.summary["gold"]["error"] == 0.5
 
 
-def test_blanks_in_the_gold_are_dropped_and_counted(tmp_path: Path) -> None:
+def test_blanks_in_the_gold_are_counted_and_a_label_that_is_there_twice_is_one(tmp_path: Path) -> None:
     (tmp_path / "gold.csv").write_text("task,label\n1,1\n2,\n3,NA\n4,  \n5,0\n")
     assert errors(ROWS, tmp_path / "gold.csv")["blank"] == 3
     assert errors(ROWS, pd.DataFrame({"task": [1, 2, 3], "label": [1, np.nan, 1]}))["blank"] == 1
     assert errors(ROWS, {1: 1, 2: None})["blank"] == 1
     assert "blank" not in errors(ROWS, {1: 1})
-
-
-def test_a_truth_that_is_there_twice_is_one() -> None:
     assert errors(ROWS, [(1, 1), (1, 1), (2, 0)])["tasks"] == 2
     assert errors(ROWS, pd.DataFrame({"task": ["1", "1"], "label": ["1", "1.0"]}))["tasks"] == 1
 

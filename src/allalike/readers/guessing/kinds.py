@@ -164,13 +164,14 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
     said: list[Any] = []
     tasks: list[Any] = []
     n_tasks = 0
-    for column, numbers in [*labels.parts] or [(labels.column, np.arange(len(labels.column), dtype=np.int32))]:
-        codes, values = column.parsed(lambda value: value)
-        said += [values[code] for code in codes]
+    for column, numbers in labels.parts:
+        said += _list(column)
         tasks.append(numbers + np.int32(n_tasks))
         n_tasks += int(numbers.max(initial=-1)) + 1
         if len(said) >= SAMPLE_ROWS:
             break
+    if not said:
+        said, tasks = _list(labels.column), [np.arange(len(labels.column), dtype=np.int32)]
     task = np.concatenate(tasks)
 
     def guess(column: Column, rows: Codes) -> Domain:
@@ -178,6 +179,11 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
 
     assert domain.record is not None
     return domain.record.close(Column("label", said, text=labels.column.text), guess)
+
+
+def _list(column: Column) -> list[Any]:
+    codes, values = column.parsed(lambda value: value)
+    return [values[code] for code in codes]
 
 
 # Texts
@@ -195,10 +201,9 @@ def _or_classes(domain: Domain) -> list[Proposal]:
 
 
 def _refuse_bytes(labels: _Labels) -> None:
-    if isinstance(labels.values[0], bytes):
-        raise LabelError(
-            f"The labels are bytes, such as {labels.values[0]!r}. Write them as text.", domain="categorical"
-        )
+    first = labels.values[0]
+    if isinstance(first, bytes):
+        raise LabelError(f"The labels are bytes, such as {first!r}. Write them as text.", domain="categorical")
 
 
 def _read_numbers(labels: _Labels) -> Domain | None:
@@ -459,16 +464,12 @@ def _read_orders(labels: _Labels) -> Domain | None:
         return ranking
     if text and labels.column.n_distinct() <= MAX_CLASSES and labels.column.n_distinct() < labels.answers:
         return DOMAINS["categorical"]()
-    if text and all(">" in value for value in labels.values):
-        raise LabelError(
-            "The labels look like orders, but those of a task do not order the same items. If some workers left items"
-            " out, they are rankings with gaps.",
-            domain="ranking",
-        )
+    orders = text and all(">" in value for value in labels.values)
     raise LabelError(
-        "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
-        " interval, boxes, spans, points, vector, probability or bitmap.",
-        domain="set",
+        "The labels look like lists or orders, but those of a task do not order the same items. They may be ranking,"
+        " set, interval, boxes, spans, points, vector, probability or bitmap; rankings have gaps if some workers left"
+        " items out.",
+        domain="ranking" if orders else "set",
     )
 
 
