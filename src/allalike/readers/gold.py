@@ -120,8 +120,9 @@ def gather_gold(
     labels: list[Any] = []
     for part in parts:
         here = ~_find_blank(part["label"], words)
-        (task, ids), (label, values) = part["task"].keep(here).factors, part["label"].keep(here).parsed(lambda v: v)
-        for pair in np.unique(task.astype(np.int64) * len(values) + label).tolist():
+        codes, ids = part["task"].keep(here).factors
+        label_codes, values = part["label"].keep(here).parsed(lambda value: value)
+        for pair in np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist():
             tasks.append(ids[pair // len(values)])
             labels.append(values[pair % len(values)])
     if not tasks:
@@ -227,7 +228,7 @@ def _ask_columns(table: Table, truths: list[str], chosen: Mapping[str, str]) -> 
     others = [name for name in table.names if name not in (label, *right.values())]
     task = right.get("task") or next(iter(others), None)
     label = label or next((name for name in others if name != task), None)
-    proposed = {"gold_columns": {"task": task, "label": label}} if task and label else {}
+    proposed: dict[str, Any] = {"gold_columns": {"task": task, "label": label}} if task and label else {}
     return GoldError(
         f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
         f" has: {', '.join(map(repr, table.names))}.",
