@@ -95,16 +95,11 @@ class Gold:
         >>> one.joined(two).label.data.to_pylist()
         ['x', 'y', 'z']
         """
-        tasks, labels = (
-            _as_texts([*_list(one), *_list(other)]) for one, other in ((self.task, more.task), (self.label, more.label))
-        )
-        known = dict(zip(tasks, labels, strict=True))
-        try:
-            label = Column.of_objects("label", list(known.values()))
-        except InputError:  # lists, and texts that are lists
-            label = Column("label", list(known.values()))
-        task = Column.of_objects("task", list(known))
-        return Gold(task, label, self.blank + more.blank, self.stated and more.stated)
+        tasks = join_values("task", [*_list(self.task), *_list(more.task)])
+        labels = join_values("label", [*_list(self.label), *_list(more.label)])
+        known = dict(zip(_list(tasks), _list(labels), strict=True))
+        columns = join_values("task", list(known)), join_values("label", list(known.values()))
+        return Gold(*columns, self.blank + more.blank, self.stated and more.stated)
 
     def count(self, known: int, first_task: Any) -> dict[str, int]:
         """Count the tasks with gold that were answered, which at least one must be, and the others."""
@@ -172,10 +167,19 @@ def _list(column: Column, rows: Any = slice(None)) -> list[Any]:
     return [values[code] for code in codes[rows]]
 
 
-def _as_texts(values: list[Any]) -> list[Any]:
-    """Return values as texts if some of them are, and the others plain."""
+def join_values(role: str, values: list[Any]) -> Column:
+    """Make one column of values from several parts; numbers among texts are texts in all of them.
+
+    >>> join_values("task", ["t1", 2]).data.to_pylist()
+    ['t1', '2']
+    """
     kinds = set(map(type, values))
-    return list(map(str, values)) if str in kinds and kinds <= {str, int, float, bool} else values
+    if str in kinds and kinds <= {str, int, float, bool}:
+        values = list(map(str, values))
+    try:
+        return Column.of_objects(role, values)
+    except InputError:  # lists, and texts that are lists
+        return Column(role, values)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
-from allalike.answers.gold import Gold
+from allalike.answers.gold import Gold, join_values
 from allalike.domains.spelling import match_key
 from allalike.errors import ColumnError, GoldError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, pick_columns
@@ -127,16 +127,8 @@ def gather_gold(
             labels.append(values[pair % len(values)])
     if not tasks:
         raise GoldError("No row of the gold has a label.")
-    task, label = _join("task", tasks), _join("label", labels)
+    task, label = join_values("task", tasks), join_values("label", labels)
     return _map(task, label, label.missing(), label_map, gold_map)
-
-
-def _join(role: str, values: list[Any]) -> Column:
-    """Make one column of values from several parts; whole numbers among texts are texts in all of them."""
-    kinds = set(map(type, values))
-    if not kinds <= {str, int, float, bool}:
-        return Column(role, values)
-    return Column.of_objects(role, list(map(str, values)) if len(kinds) > 1 else values)
 
 
 def _map(task: Column, label: Column, blank: npt.NDArray[np.bool_], label_map: Any, gold_map: Any) -> Gold:
