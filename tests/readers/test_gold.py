@@ -140,6 +140,7 @@ def test_columns_of_the_gold_can_be_named_and_are_asked_for(tmp_path: Path) -> N
     words = ("--gold-columns", "task=number,label=a, b", "--json")
     done = call("discover", "a.csv", "--gold", "gold.csv", *words, folder=tmp_path)
     assert json.loads(done.stdout)["gold"]["error"] == 0
+    assert "Row 2" in str(ask(ROWS, [(1, 1), 5]))
     two = pd.DataFrame({"task": list(TRUTH), "gold": 1, "truth": 1})
     assert ask(ROWS, two).settles == {"gold_columns": {"task": "task", "label": "gold"}}
 

@@ -467,9 +467,9 @@ def _read_orders(labels: _Labels) -> Domain | None:
         return DOMAINS["categorical"]()
     orders = text and all(">" in value for value in labels.values)
     raise LabelError(
-        "The labels look like lists or orders, but those of a task do not order the same items. If some workers left"
-        " items out, they are rankings with gaps (ranking); else they may be set, interval, boxes, spans, points,"
-        " vector, probability or bitmap.",
+        "The labels look like lists or orders, but those of a task do not order the same items. They may be ranking,"
+        " set, interval, boxes, spans, points, vector, probability or bitmap; rankings have gaps if some workers left"
+        " items out.",
         domain="ranking" if orders else "set",
     )
 
