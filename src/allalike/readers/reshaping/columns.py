@@ -146,8 +146,10 @@ def _read_numbers(table: Table, name: str, data: Any) -> list[Any]:
 
 def read_number(cell: Any, name: str, row: int) -> float | None:
     """Return a cell as a number, or None where it is blank."""
+    if cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()):
+        return None
     try:
-        return None if cell is None or cell != cell or str(cell).strip() == "" else float(cell)
+        return float(cell)
     except (TypeError, ValueError):
         raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
 
