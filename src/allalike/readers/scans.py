@@ -22,18 +22,9 @@ from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
+from allalike.readers.formats import frames
 from allalike.readers.formats.cells import cells
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import (
-    ROWS,
-    find_matrix,
-    hold,
-    holds_rows,
-    is_matrix,
-    is_rows,
-    of_rows,
-    open_matrix,
-)
 from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
@@ -90,7 +81,7 @@ class Scan(Options):
 
     source: Any
     columns: Mapping[str, str] = field(default_factory=dict)
-    wide: str | None = choice(None, *ROWS)
+    wide: str | None = choice(None, *frames.ROWS)
     repeats: str | None = choice(None, "first", "last", "error", "add", SET)
     missing: str = choice("error", "drop")
     na: tuple[str, ...] | None = option(None, list_words)
@@ -286,12 +277,12 @@ class Scan(Options):
     def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if is_matrix(rows) and self.wide is None and holds_rows(rows):
+        if frames.is_matrix(rows) and self.wide is None and frames.holds_rows(rows):
             rows = rows.tolist()
-        if is_matrix(rows) or find_matrix(rows) is not None:
-            return open_matrix(rows, self.wide), _OWN_NAMES, {}
-        if is_rows(rows):
-            table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
+        if frames.is_matrix(rows) or frames.find_matrix(rows) is not None:
+            return frames.open_matrix(rows, self.wide), _OWN_NAMES, {}
+        if frames.is_rows(rows):
+            table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
             parts = self.repeats == SET
             return (gather_parts(table, _OWN_NAMES, self.domain, SET) if parts else table), _OWN_NAMES, {}
         table = self.table() if look_up is None else look_up(self)
@@ -439,7 +430,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
     of_files = [each.name for each in fields(Files) if each.name in how]
-    held = hold(source)
+    held = frames.hold(source)
     listed = held if isinstance(held, list | tuple) else [held]
     for name in of_files:
         if name not in _OF_ANY and how.get(name) is not None and not all(map(is_path, listed)):
