@@ -2,8 +2,8 @@
 
 from allalike.readers.column_names import COLUMN
 from allalike.readers.gold import EXPORT, gather_gold, is_within, open_gold, read_gold
-from allalike.readers.read_options import READ_OPTIONS, ReadOptions, check_read_options, find_unusual
-from allalike.readers.scans import NA, Scan, read, scan
+from allalike.readers.read_options import READ_OPTIONS, ReadOptions, check_read_options
+from allalike.readers.scans import NA, Scan, find_unusual, read, scan
 
 __all__ = [
     "COLUMN",

@@ -2,18 +2,17 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from allalike._core.options import Options, choice, option
 from allalike._core.registry import did_you_mean
-from allalike.domains import Domain
 from allalike.errors import OptionError
-from allalike.readers.formats.files import Files
 
 
 class ReadOptions(TypedDict, total=False):
-    """How answers are read, as `allalike.read` tells of each option: what takes answers takes these as keywords."""
+    """How answers are read, as `allalike.read` tells of each option: what takes answers takes these as keywords.
+
+    The usual values, and what they may be, are those of `Scan` and of `Files`.
+    """
 
     columns: Mapping[str, str] | None
     wide: str | None
@@ -37,7 +36,7 @@ class ReadOptions(TypedDict, total=False):
 READ_OPTIONS = tuple(ReadOptions.__annotations__)
 
 
-def _list_words(na: Any, name: str) -> tuple[str, ...]:
+def list_words(na: Any, name: str) -> tuple[str, ...]:
     """Return the texts that say that there is no label."""
     words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
     if not all(isinstance(word, str) for word in words):
@@ -45,23 +44,9 @@ def _list_words(na: Any, name: str) -> tuple[str, ...]:
     return words
 
 
-def _list_labels(abstain: Any, _: str) -> tuple[Any, ...]:
+def list_labels(abstain: Any, _: str) -> tuple[Any, ...]:
+    """Return the labels that mean no answer."""
     return tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading(Options):
-    """The values of the options: the usual ones, and what they may be; those of files are in ``files``."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    wide: str | None = choice(None, "tasks", "workers")
-    repeats: str | None = choice(None, "first", "last", "error", "add", "set")
-    missing: str = choice("error", "drop")
-    na: tuple[str, ...] | None = option(None, _list_words)
-    abstain: tuple[Any, ...] = option((), _list_labels)
-    label_map: Any = None
-    domain: Domain | None = None
-    files: Files = field(default_factory=Files)
 
 
 def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
@@ -72,14 +57,3 @@ def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> 
             known = [*(option.name for option in own if option.kind is option.KEYWORD_ONLY), *READ_OPTIONS]
             hint = did_you_mean(name, known)
             raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")
-
-
-def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options of reading that are not the usual ones.
-
-    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
-    {'repeats': 'last'}
-    """
-    usual = {**vars(Reading()), **vars(Files())}
-    given = {name: value for name, value in how.items() if value is not None}
-    return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from allalike._core.options import Options, choice, option
 from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
@@ -21,9 +22,9 @@ from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
+from allalike.readers.formats import frames
 from allalike.readers.formats.cells import cells
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import find_matrix, hold, holds_rows, is_matrix, is_rows, of_rows, open_matrix
 from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, of_columns
@@ -33,7 +34,7 @@ from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.proposals import LookUp, asking
-from allalike.readers.read_options import Reading, ReadOptions, check_read_options
+from allalike.readers.read_options import ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.reshaping.columns import (
     combine,
     fill_down,
@@ -67,7 +68,7 @@ _OF_ANY = ("decimal", "only", "skip", "golden")  # options of files that mean so
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan(Reading):
+class Scan(Options):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
     ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
@@ -79,7 +80,16 @@ class Scan(Reading):
     """
 
     source: Any
+    columns: Mapping[str, str] = field(default_factory=dict)
+    wide: str | None = choice(None, *frames.ROWS)
+    repeats: str | None = choice(None, "first", "last", "error", "add", SET)
+    missing: str = choice("error", "drop")
+    na: tuple[str, ...] | None = option(None, list_words)
+    abstain: tuple[Any, ...] = option((), list_labels)
+    label_map: Any = None
+    domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
+    files: Files = field(default_factory=Files)
     frame: str = "pandas"
 
     @property
@@ -238,7 +248,7 @@ class Scan(Reading):
         if guesses and "tool" in table.guessed and not known:
             table = open_table(self.source, plain)
         self._check_tool(table)
-        return self.compared(table, STEPS) if self.wide is None else table
+        return self._reshape(table, STEPS) if self.wide is None else table
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -253,28 +263,32 @@ class Scan(Reading):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
-    def compared(self, table: Table, steps: Sequence[Callable[[Table, Scan], Table]] = COMPARISONS) -> Table:
-        """Return a table after some steps, which by default read comparisons and ballots as rankings."""
+    def compared(self, table: Table) -> Table:
+        """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
+        return self._reshape(table, COMPARISONS)
+
+    def _reshape(self, table: Table, steps: Sequence[Callable[..., Table]]) -> Table:
         if not isinstance(self.columns, Mapping):
             check_chosen(table.names, self.columns, table.where)
         for step in steps:
-            table = step(table, self)
+            table = step(table, self.columns, self.domain)
         return table
 
     def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if is_matrix(rows) and self.wide is None and holds_rows(rows):
+        if frames.is_matrix(rows) and self.wide is None and frames.holds_rows(rows):
             rows = rows.tolist()
-        if is_matrix(rows) or find_matrix(rows) is not None:
-            return open_matrix(rows, self.wide), _OWN_NAMES, {}
-        if is_rows(rows):
-            table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
-            return (gather_parts(table, _OWN_NAMES, self) if self.repeats == SET else table), _OWN_NAMES, {}
+        if frames.is_matrix(rows) or frames.find_matrix(rows) is not None:
+            return frames.open_matrix(rows, self.wide), _OWN_NAMES, {}
+        if frames.is_rows(rows):
+            table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
+            parts = self.repeats == SET
+            return (gather_parts(table, _OWN_NAMES, self.domain, SET) if parts else table), _OWN_NAMES, {}
         table = self.table() if look_up is None else look_up(self)
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
-            long, guessed = stack(table, self)
+            long, guessed = stack(table, self.wide, self.columns, self.files)
             return long, _OWN_NAMES, guessed
         columns = self.columns
         if self.domain is not None and self.has_fields(table.names, table.where):
@@ -285,7 +299,7 @@ class Scan(Reading):
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         table = replace(found.table, na=table.na, domain=kind)
         for step in LATER_STEPS:
-            table = step(table, found.picked, self)
+            table = step(table, found.picked, self.domain, self.repeats)
         return table, found.picked, {**found.guessed, **layout}
 
     def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
@@ -416,7 +430,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
     of_files = [each.name for each in fields(Files) if each.name in how]
-    held = hold(source)
+    held = frames.hold(source)
     listed = held if isinstance(held, list | tuple) else [held]
     for name in of_files:
         if name not in _OF_ANY and how.get(name) is not None and not all(map(is_path, listed)):
@@ -427,3 +441,14 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     if isinstance(columns, Mapping):
         columns = {role: name for role, name in columns.items() if name is not None}
     return Scan(source=name_place(held), domain=kind, files=files, frame=find_frame(source), columns=columns, **given)
+
+
+def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some options of reading that are not the usual ones.
+
+    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
+    {'repeats': 'last'}
+    """
+    usual = {**vars(Scan(source=None)), **vars(Files())}
+    given = {name: value for name, value in how.items() if value is not None}
+    return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}

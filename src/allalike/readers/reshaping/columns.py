@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain
     from allalike.readers.formats.tables import Columns, Table
-    from allalike.readers.read_options import Reading
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
@@ -53,20 +52,20 @@ def _pick(names: Sequence[str], chosen: Mapping[str, str], table: Table, roles: 
         return None
 
 
-def split_label(table: Table, how: Reading) -> list[str]:
+def split_label(table: Table, chosen: Mapping[str, str]) -> list[str]:
     """Return the columns that are named together as the label, such as ``lat lon``, if several are."""
-    label = str(how.columns.get("label", ""))
+    label = str(chosen.get("label", ""))
     words = label.split()
     return words if len(words) > 1 and label not in table.names and {*words} <= {*table.names} else []
 
 
-def join_columns(table: Table, how: Reading) -> Table:
+def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
     """Put one column in the place of several that are a label together.
 
     They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
     ``p_cat p_dog p_owl`` whose rows add up to 1.
     """
-    kind, parts = _find_parts(table, how)
+    kind, parts = _find_parts(table, chosen, domain)
     if not parts:
         return table
     label = " ".join(parts)
@@ -84,23 +83,23 @@ def join_columns(table: Table, how: Reading) -> Table:
         whole=True,
         says=[f"{', '.join(map(repr, parts[:-1]))} and {parts[-1]!r} together are the label, {_KINDS[kind]}."],
         roles={**table.roles, "label": label},
-        domain=kind if how.domain is None else "",
+        domain=kind if domain is None else "",
     )
 
 
-def _find_parts(table: Table, how: Reading) -> tuple[str, list[str]]:
+def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
     """Return what the columns are that together are the label, and their names."""
-    asked, names = how.domain.name if how.domain else "", table.names
+    asked, names = domain.name if domain else "", table.names
     if asked and asked not in _KINDS:
         return "", []
     chances = [name for name in names if _CHANCE.fullmatch(name)]
     found = {"place": _find_place(names), "probability": chances if len(chances) > 1 else []}
-    if "label" in how.columns:
-        words = split_label(table, how)
+    if "label" in chosen:
+        words = split_label(table, chosen)
         kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
         return (kind, words) if kind else ("", [])
     kinds = [kind for kind, parts in found.items() if parts and asked in ("", kind)]
-    if table.roles or len(kinds) != 1 or not _are_answers(table, how.columns, found[kinds[0]], kinds[0]):
+    if table.roles or len(kinds) != 1 or not _are_answers(table, chosen, found[kinds[0]], kinds[0]):
         return "", []
     return kinds[0], found[kinds[0]]
 
@@ -146,8 +145,10 @@ def _read_numbers(table: Table, name: str, data: Any) -> list[Any]:
 
 def read_number(cell: Any, name: str, row: int) -> float | None:
     """Return a cell as a number, or None where it is blank."""
+    if cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()):
+        return None
     try:
-        return None if cell is None or cell != cell or str(cell).strip() == "" else float(cell)
+        return float(cell)
     except (TypeError, ValueError):
         raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
 
@@ -161,11 +162,11 @@ def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number
     return dict(zip(options, row, strict=True)) if kind == "probability" else list(row)
 
 
-def spread_lists(table: Table, how: Reading) -> Table:
+def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
     """Make a row of each label, where tasks have their labels in lists and there are no workers."""
-    if table.text or table.roles or "worker" in how.columns or (how.domain and how.domain.name not in _PLAIN):
+    if table.text or table.roles or "worker" in chosen or (domain and domain.name not in _PLAIN):
         return table
-    picked = _pick(table.names, how.columns, table, ("task", "label"))
+    picked = _pick(table.names, chosen, table, ("task", "label"))
     if picked is None or _pick(table.names, {}, table, ("worker",)):
         return table
     task, label = picked["task"], picked["label"]
@@ -196,7 +197,7 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, list | tuple | dict)
 
 
-def fill_down(table: Table, picked: Mapping[str, str], _: Reading) -> Table:
+def fill_down(table: Table, picked: Mapping[str, str], *_: Any) -> Table:
     """Fill in workers or tasks that stand in the first of several rows only, as merged cells of spreadsheets do.
 
     They are known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
@@ -289,14 +290,14 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
     return table.with_step(step, adds=[made], needs=fields, drops=fields, roles=roles, written=written), made
 
 
-def part_scales(table: Table, picked: Mapping[str, str], how: Reading) -> Table:
+def part_scales(table: Table, picked: Mapping[str, str], domain: Domain | None, *_: Any) -> Table:
     """Make records with a field for each scale, where tasks have scales of their own, such as questions of a survey.
 
     "Agree" and "Sometimes" are no two classes of one question. So a label fills the field of its scale and no other:
     labels of different scales are never compared, each scale has a label type of its own, and a worker has one weight
     in all of them.
     """
-    if how.domain is not None or not table.scales:
+    if domain is not None or not table.scales:
         return table
     name = picked["label"]
     loaded = table.load([name, picked["task"], table.scales])
@@ -315,14 +316,14 @@ def part_scales(table: Table, picked: Mapping[str, str], how: Reading) -> Table:
         kept = pc.if_else(arrow_of(rows & ~missing), label.data, pa.scalar(None, label.data.type))
         fields[scale] = table.column("label", kept)
         listed.append((kinds[scale].name, scale, len(np.unique(task[rows]))))
-    domain, column, says = kinds[names[0]], fields[names[0]].data, []
+    kind, column, says = kinds[names[0]], fields[names[0]].data, []
     if len(names) > 1:
         make: Any = DOMAINS["record"]
-        domain, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
+        kind, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
         says = [_describe_scales(listed)]
     says += _describe_codes(kinds, excluded)
     step = lambda columns, _: columns | {name: column}  # noqa: E731
-    return table.with_step(step, adds=[name], whole=True, says=says, domain=domain)
+    return table.with_step(step, adds=[name], whole=True, says=says, domain=kind)
 
 
 def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:

@@ -28,13 +28,12 @@ from allalike.readers.guessing.contents import TableSample
 from allalike.readers.sources import with_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from allalike.readers.formats.tables import Columns as Loaded
     from allalike.readers.formats.tables import Table
-    from allalike.readers.read_options import Reading
 
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
@@ -74,20 +73,20 @@ def find_columns(names: Sequence[str]) -> Columns | None:
     return None
 
 
-def read_comparisons(table: Table, how: Reading) -> Table:
+def read_comparisons(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
     """Write comparisons as rankings of two items.
 
     Where the table has tasks of its own, or is a tool's export, this is done only if such a label type is given.
     """
     found = find_columns(table.names)
-    if found is None or "label" in how.columns:
+    if found is None or "label" in chosen:
         return table
     others = [name for name in table.names if name not in found]
     has_task = any(rate_name(name, "task") >= SYNONYM for name in others)
-    asked = how.domain is not None and how.domain.repeats is not None
+    asked = domain is not None and domain.repeats is not None
     if not asked and (has_task or table.roles or found.winner == "label"):
         return table
-    rates = {name: rate_name(name, "worker") for name in others if name not in how.columns.values()}
+    rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
     worker = max(rates, key=lambda name: rates[name], default="")
 
     def step(columns: Loaded, before: int) -> Loaded:
@@ -157,9 +156,8 @@ def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
     return numbers.take(codes)
 
 
-def read_ballots(table: Table, how: Reading) -> Table:
+def read_ballots(table: Table, chosen: Mapping[str, str], *_: Any) -> Table:
     """Add a column for the only task to a table of voters and rankings."""
-    chosen = how.columns
     if table.roles or table.domain or chosen.get("task", BALLOTS) != BALLOTS:
         return table
     label = chosen.get("label") or _find_name(table.names, _RANKINGS, chosen.values())

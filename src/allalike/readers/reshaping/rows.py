@@ -32,6 +32,7 @@ from allalike.domains.things.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, OptionError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.cells import cells, concatenate, texts
+from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
 from allalike.readers.formats.tables import of_columns
 from allalike.readers.guessing.consensus import MOST_DEPARTURES, find_consensus, measure_departures
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.domains import Domain
-    from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Columns, Table
-    from allalike.readers.read_options import Reading
 
 _LOOKED_AT = 10_000  # this many rows tell what columns are
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
@@ -60,28 +59,29 @@ Answer = dict[str | int, int]  # the things that were named, each with the first
 Cell = tuple[str, ...]  # what is said of a thing in a row: nothing, a text or several
 
 
-def stack(table: Table, how: Reading) -> tuple[Table, dict[str, str]]:
+def stack(
+    table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None
+) -> tuple[Table, dict[str, str]]:
     """Turn a wide table into one of worker, task and label; return also what was guessed.
 
     An empty cell is a missing answer. The column that names the rows is the chosen one, or that with the name of its
     role, the index of a frame, or the first one if it has no value twice; else the rows are numbered.
 
     >>> from allalike.readers.formats.tables import of_records
-    >>> from allalike.readers.read_options import Reading
     >>> rows = [{"task": "t1", "ada": "x", "bob": None}, {"task": "t2", "ada": "y", "bob": "y"}]
-    >>> long, _ = stack(of_records(rows), Reading(wide="tasks"))
+    >>> long, _ = stack(of_records(rows), "tasks", {})
     >>> [cells(column) for column in long.load(["task", "worker", "label"]).values()]
     [['t1', 't2', 't2'], ['ada', 'ada', 'bob'], ['x', 'y', 'y']]
     """
-    down, across = ROWS[str(how.wide)]
+    files, (down, across) = files or Files(), ROWS[wide]
     if not table.names:
         raise ColumnError(f"{table.where} has no columns.")
     head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
-    ids, guessed = _find_ids(table, head, down, how.columns)
-    names = _select([name for name in table.names if name != ids], how.files, table.where)
+    ids, guessed = _find_ids(table, head, down, chosen)
+    names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
         raise ColumnError(f"{table.where} has no column of answers. A wide table has one per {across}.")
-    _refuse_strangers(table, head, names, how.files, down)
+    _refuse_strangers(table, head, names, files, down)
     asked = {ids, *names}
     loaded = table.load([name for name in table.names if name in asked])
     labels = [table.column("label", loaded[name]) for name in names]
@@ -89,7 +89,7 @@ def stack(table: Table, how: Reading) -> tuple[Table, dict[str, str]]:
     full = [place for place, here in enumerate(present) if here.any()]
     if not full:
         raise ColumnError(f"{table.where} has no answers: all cells are empty.")
-    consensus = find_consensus(head, names) if down == "task" and not how.files.only else None
+    consensus = find_consensus(head, names) if down == "task" and not files.only else None
     says = _describe(table, down, ids, consensus)
     if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
         says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
@@ -204,20 +204,20 @@ def _as_whole_numbers(part: Any) -> Any:
     return part.cast(pa.int64())
 
 
-def gather_objects(table: Table, how: Reading) -> Table:
+def gather_objects(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
     """Make an answer of the rows of a worker and a task, where each row is an object.
 
     The columns that say where an object is, and perhaps its class, are named together as the label, such as
     ``x1 y1 x2 y2 class``, or are recognised by the names that tools give them. A row in which all of them are blank
     says that the worker saw nothing.
     """
-    parts = _find_parts(table, how)
+    parts = _find_parts(table, chosen, domain)
     if not parts:
         return table
     others = [name for name in table.names if name not in parts]
-    given = {role: name for role, name in how.columns.items() if role != "label"}
+    given = {role: name for role, name in chosen.items() if role != "label"}
     picked, _ = pick_columns(others, given, table.where, roles=("worker", "task"))
-    roles = {**picked, "label": how.columns.get("label", " ".join(parts))}
+    roles = {**picked, "label": chosen.get("label", " ".join(parts))}
 
     def step(columns: Columns, _: int) -> Columns:
         gathered = _gather(table, columns, picked, parts)
@@ -235,11 +235,11 @@ def gather_objects(table: Table, how: Reading) -> Table:
     )
 
 
-def _find_parts(table: Table, how: Reading) -> list[str]:
+def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> list[str]:
     """Return the columns of an object: those that are named together, or those that have the usual names."""
-    if "label" in how.columns:
-        return split_label(table, how)
-    if table.roles or (how.domain is not None and how.domain.name != "boxes"):
+    if "label" in chosen:
+        return split_label(table, chosen)
+    if table.roles or (domain is not None and domain.name != "boxes"):
         return []
     names = {name.casefold(): name for name in reversed(table.names)}
     sides = next((keys for keys in _SIDES if all(key in names for key in keys)), ())
@@ -286,14 +286,14 @@ def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     return found
 
 
-def gather_parts(table: Table, picked: Mapping[str, str], how: Reading) -> Table:
+def gather_parts(table: Table, picked: Mapping[str, str], domain: Domain | None, repeats: str | None) -> Table:
     """Make a row of each answer, where rows are parts of answers or a tool has kept details beside sets."""
-    domain, label = how.domain, picked["label"]
+    label = picked["label"]
     if label in table.details and (domain is None or domain.record is not None):
         return _take_details(table, label)
-    if not _may_have_parts(how.repeats, domain):
+    if not _may_have_parts(repeats, domain):
         return table
-    found = find_part_columns(table, picked, given=how.repeats == SET)
+    found = find_part_columns(table, picked, given=repeats == SET)
     if found is None:
         return table
     if domain is not None and domain.name == SET:
