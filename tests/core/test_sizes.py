@@ -1,5 +1,6 @@
 """Sizes: a file of a stranger costs what its size tells, or it is refused at once, with the limit."""
 
+import io
 import json
 import re
 import zipfile
@@ -87,16 +88,34 @@ def test_an_archive_in_an_archive_is_not_opened(tmp_path: Path) -> None:
         allalike.discover(tmp_path / "outer.zip", method="UA")
 
 
-@pytest.mark.long
-def test_a_cell_in_the_last_corner_of_a_sheet_costs_no_more_than_any_other(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    for row in [["worker", "task", "label"], ["ada", 1, "x"], ["bob", 1, "x"], ["eve", 1, "y"]]:
-        book.active.append(row)
-    book.active.cell(1 << 20, 1 << 14, "z")
-    book.save(tmp_path / "a.xlsx")
-    with pytest.raises(InputError, match="has no label"):
-        allalike.discover(tmp_path / "a.xlsx", method="UA")
-    assert allalike.discover(tmp_path / "a.xlsx", method="UA", missing="drop").truth["label"].tolist() == ["x"]
+CELL = b'<c r="A1" t="s"><v>0</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'r="A5"', b'r="XFD1048576"'),
+        (b'r="A5"', b"s='1'\nr = 'XFD1048576'"),
+        (b'r="A5"', b'r="A1048577"'),
+        (b'r="A5"', b'r="AAAAAA1"'),
+        (b'<row r="5">', b'<row r="1048000">' + b"<c><v>1</v></c>" * 200 + b"</row><row>"),
+        (b"</sheetData>", b'<row r="6">' + CELL * 100_000 + b"</row></sheetData>"),
+    ],
+    ids=["corner", "quotes", "beyond", "letters", "no references", "one long text"],
+)
+def test_cells_that_would_fill_the_memory_are_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+    made, written = openpyxl.Workbook(), io.BytesIO()
+    for row in [["worker", "task", "label"], ["ada", 1, "x"], ["bob", 1, "x"], ["eve", 1, "y"], ["zoe", 1, "x"]]:
+        made.active.append(row)
+    made.save(written)
+    with zipfile.ZipFile(written) as source, zipfile.ZipFile(tmp_path / "a.xlsx", "w") as target:
+        for name in set(source.namelist()) - {"xl/sharedStrings.xml"}:
+            data = source.read(name)
+            assert (old in data) == (name == "xl/worksheets/sheet1.xml")
+            target.writestr(name, data.replace(old, new), zipfile.ZIP_DEFLATED)
+        target.writestr("xl/sharedStrings.xml", f"<sst><si><t>{'x' * 9000}</t></si></sst>", zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match="unpacks to|rows beyond"):
+        allalike.read(tmp_path / "a.xlsx")
 
 
 def test_the_page_lists_all_limits_as_they_are() -> None:

@@ -1,4 +1,4 @@
-"""Addresses: names of what lies elsewhere or in a database, with a password or a token that nobody else may see."""
+"""Addresses of remote files and databases, whose passwords and tokens are not shown."""
 
 from __future__ import annotations
 
@@ -25,16 +25,13 @@ _MOST_REASON = 300  # characters of what a server says
 
 
 class Address(str):
-    """A name of what lies elsewhere, or in a database; whoever prints it does not see its password or token.
+    """The address of a remote file or a database, which is printed without its password or token.
 
-    If a database is a ``file``, that is its path; whoever named it by this path sees that. What was fetched is
-    ``held``, so that it is fetched once, in a ``place`` that goes with the address.
+    ``file`` is the path of a database that is a file. What was fetched is ``held``, in the temporary folder ``place``.
 
     >>> address = Address("postgresql://ada:secret@host/crowd?password=secret")
     >>> print(address, [address], address.startswith("postgresql://ada:secret"))
     postgresql://ada@host/crowd?*** ['postgresql://ada@host/crowd?***'] True
-    >>> print(Address("https://ada@host/a.csv?sig=abc"), Address("sqlite:///crowd.db").file)
-    https://***@host/a.csv?*** crowd.db
     """
 
     def __new__(cls, name: str, path: str | os.PathLike[str] = "") -> Address:
@@ -43,12 +40,11 @@ class Address(str):
     def __init__(self, name: str, path: str | os.PathLike[str] = "") -> None:
         found = ADDRESS.fullmatch(name)
         assert found is not None
-        user, password, rest = found["user"] or "", found["password"] or "", found["rest"]
         self.scheme, self.is_database = found["scheme"].lower(), found["own"] is not None
         self.file = os.fspath(path) or (found["place"].removeprefix("/") if self.scheme in _FILES else "")
         self.held: dict[Any, list[Path]] = {}
         self.place: Any = None
-        self._secrets = [password, rest, "" if self.is_database else user]
+        self._secrets = [found["password"] or "", found["rest"], "" if self.is_database else found["user"] or ""]
         self._shown = str(path) or show_address(name)
 
     def __str__(self) -> str:
@@ -58,7 +54,7 @@ class Address(str):
         return repr(self._shown)
 
     def scrub(self, text: str) -> str:
-        """Return what another program said about it without its secrets.
+        """Return the message of another program without the secrets of this address.
 
         >>> Address("https://host/a.csv?sig=abc").scrub("GET https://host/a.csv?sig=abc&x=abc failed: abc")
         'GET https://host/a.csv?***&x=*** failed: ***'
@@ -115,13 +111,7 @@ def find_address(name: str | os.PathLike[str]) -> Address | None:
 
 
 def find_folder(name: str | os.PathLike[str]) -> Path:
-    """Return the folder of a saved result, and refuse an address, from which none can be loaded.
-
-    >>> find_folder("postgresql://ada:secret@host/crowd")
-    Traceback (most recent call last):
-    allalike.errors.UnsupportedError: postgresql://ada@host/crowd is no folder. A result is loaded from a folder of this
-    machine, and goes on there.
-    """
+    """Return the folder of a saved result, and refuse an address, from which none can be loaded."""
     if (address := find_address(name)) is not None:
         raise UnsupportedError(
             f"{address} is no folder. A result is loaded from a folder of this machine, and goes on there."

@@ -1,7 +1,6 @@
-"""Streams of Arrow: whatever hands over batches, of which few are in memory at a time.
+"""Open streams of Arrow batches, DuckDB relations, lazy frames of polars and data sets of Hugging Face.
 
-What is gone when it is read, or has to be computed, is put into a file for the time being. So a query runs once, and
-all that is read afterwards is of one moment. Data sets of Hugging Face lie in files already.
+A stream is written into a temporary file, so that a query runs once and large results need not fit in memory.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ _BATCH_BYTES = 1 << 24  # of which a file is made, for databases hand over much 
 
 
 def is_lazy(source: Any) -> bool:
-    """Tell whether this is a relation of DuckDB or a lazy frame of polars, which is computed when it is read.
-
-    >>> is_lazy(pa.table({"worker": ["ada"]}))
-    False
-    """
+    """Return whether this is a relation of DuckDB or a lazy frame of polars, which is computed when it is read."""
     kind = type(source).__module__.partition(".")[0]
     return kind in ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
 
@@ -50,22 +45,13 @@ def is_stream(source: Any) -> bool:
 
 
 def hold_stream(source: Any) -> Spooled:
-    """Put a stream into a file, which is there as long as the path is in use.
-
-    >>> spooled = hold_stream(pa.table({"worker": ["ada"]}).to_reader())
-    >>> str(spooled), pa.ipc.open_file(spooled).read_all().num_rows
-    ('the stream', 1)
-    """
+    """Write a stream into a file, which exists as long as the path."""
     held: Spooled = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
     return held
 
 
 def of_stream(source: Any) -> Table:
-    """Open a stream as a table.
-
-    >>> of_stream(pa.table({"worker": ["ada"]}).to_reader()).names
-    ['worker']
-    """
+    """Open a stream as a table."""
     return open_arrow(hold_stream(source))
 
 
@@ -87,25 +73,23 @@ def of_lazy(source: Any) -> Table:
         return pick(tuple(asked), rows).load(asked)
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        batches = pick(tuple(asked)).load_batches
-        assert batches is not None
-        return batches(asked)
-
-    def n_bytes(asked: Sequence[str]) -> int:
-        return pick(tuple(asked)).n_bytes(asked)
+        batches: Any = pick(tuple(asked)).load_batches
+        return batches(asked)  # type: ignore[no-any-return]
 
     known = source if hasattr(source, "project") else guard("The stream", "Arrow", source.collect_schema)
     names = known.columns if hasattr(source, "project") else known.names()
-    return Table(list(names), load, "The stream", load_sample=load, load_batches=load_batches, n_bytes=n_bytes)
+    return Table(
+        list(names),
+        load,
+        "The stream",
+        load_sample=load,
+        load_batches=load_batches,
+        n_bytes=lambda asked: pick(tuple(asked)).n_bytes(asked),
+    )
 
 
 def check_zeros(schema: Any) -> None:
-    r"""Refuse names with a zero byte, at which polars would abort.
-
-    >>> check_zeros({"task\0": "Int64"})
-    Traceback (most recent call last):
-    allalike.errors.InputError: The table has a name with a zero byte in it, of a column or of a field. Rename it.
-    """
+    """Refuse names with a zero byte, at which polars would abort."""
     if "\\x00" in repr(schema):
         raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
 
@@ -123,7 +107,7 @@ def _open_reader(source: Any) -> Any:
 
 
 def spool_batches(reader: Any, called: str) -> Spooled:
-    """Write the batches of a reader into a file, which is there as long as the path is in use.
+    """Write the batches of a reader into a file, which exists as long as the path.
 
     >>> reader = pa.table({"id": pa.array(["a"], pa.dictionary(pa.int8(), pa.string()))}).to_reader()
     >>> pa.ipc.open_file(spool_batches(reader, "the stream")).read_all().schema

@@ -42,11 +42,6 @@ def connected(address: Address) -> Iterator[Any]:
 
     SQLite opens the file alone: a journal beside it may name files, which SQLite would remove. DuckDB opens no other
     file either, which the views of a stranger's file may name.
-
-    >>> with connected(Address("sqlite:///nowhere.db")) as connection:
-    ...     pass
-    Traceback (most recent call last):
-    allalike.errors.InputError: There is no sqlite:///nowhere.db.
     """
     if address.scheme in ("sqlite", "duckdb") and not address.file:
         raise InputError(f"{address} names no file. Write {address.scheme}:///crowd.db.")
@@ -104,58 +99,29 @@ def _holds_changes(path: Path) -> bool:
 
 
 def run_statement(connection: Any, statement: str) -> list[Any]:
-    """Run a statement, and return its rows, if it has any.
-
-    >>> import duckdb
-    >>> run_statement(duckdb.connect(), "SELECT 1 + 1")
-    [(2,)]
-    """
+    """Run a statement, and return its rows, if it has any."""
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def list_tables(connection: Any, address: Address) -> list[str]:
-    """List the tables and views of a database, in order."""
-    return sorted(str(name) for (name,) in run_statement(connection, _LISTS.get(address.scheme, _LISTS[""])))
-
-
-def quote(name: str) -> str:
-    """Write the name of a table so that any is one.
-
-    >>> quote("my answers")
-    '"my answers"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
 def spool_rows(address: Address, query: str | None = None, table: str | None = None) -> Spooled:
-    """Put the rows of a table, or of a query, into a file; without either, those of the only table.
-
-    >>> import sqlite3, tempfile, pathlib, pyarrow as pa
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "crowd.db").as_posix()
-    ...     with sqlite3.connect(path) as crowd:
-    ...         _ = crowd.execute("CREATE TABLE answers AS SELECT 'ada' AS worker, 1 AS task, 'x' AS label")
-    ...     crowd.close()
-    ...     spooled = spool_rows(Address(f"sqlite:///{path}"))
-    >>> pa.ipc.open_file(spooled).read_all().to_pylist()
-    [{'worker': 'ada', 'task': 1, 'label': 'x'}]
-    """
+    """Write the rows of a table or a query into a temporary file; without either, those of the only table."""
     report("reading")
     where = str(address)
     with connected(address) as connection, connection.cursor() as cursor:
         if query is None:
-            known = list_tables(connection, address)
+            listed = run_statement(connection, _LISTS.get(address.scheme, _LISTS[""]))
+            known = sorted(str(name) for (name,) in listed)
             table = _find_table(known, table, address)
             where = f"{address} ({table})"
             parts = [table] if table in known else table.split(".")  # the schema and the table
-            query = f"SELECT * FROM {'.'.join(map(quote, parts))}"  # nosec B608 # each is quoted
+            quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
+            query = f"SELECT * FROM {quoted}"  # nosec B608
         else:
             query = _nest_query(query, address)
         cursor.execute(query)
-        reader = cursor.fetch_record_batch()
-        return spool_batches(reader, where)
+        return spool_batches(cursor.fetch_record_batch(), where)
 
 
 def _nest_query(query: str, address: Address) -> str:

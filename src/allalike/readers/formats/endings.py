@@ -1,4 +1,4 @@
-"""Formats of files, told by their first bytes, their endings and their content, in this order."""
+"""Recognise the format of a file by its first bytes, its ending and its content, in this order."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from allalike.readers.formats.failures import guard, unreadable
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import refuse_matrix
 from allalike.readers.formats.json_files import open_json, open_json_lines
-from allalike.readers.formats.parquet import open_arrow, open_parquet
+from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_arrow, open_parquet
 from allalike.readers.formats.preflib import open_categories, open_orders, open_soc
-from allalike.readers.formats.spreadsheets import open_sheet, refuse_sheet
+from allalike.readers.formats.spreadsheets import BOOKS, open_sheet, refuse_sheet
 from allalike.readers.formats.tables import Table
 
 Opener = Callable[[Path, Files], Table]
-
-
-def _text(delimiter: str) -> Opener:
-    return lambda path, files: open_delimited(path, delimiter, files)
 
 
 def _json(opener: Callable[[Path, str | None], Table]) -> Opener:
@@ -36,58 +32,34 @@ def _json(opener: Callable[[Path, str | None], Table]) -> Opener:
     return open_encoded
 
 
-def _plain(opener: Callable[[Path], Table]) -> Opener:
-    """Make an opener of one that needs no options, and no stream either."""
+def _unpacked(opener: Callable[[Path], Table]) -> Opener:
+    """Return an opener for a format that cannot be read from a compressed stream."""
 
-    def open_plain(path: Path, _: Files) -> Table:
+    def open_unpacked(path: Path, _: Files) -> Table:
         if packing := find_packing(path):
             raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
         return opener(path)
 
-    return open_plain
+    return open_unpacked
 
 
 ENDINGS: dict[str, Opener] = {
-    ".csv": _text(","),
-    ".tsv": _text("\t"),
-    ".tab": _text("\t"),
-    ".jsonl": _json(open_json_lines),
-    ".ndjson": _json(open_json_lines),
+    ".csv": lambda path, files: open_delimited(path, ",", files),
+    **dict.fromkeys((".tsv", ".tab"), lambda path, files: open_delimited(path, "\t", files)),
+    **dict.fromkeys((".jsonl", ".ndjson"), _json(open_json_lines)),
     ".json": _json(open_json),
-    ".parquet": _plain(open_parquet),
-    ".pq": _plain(open_parquet),
-    ".feather": _plain(open_arrow),
-    ".arrow": _plain(open_arrow),
-    ".xlsx": open_sheet,
-    ".xlsm": open_sheet,
-    ".xls": refuse_sheet,
-    ".ods": refuse_sheet,
-    ".npz": refuse_matrix,
-    ".npy": refuse_matrix,
+    **dict.fromkeys(PARQUET_ENDINGS, _unpacked(open_parquet)),
+    **dict.fromkeys((".feather", ".arrow"), _unpacked(open_arrow)),
+    **dict.fromkeys(BOOKS, open_sheet),
+    **dict.fromkeys((".xls", ".ods"), refuse_sheet),
+    **dict.fromkeys((".npz", ".npy"), refuse_matrix),
     ".soc": lambda path, _: open_soc(path),
-    ".soi": lambda path, _: open_orders(path),
-    ".toc": lambda path, _: open_orders(path),
-    ".toi": lambda path, _: open_orders(path),
+    **dict.fromkeys((".soi", ".toc", ".toi"), lambda path, _: open_orders(path)),
     ".cat": lambda path, _: open_categories(path),
 }
-_BEGINNINGS: dict[bytes, str] = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".arrow",
-    b"\x93NUMPY": ".npy",
-    b"\xd0\xcf\x11\xe0": ".xls",
-}
+_BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"\xd0\xcf\x11\xe0": ".xls"}
 _TEXT_BYTES = 1 << 16
-_TEXT_ENDINGS = (
-    "",
-    ".txt",
-    ".text",
-    ".dat",
-    ".data",
-    ".asc",
-    ".lst",
-    ".out",
-    ".log",
-)  # of which the content tells more
+_TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", ".log")  # whose content tells the format
 
 
 def open_file(path: Path, files: Files) -> Table:
@@ -119,7 +91,7 @@ def _find_opener(path: Path) -> Opener:
     if ending in ENDINGS:
         return ENDINGS[ending]
     text = decode_start(start, guess_encoding(start), path).lstrip()
-    if _has_controls(text[:1000]):
+    if any(ord(char) < 32 and char not in "\t\r\n\f\v" for char in text[:1000]):
         raise InputError(f"{path} is no text, and of no format that is known. Known endings: {', '.join(ENDINGS)}.")
     if ending not in _TEXT_ENDINGS or text.startswith("<"):
         raise InputError(
@@ -127,10 +99,6 @@ def _find_opener(path: Path) -> Opener:
             f" endings: {', '.join(ENDINGS)}."
         )
     return ENDINGS[".json"] if text.startswith(("[", "{")) else ENDINGS[".csv"]
-
-
-def _has_controls(text: str) -> bool:
-    return any(ord(char) < 32 and char not in "\t\r\n\f\v" for char in text)
 
 
 def _book_ending(path: Path) -> str:

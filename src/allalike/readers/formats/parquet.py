@@ -1,4 +1,4 @@
-"""Parquet, and other files of Arrow: columns that are read one by one, or some rows at a time."""
+"""Read Parquet files, folders of them, and Arrow files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from allalike.readers.formats.unpacked_sizes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 
@@ -123,7 +123,7 @@ def open_arrow(path: Path) -> Table:
 
 
 def open_parts(folder: Path) -> Table:
-    """Open a folder of Parquet files; what the names of inner folders say, as in ``task=t1``, are columns, too.
+    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` are columns, too.
 
     >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -134,74 +134,61 @@ def open_parts(folder: Path) -> Table:
     ...     open_parts(pathlib.Path(folder)).load(["task"])["task"].to_pylist()
     ['01', '02']
     """
-    import pyarrow.dataset as pads
     import pyarrow.parquet as pq
 
-    def discover() -> Any:
-        paths = sorted(path for path in folder.rglob("*") if _is_part(path, folder))
-        if not paths:
-            raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
-        check_names(pq.read_schema(paths[0]).names, str(paths[0]))
-        pairs = [part.split("=", 1) for path in paths for part in path.relative_to(folder).parts[:-1] if "=" in part]
-        names = dict.fromkeys(name for name, _ in pairs)
-        kinds = [(name, _kind_of([value for key, value in pairs if key == name])) for name in names]
-        hive = pads.HivePartitioning(pa.schema(kinds))
-        return pads.dataset(
-            [str(path) for path in paths], format="parquet", partitioning=hive, partition_base_dir=str(folder)
-        )
-
-    return _open_dataset(folder, discover)
-
-
-def _is_part(path: Path, folder: Path) -> bool:
-    """Tell whether a file is a part of a table; what begins with a line or a point tells about it."""
-    parts = path.relative_to(folder).parts
-    return path.suffix.lower() in PARQUET_ENDINGS and path.is_file() and not any(each[0] in "._" for each in parts)
-
-
-def _kind_of(values: Sequence[str]) -> Any:
-    """Return the type of what names of folders say: numbers if all are written as numbers are, or else text."""
-    whole = all(
-        value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value)) for value in values
-    )
-    return pa.int64() if whole else pa.string()
-
-
-def _open_dataset(path: Path, discover: Callable[[], Any]) -> Table:
-    found = guard(path, "Parquet", discover)
-    names = guard(path, "Parquet", lambda: found.schema.names)
-    check_width(names, str(path))
+    found = guard(folder, "Parquet", lambda: _find_parts(folder))
+    names = guard(folder, "Parquet", lambda: found.schema.names)
+    check_width(names, str(folder))
     parts = list(map(Path, found.files))
     packed = sum(part.stat().st_size for part in parts)
 
     @cache
     def extents() -> list[dict[str, Extent]]:
-        import pyarrow.parquet as pq
-
-        measured: list[dict[str, Extent]] = guard(
-            path, "Parquet", lambda: [measure_parquet(part, pq.ParquetFile(part)) for part in parts]
-        )
-        return measured
+        return [guard(part, "Parquet", lambda part=part: measure_parquet(part, pq.ParquetFile(part))) for part in parts]
 
     def n_bytes(asked: Sequence[str]) -> int:
         return sum(part[name].most for part in extents() for name in asked if name in part)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        check_unpacked(path, packed, n_bytes(asked))
-        table = guard(path, "Parquet", lambda: found.to_table(columns=list(asked)))
+        check_unpacked(folder, packed, n_bytes(asked))
+        table = guard(folder, "Parquet", lambda: found.to_table(columns=list(asked)))
         columns = {name: table[name] for name in asked}
-        check_columns(columns, str(path))
+        check_columns(columns, str(folder))
         return columns
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        check_unpacked(path, packed, n_bytes(asked))
+        check_unpacked(folder, packed, n_bytes(asked))
         batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
-        yield from each_batch(path, "Parquet", batches, asked)
+        yield from each_batch(folder, "Parquet", batches, asked)
 
-    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes)
+    return Table(names, load, str(folder), load_batches=load_batches, n_bytes=n_bytes)
+
+
+def _find_parts(folder: Path) -> Any:
+    """Return the data set of a folder; values in names of folders are integers if all are written as such."""
+    import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
+
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
+    paths = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    if not paths:
+        raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
+    check_names(pq.read_schema(paths[0]).names, str(paths[0]))
+    values: dict[str, list[str]] = {}
+    for path in paths:
+        for name, mark, value in (part.partition("=") for part in path.relative_to(folder).parts[:-1]):
+            if mark:
+                values.setdefault(name, []).append(value)
+    kinds = [(name, pa.int64() if all(map(_is_integer, found)) else pa.string()) for name, found in values.items()]
+    hive = pads.HivePartitioning(pa.schema(kinds))
+    return pads.dataset(list(map(str, paths)), format="parquet", partitioning=hive, partition_base_dir=str(folder))
+
+
+def _is_integer(value: str) -> bool:
+    return value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value))
 
 
 def _is_compact(kind: Any, extent: Extent, packed: int) -> bool:
-    """Return whether a column is stored as a dictionary and best read as one, or must be lest it fill the memory."""
+    """Return whether a column is best read as a dictionary, or must be because it would fill the memory."""
     is_text = pa.types.is_string(kind) or pa.types.is_binary(kind)
     return is_text and (extent.is_small or extent.most > find_limit(packed))

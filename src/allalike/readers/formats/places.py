@@ -1,8 +1,7 @@
-"""Places: the files that a source names; what lies elsewhere, or in a database, is put into files here for the time.
+"""Find the files that a source names; remote files and rows of databases are copied into temporary files.
 
-All formats are read from files of this machine: most look at a file more than once, and several threads at once. So a
-file elsewhere, behind any address that fsspec knows, is copied first, some bytes at a time, into a folder that is
-removed when nobody reads from it any more.
+Most formats are read more than once, and by several threads, so a remote file is copied first. The copy is removed when
+nothing refers to it any more.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _CHUNK = 1 << 22
 
 
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
-    """Return the files that a path, a pattern or an address stands for; rows of a database are in one, too.
+    """Return the files of a path, a pattern or an address; rows of a database are put into one.
 
     >>> [path.name for path in find_places("answers.csv")]
     ['answers.csv']
@@ -47,7 +46,7 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
 
 
 def name_place(source: Any) -> Any:
-    """Return the address that is named, which hides its secrets, and holds what was fetched; all else as it is.
+    """Return an address, which hides its secrets and holds what was fetched, or else the source itself.
 
     >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
     ('https://host/a.csv?***', ['crowd.db', 'file:///a.csv'], {'t1': 'x'})
@@ -58,21 +57,14 @@ def name_place(source: Any) -> Any:
 
 
 def fetch_places(source: Any, query: str | None, table: str | None) -> None:
-    """Bring here what lies elsewhere, for the engines of this machine; it stays as long as its address.
-
-    >>> fetch_places("answers.csv", None, None)
-    """
+    """Fetch remote data for an engine of this machine; they stay as long as their address."""
     for name in source if isinstance(source, list | tuple) else [source]:
         if isinstance(name, Address):
             find_places(name, query, table)
 
 
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a source that are on this machine: those of an address if they were fetched.
-
-    >>> [path.name for path in list_near("answers.csv")], list_near(Address("s3://bucket/answers.csv"))
-    (['answers.csv'], [])
-    """
+    """Return the files of a source that are on this machine: those of an address if they were fetched."""
     named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]
@@ -80,13 +72,13 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def local_name(name: str) -> str:
-    """Return the path of an address that names a file of this machine, and any other name as it is.
+    """Return the path of an address of a local file, and any other name as it is.
 
     >>> local_name("sqlite:///crowd.db"), local_name("s3://bucket/a.csv")
     ('crowd.db', 's3://bucket/a.csv')
     """
     if name.startswith("file:"):
-        from urllib.request import url2pathname  # with which comes all of HTTP
+        from urllib.request import url2pathname  # which imports all of HTTP
 
         return url2pathname(urlsplit(name).path)
     address = find_address(name)
@@ -94,8 +86,8 @@ def local_name(name: str) -> str:
 
 
 def _matching(name: str | os.PathLike[str]) -> list[Path]:
-    """Return the file that a path names, or all that match it if it is a pattern."""
-    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # the former may be called otherwise
+    """Return the file that a path names, or all that match a pattern."""
+    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # the former may be a Spooled
     try:
         if path.exists() or not glob.has_magic(str(path)):
             return [path]
@@ -108,7 +100,7 @@ def _matching(name: str | os.PathLike[str]) -> list[Path]:
 
 
 def _open_databases(paths: list[Path], query: str | None, table: str | None) -> list[Path]:
-    """Return files, those that are databases with what is read of them."""
+    """Return files, and for databases among them their rows."""
     found = [find_address(path) for path in paths]
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
@@ -123,11 +115,7 @@ def _spool(database: Address, query: str | None, table: str | None) -> Path:
 
 
 def find_system(address: Address) -> tuple[Any, str]:
-    """Return the file system of an address, and the path there.
-
-    >>> find_system(Address("memory://crowd/answers.csv"))[1]
-    '/crowd/answers.csv'
-    """
+    """Return the file system of an address, and the path there."""
     from fsspec.core import url_to_fs
 
     if find_spec(STORES.get(address.scheme, "fsspec")) is None:  # then one package serves all stores
@@ -137,7 +125,7 @@ def find_system(address: Address) -> tuple[Any, str]:
 
 
 def _fetch(address: Address) -> list[Path]:
-    """Copy the file, the folder, or all files that match a pattern, to this machine, and return where they are."""
+    """Copy the file, the folder, or all files that match a pattern, and return the copies."""
     report("reading")
     with reaching(address):
         system, path = find_system(address)
@@ -154,7 +142,7 @@ def _fetch(address: Address) -> list[Path]:
 
 
 def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str | None) -> list[Path]:
-    """Copy files: those of a folder into one, and others side by side, each in a folder of its own."""
+    """Copy files: those of a folder into a folder, others each into one of its own."""
     place = address.place = SpoolFolder()
     scheme, copies, left = f"{address.scheme}://", [], MAX_FETCHED_BYTES
     for number, path in enumerate(paths):

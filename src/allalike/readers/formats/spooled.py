@@ -1,4 +1,4 @@
-"""Spooled files: what is gone once it is read, or lies elsewhere, put into a file for the time being."""
+"""Temporary files for streams, which can be read once, and for remote data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK = 1 << 20
 
 
 class SpoolFolder:
-    """A work folder, which is there as long as somebody holds this.
+    """A temporary folder that exists as long as this object.
 
     >>> folder = SpoolFolder()
     >>> path, there = folder.path, folder.path.is_dir()
@@ -27,23 +27,19 @@ class SpoolFolder:
     def __init__(self) -> None:
         stack = ExitStack()
         self.path = stack.enter_context(work_folder())
-        weakref.finalize(self, _leave, stack, os.getpid())
-
-
-def _leave(stack: ExitStack, process: int) -> None:
-    if os.getpid() == process:  # and not one that began as its copy
-        stack.close()
+        process = os.getpid()
+        weakref.finalize(self, lambda: stack.close() if os.getpid() == process else None)  # not in a forked copy
 
 
 class Spooled(type(Path())):  # type: ignore[misc]
-    """A file for the time being, which has another name in messages."""
+    """A temporary file that has another name in messages."""
 
     called = "the open file"
     within: SpoolFolder | None = None
 
     @classmethod
     def at(cls, path: Path, called: str, within: SpoolFolder | None = None) -> Spooled:
-        """Name a file; the folder that it is ``within`` stays as long as the name is in use."""
+        """Name a file; the folder that it is ``within`` exists as long as this path."""
         made = cls(os.fspath(path))
         made.called, made.within = called, within
         return made
@@ -56,7 +52,7 @@ class Spooled(type(Path())):  # type: ignore[misc]
 
 
 def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
-    """Write all that comes into a file, whose ending says what it looks like.
+    """Write a stream into a file with the ending of JSON or CSV, whichever it looks like.
 
     >>> import io, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,18 +72,11 @@ def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
 
 
 def spool_open_file(stream: IO[Any]) -> Path:
-    """Return the file that is open, if it is one that was not read yet, or what is left to read as a file.
-
-    That file is there as long as the path is in use.
-
-    >>> import io
-    >>> spool_open_file(io.StringIO("worker,task,label")).read_text()
-    'worker,task,label'
-    """
+    """Return the path of an open file of which nothing was read yet, or else a temporary file with the rest of it."""
     name = getattr(stream, "name", None)
     try:
         untouched = isinstance(name, str) and Path(name).is_file() and stream.tell() == 0
-    except (OSError, ValueError):  # as of a text that is read line by line
+    except (OSError, ValueError):  # such as a text that is read line by line
         untouched = False
     if untouched:
         return Path(str(name))

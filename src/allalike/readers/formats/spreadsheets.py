@@ -1,13 +1,12 @@
-"""Spreadsheets: files of Excel, one sheet of which is a table."""
+"""Read a sheet of an Excel file as a table."""
 
 from __future__ import annotations
 
 import datetime
 import re
-import warnings
 import zipfile
-from contextlib import closing
 from functools import reduce
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.late import pa
@@ -24,6 +23,7 @@ from allalike.readers.formats.margins import (
     find_blank_columns,
 )
 from allalike.readers.formats.tables import Table
+from allalike.readers.formats.unpacked_sizes import check_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,16 +35,18 @@ BOOKS = (".xlsx", ".xlsm")
 
 _MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
 _MIN_COLUMNS = 3
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
-_BLOCK, _MAX_MERGED = 1 << 20, 64  # bytes that are read at once, and that a merged cell takes
-_ADVICE = "Save it as .xlsx or .csv first."
+_BLOCK_BYTES, _CELL_BYTES = 1 << 20, 32
+_CELL = re.compile(rb"<(?:\w+:)?c(?=[\s/>])")
+_ROW = re.compile(rb"<(?:\w+:)?row(?=[\s/>])")
+_REFERENCE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]*)(\d{1,10})""")  # of a cell, or of a row
+_SHARED = re.compile(rb"""\st\s*=\s*["']s["'].*?<(?:\w+:)?v[^>]*>\s*(\d{1,9})""", re.DOTALL)
+_STRING = re.compile(rb"<(?:\w+:)?si(?=[\s/>])")
 
 
 def open_sheet(path: Path, files: Files) -> Table:
-    """Open a sheet of a file of Excel: that which the tag names, or the only one that has columns.
+    """Open a sheet of an Excel file: the one that the tag names, or the only one that has columns.
 
-    Its cells are read as text is, in the form in which Excel shows them: whole numbers without a fraction, dates as ISO
-    8601 has them.
+    Cells are read as text, as Excel shows them: integers without a fraction, dates in ISO 8601.
 
     >>> import openpyxl, pathlib, tempfile
     >>> from allalike.readers.formats.files import Files
@@ -60,11 +62,15 @@ def open_sheet(path: Path, files: Files) -> Table:
     sheets = _read_sheets(path)
     name = _choose(path, sheets, files.tag)
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
-    first, rows, said = _strip(sheets[name].rows, where, sheets[name].blank)
-    if sheets[name].merged:
+    cells, n_merged, n_blank = sheets[name]
+    n_above = count_above(cells)
+    above, (first, *rows) = cells[:n_above], cells[n_above:]
+    n_rows = len(rows) - count_below(rows)
+    rows, below = rows[:n_rows], rows[n_rows:]
+    said = describe_margins(above, below, where, blank=n_blank + find_blank_columns([first, *rows]))
+    if n_merged:
         said.append(f"{where} has merged cells: each of their rows has the value.")
     names, remarks = name_columns(first, rows, where)
-    remarks = remarks or doubt_first_row(rows, where)
     check_names(names, where)
     places = {each: place for place, each in enumerate(names)}
 
@@ -72,21 +78,12 @@ def open_sheet(path: Path, files: Files) -> Table:
         return {each: pa.chunked_array([[row[places[each]] for row in rows]], pa.string()) for each in asked}
 
     chosen = {"tag": name} if len(sheets) > 1 and files.tag is None else {}
-    return Table(names, load, where, text=True, remarks=[*said, *remarks], guessed=chosen)
-
-
-def _strip(sheet: list[list[str]], where: str, blank: int) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return the header and the rows of a sheet without what stands around them, and what to say of that."""
-    n_above = count_above(sheet)
-    above, (first, *rows) = sheet[:n_above], sheet[n_above:]
-    n_below = count_below(rows)
-    rows, below = rows[: len(rows) - n_below], rows[len(rows) - n_below :]
-    blank += find_blank_columns([first, *rows])
-    return first, rows, describe_margins(above, below, where, blank=blank)
+    said += remarks or doubt_first_row(rows, where)
+    return Table(names, load, where, text=True, remarks=said, guessed=chosen)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
-    """Return the rows of the first sheet that is not empty, as text; so many at most, if that is said.
+    """Return the rows of the first sheet that is not empty as text, all of them or so many.
 
     >>> import openpyxl, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,15 +98,19 @@ def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
 
 
 def refuse_sheet(path: Path, files: Files) -> Table:
-    """Refuse a spreadsheet of another kind.
+    """Refuse a spreadsheet of another format, whose cells cannot be measured before they fill the memory."""
+    raise InputError(f"{path} is a spreadsheet of a kind that cannot be read. Save it as .xlsx or .csv first.")
 
-    >>> from pathlib import Path
-    >>> from allalike.readers.formats.files import Files
-    >>> refuse_sheet(Path("a.ods"), Files())
-    Traceback (most recent call last):
-    allalike.errors.InputError: a.ods is a spreadsheet of a kind that cannot be read. Save it as .xlsx or .csv first.
+
+class _Sheet(NamedTuple):
+    """The cells of a sheet as text, without empty rows and columns.
+
+    ``merged`` counts cells filled from a merged cell, ``blank`` the empty columns before the first.
     """
-    raise InputError(f"{path} is a spreadsheet of a kind that cannot be read. {_ADVICE}")
+
+    rows: list[list[str]]
+    merged: int
+    blank: int
 
 
 def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
@@ -130,123 +131,112 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Tell whether a sheet has columns, and not just notes."""
+    """Return whether a sheet has columns, and not only notes."""
     return len(rows) > 1 and sum(sum(map(bool, row)) >= _MIN_COLUMNS for row in rows) > len(rows) / 2
 
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
     """Return all sheets that are not empty, or so many rows of each."""
-    import openpyxl
+    import python_calamine as calamine
 
     check_archive(path)
     try:
         _check_parts(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and other things that are not looked at
-            with path.open("rb") as file, closing(openpyxl.load_workbook(file, read_only=True, data_only=True)) as book:
-                found = {sheet.title: _read_cells(book, sheet, str(path), most) for sheet in book.worksheets}
-    except (OSError, InputError):
+        with calamine.CalamineWorkbook.from_path(str(path.__fspath__())) as book:
+            kept = [each.name for each in book.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
+            sheets = {name: _read_cells(book.get_sheet_by_name(name), str(path), most) for name in kept}
+    except (OSError, InputError, KeyboardInterrupt):
         raise
-    except Exception as error:  # a damaged file may break anything in the parser
+    except BaseException as error:  # of a damaged file, also a panic of Rust, which is no Exception
         reason = str(error).strip().rstrip(".").partition("\n")[0]
         raise InputError(f"{path} cannot be read as a file of Excel: {type(error).__name__}: {reason}.") from error
-    return {name: sheet for name, sheet in found.items() if sheet.rows}
+    return {name: sheet for name, sheet in sheets.items() if sheet.rows}
 
 
-def _check_parts(path: Path) -> None:
-    """Refuse a file whose parts declare entities, which the reader would put in their places."""
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as part:
-                check_prolog(path, part, "Excel")
-
-
-class _Merged:
-    """Cells that are merged with one above them, which has their value."""
-
-    def __init__(self, book: Any, sheet: Any) -> None:
-        with book._archive.open(sheet._worksheet_path) as part:
-            found = _find_merged(part)
-        self._begins: dict[int, list[tuple[int, int]]] = {}
-        self._open: dict[int, tuple[str, int]] = {}
-        self.filled = 0
-        for first, top, last, bottom in found:
-            if first == last:
-                self._begins.setdefault(int(top), []).append((_place_of(first), int(bottom)))
-
-    def fill(self, cells: dict[int, str], row: int) -> None:
-        """Fill the cells of a row, counted from 1; rows come one after the other."""
-        self._open = {place: (text, bottom) for place, (text, bottom) in self._open.items() if row <= bottom}
-        for place, (text, _) in self._open.items() if cells else ():
-            self.filled += place not in cells
-            cells.setdefault(place, text)
-        begun = [(place, bottom) for place, bottom in self._begins.pop(row, ()) if place in cells]
-        self._open.update({place: (cells[place], bottom) for place, bottom in begun})
-
-
-def _find_merged(part: Any) -> list[tuple[str, ...]]:
-    """Return the first and the last cell of all that are merged: letters and numbers."""
-    found: list[tuple[str, ...]] = []
-    rest = b""
-    while block := part.read(_BLOCK):
-        text = rest + block
-        matches = list(_MERGED.finditer(text))
-        found += [tuple(map(bytes.decode, match.groups())) for match in matches]
-        rest = text[max(matches[-1].end() if matches else 0, len(text) - _MAX_MERGED) :]
-    return found
-
-
-def _place_of(letters: str) -> int:
-    """Return the number of a column, from 0.
-
-    >>> _place_of("A"), _place_of("AB")
-    (0, 27)
-    """
-    return reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0) - 1
-
-
-class _Sheet(NamedTuple):
-    """The cells of a sheet as text, without rows and columns that are empty.
-
-    ``merged`` says how many cells were merged with others, and ``blank`` how many empty columns come first.
-    """
-
-    rows: list[list[str]]
-    merged: int
-    blank: int
-
-
-def _read_cells(book: Any, sheet: Any, where: str, most: int | None) -> _Sheet:
-    merged = _Merged(book, sheet)
-    sheet.reset_dimensions()  # which some programs write wrong
-    rows: list[dict[int, str]] = []
-    n_gaps = n_cells = 0
-    for number, row in enumerate(sheet.iter_rows(values_only=True)):
-        if most is not None and (len(rows) == most or number == _MOST_PEEKED_ROWS):
-            break
-        if number == MAX_SHEET_ROWS:
-            raise InputError(f"{where} has rows beyond {MAX_SHEET_ROWS:,}, which Excel does not have. Save it as .csv.")
-        cells = {place: text for place, cell in enumerate(row) if cell is not None and (text := _write(cell))}
-        merged.fill(cells, number + 1)
-        n_gaps, n_cells = n_gaps + len(row) - len(cells), n_cells + len(cells)
-        check_gaps(n_gaps, where)
-        if cells:
-            rows.append(cells)
-    places = sorted({place for row in rows for place in row})
-    check_gaps(len(rows) * len(places) - n_cells, where)
-    return _Sheet([[row.get(place, "") for place in places] for row in rows], merged.filled, min(places, default=0))
+def _read_cells(sheet: Any, where: str, most: int | None) -> _Sheet:
+    left = sheet.start[1] if sheet.start else 0
+    rows = [list(map(_write, row)) for row in islice(sheet.iter_rows(), None if most is None else _MOST_PEEKED_ROWS)]
+    filled = [any(row) for row in rows]
+    n_merged = n_steps = 0
+    for (top, column), (bottom, last) in sheet.merged_cell_ranges or ():
+        if (
+            column != last
+            or not left <= column < left + sheet.width
+            or top >= len(rows)
+            or not rows[top][column - left]
+        ):
+            continue
+        for place in range(top + 1, min(bottom + 1, len(rows))):
+            if filled[place] and not rows[place][column - left]:
+                rows[place][column - left] = rows[top][column - left]
+                n_merged += 1
+        n_steps += bottom - top
+        check_gaps(n_steps, where)
+    rows = [row for row, is_filled in zip(rows, filled, strict=True) if is_filled][:most]
+    used = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    return _Sheet([[row[place] for place in used] for row in rows], n_merged, left)
 
 
 def _write(cell: Any) -> str:
-    """Write a cell as Excel shows it, and dates as ISO 8601 has them."""
-    if cell is None:
-        return ""
+    """Write a cell as Excel shows it, and dates in ISO 8601."""
+    if isinstance(cell, str):
+        return cell
     if isinstance(cell, bool):
         return str(cell).upper()
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else str(cell)
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         return cell.date().isoformat()
-    if isinstance(cell, datetime.date | datetime.time):
-        return cell.isoformat()
-    return str(cell)
+    return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
+
+
+# calamine allocates all cells from the first to the last, and copies a shared string for each cell that has it: a book
+# of a few kilobytes could fill the memory. Therefore its parts, compressed XML, are measured before.
+
+
+def _check_parts(path: Path) -> None:
+    """Refuse a book that declares entities, or whose cells would take much more memory than its size suggests."""
+    n_bytes = 0
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        strings = [archive.read(name) for name in names if name.lower() == "xl/sharedstrings.xml"]
+        lengths = [len(text) for part in strings for text in _STRING.split(part)[1:]]
+        for name in names:
+            with archive.open(name) as part:
+                check_prolog(path, part, "Excel")
+            with archive.open(name) as part:
+                n_rows, n_columns, n_shared = _measure(part, lengths)
+            if n_rows > MAX_SHEET_ROWS:
+                raise InputError(
+                    f"{path} has rows beyond {MAX_SHEET_ROWS:,}, which Excel does not have. Save it as .csv."
+                )
+            n_bytes += _CELL_BYTES * n_rows * n_columns + n_shared
+            check_unpacked(path, path.stat().st_size, n_bytes)
+
+
+def _measure(part: Any, lengths: list[int]) -> tuple[int, int, int]:
+    """Return the number of rows and columns of a sheet, and how many bytes of shared strings are in its cells."""
+    n_rows = n_columns = n_shared = n_unnamed = 0
+    longest, rest = max(lengths, default=0), b""
+    for block in chain(iter(lambda: part.read(_BLOCK_BYTES), b""), [b"<c"]):
+        text, mark, last = (rest + block).rpartition(b"<c")  # cut before what may be the tag of a cell
+        rest = mark + last
+        references, cells = _REFERENCE.findall(text), _CELL.split(text)[1:]
+        columns, rows = {letters for letters, _ in references}, {digits for _, digits in references}
+        n_columns, n_rows = max(n_columns, *map(_number, columns), 0), max(n_rows, *map(int, rows), 0)
+        if len(cells) > sum(bool(letters) for letters, _ in references):  # those without a reference are in a row
+            n_unnamed = max(n_unnamed, *(len(_CELL.findall(row)) for row in _ROW.split(text)))
+            n_rows += len(_ROW.findall(text))
+        if longest * len(cells) > _BLOCK_BYTES:
+            used = [int(found[1]) for cell in cells if (found := _SHARED.search(cell))]
+            n_shared += sum(lengths[place] for place in used if place < len(lengths))
+    return n_rows, n_columns + 2 * n_unnamed, n_shared  # a row may lie in two blocks
+
+
+def _number(letters: bytes) -> int:
+    """Return the number of a column, from 1.
+
+    >>> _number(b"A"), _number(b"XFD")
+    (1, 16384)
+    """
+    return reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)
