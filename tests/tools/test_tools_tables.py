@@ -155,6 +155,21 @@ def test_an_error_names_the_file_and_its_row(written: Sheets) -> None:
         open_table([written(head, rows[0], name="a.csv"), written(head, *rows, name="b.csv")])
 
 
+WIDE = ",".join(f"c{n}" for n in range(20_000))
+BOMBS = {
+    "short rows": f"HITId,WorkerId,Answer.q,{WIDE}\n" + "h,w,x\n" * 3_000,
+    "short rows of a survey": f"StartDate,EndDate,ResponseId,{WIDE}\n" + "1,2,R,x\n" * 3_000,
+    "fields of forms": "HITId,WorkerId,Answer.taskAnswers\n" + "".join(f'h,w,"{{""{n}"": 1}}"\n' for n in range(7_200)),
+}
+
+
+@pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
+def test_a_small_file_that_would_be_a_huge_table_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "export.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="empty cells"):
+        open_table(tmp_path / "export.csv")
+
+
 def test_executors_do_not_read_the_file_of_a_tool(written: Sheets, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_MAX_DRIVER_BYTES", 0)
     head = ["HITId", "WorkerId", "AssignmentStatus", "Answer.q"]

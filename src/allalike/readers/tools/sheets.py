@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.late import pa
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.endings import open_file
+from allalike.readers.formats.failures import check_gaps
 from allalike.readers.formats.tables import Table, join
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
 _ASIDE = re.compile(
     r"time|times|timestamp|duration|seconds|comments?|feedback|useragent|browser|submit|surveycode|ip"
 )  # what forms ask or note beside their questions
+_MANY_COLUMNS = 50  # short rows lack most of these, and take no room in a file
 _RANKS = {"choices": 0, "free text": 1, "marks": 1}
 _MIN_ANSWERS = 4  # fewer answers do not show how often they recur
 _MAX_CHOICES = 30  # more different ones, and longer, are lines of text
@@ -42,9 +44,12 @@ class Sheet:
         self.tables, self.tag, joined = tables, tag, join(tables)
         if not joined.text:
             raise InputError(f"{joined.where} is no export of this tool: it is neither text with columns nor a sheet.")
+        if len(joined.names) > _MANY_COLUMNS:
+            (first,) = joined.load(joined.names[:1]).values()
+            check_gaps(len(joined.names) * len(first), joined.where)
         self.columns: dict[str, Any] = joined.load(joined.names)
         self.where, self.decimal, self.guessed = joined.where, joined.decimal, joined.guessed
-        self.remarks = list(joined.remarks)
+        self.remarks = list(dict.fromkeys(joined.remarks))
         self.inputs: Sequence[str] = ()  # columns of what was shown
         self.truths: Mapping[str, str] = {}  # columns of known truths, by questions
         self.details: dict[str, str] = {}  # columns of what is said of choices, by questions; they are not listed
