@@ -144,7 +144,10 @@ def open_parts(folder: Path) -> Table:
 
     @cache
     def extents() -> list[dict[str, Extent]]:
-        return [guard(part, "Parquet", lambda part=part: measure_parquet(part, pq.ParquetFile(part))) for part in parts]
+        measured: list[dict[str, Extent]] = guard(
+            folder, "Parquet", lambda: [measure_parquet(part, pq.ParquetFile(part)) for part in parts]
+        )
+        return measured
 
     def n_bytes(asked: Sequence[str]) -> int:
         return sum(part[name].most for part in extents() for name in asked if name in part)
