@@ -29,7 +29,7 @@ def find_command(start: str) -> list[str]:
     return shlex.split(found)
 
 
-def check(command: list[str], folder: Path, **addresses: str) -> None:
+def check(command: list[str], folder: Path, truths: list[str], **addresses: str) -> None:
     """Run a command of the page with addresses of this machine, in a folder with two databases and nothing else."""
     for written, real in addresses.items():
         command = [word.replace(written.replace("_", "://", 1), real) for word in command]
@@ -43,11 +43,7 @@ def check(command: list[str], folder: Path, **addresses: str) -> None:
         made.execute(f"CREATE TABLE answers AS SELECT * FROM read_csv('{(folder / 'answers.csv').as_posix()}')")
     done = call(*command, "--no-report", "--quiet", folder=folder)
     assert done.returncode == 0, done.stderr
-
-
-def read_labels(path: Path) -> list[str]:
-    found: list[str] = pacsv.read_csv(path)["label"].to_pylist()
-    return found
+    assert pacsv.read_csv(folder / "allalike-out" / "truth.csv")["label"].to_pylist() == truths
 
 
 def test_every_first_command_is_tried_here() -> None:
@@ -60,14 +56,12 @@ def test_the_command_for_s3(store: str, tmp_path: Path, crowd: Path, truths: lis
     system, path = find_system(Address("s3://bucket/answers.parquet"))
     pq.write_table(pacsv.read_csv(crowd), tmp_path / "a.parquet")
     system.put_file(str(tmp_path / "a.parquet"), path)
-    check(find_command("s3://"), tmp_path)
-    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
+    check(find_command("s3://"), tmp_path, truths)
 
 
 def test_the_command_for_the_web(web: Web, tmp_path: Path, truths: list[str]) -> None:
     web.files["/answers/answers.csv.gz"] = gzip.compress(CSV.encode())
-    check(find_command("'https://"), tmp_path, **{"https_example.org": web.address})
-    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
+    check(find_command("'https://"), tmp_path, truths, **{"https_example.org": web.address})
 
 
 def test_the_command_for_postgresql(postgres: str, tmp_path: Path, crowd: Path, truths: list[str]) -> None:
@@ -75,12 +69,10 @@ def test_the_command_for_postgresql(postgres: str, tmp_path: Path, crowd: Path, 
         run_statement(connection, "DROP TABLE IF EXISTS answers")
         cursor.adbc_ingest("answers", pacsv.read_csv(crowd), mode="create")
         connection.commit()
-    check(find_command("postgresql://"), tmp_path, **{"postgresql_host/crowd": postgres})
-    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
+    check(find_command("postgresql://"), tmp_path, truths, **{"postgresql_host/crowd": postgres})
     assert "sesame" not in (tmp_path / "allalike-out" / "summary.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("start", ["sqlite://", "crowd.duckdb"])
 def test_the_commands_for_databases_that_are_files(start: str, tmp_path: Path, truths: list[str]) -> None:
-    check(find_command(start), tmp_path)
-    assert read_labels(tmp_path / "allalike-out" / "truth.csv") == truths
+    check(find_command(start), tmp_path, truths)

@@ -46,24 +46,20 @@ def make_source(kind: str, folder: Path) -> Any:
     return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
 
 
-@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])
-def test_a_stream_is_read(
-    kind: str, engine: Engine, truths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_streams, "_BATCH_ROWS", 5)
     monkeypatch.setattr(arrow_streams, "_BATCH_BYTES", 100)
-    assert (
-        allalike.discover(make_source(kind, tmp_path), engine=engine).tables_as("pandas").truth["label"].tolist()
-        == truths
-    )
+
+
+@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])
+def test_a_stream_is_read(kind: str, engine: Engine, truths: list[str], tmp_path: Path) -> None:
+    result = allalike.discover(make_source(kind, tmp_path), engine=engine)
+    assert result.tables_as("pandas").truth["label"].tolist() == truths
 
 
 @pytest.mark.parametrize("kind", ["relation", "lazy", "reader"])
-def test_what_is_computed_is_read_in_batches_and_its_size_is_known(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrow_streams, "_BATCH_ROWS", 5)
-    monkeypatch.setattr(arrow_streams, "_BATCH_BYTES", 100)
+def test_computed_rows_are_read_in_batches_and_their_size_is_known(kind: str, tmp_path: Path) -> None:
     stream = allalike.scan(make_source(kind, tmp_path), domain="categorical").stream()
     assert sum(len(batch["label"]) for batch in stream.batches()) == len(ROWS)
     assert stream.size > len(ROWS)  # by which the disk engine knows how many parts to make

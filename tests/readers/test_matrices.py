@@ -49,18 +49,21 @@ def test_both_directions_are_read_from_files_and_frames(tmp_path: Path) -> None:
         assert allalike.discover(other).tables_as("pandas").truth.equals(expected)
 
 
-def test_empty_cells_do_not_turn_classes_into_numbers() -> None:
-    frame = pd.DataFrame({"task": ["a", "b"], "w1": [1, 2], "w2": [np.nan, 2]})
-    answers = read(frame)
-    assert answers.domain.name == "categorical"
-    assert answers.encoding.decode(answers.label).tolist() == [1, 2, 2]
-    assert read(frame.assign(w2=[np.nan, 2.5])).domain.name == "real"
-
-
-@pytest.mark.parametrize(("whole", "other"), [(1, 2.0**63), (1 << 60, 0.5)])
-def test_numbers_that_are_not_all_whole_or_do_not_fit_are_floats(whole: int, other: float) -> None:
-    frame = pd.DataFrame({"task": [1, 2], "ada": [whole, whole], "bob": [other, other]})
-    assert sorted(set(read(frame, domain="real").label.tolist())) == sorted([whole, other])
+@pytest.mark.parametrize(
+    ("columns", "domain", "labels"),
+    [
+        ({"w1": [1, 2], "w2": [np.nan, 2]}, "categorical", [1, 2, 2]),
+        ({"w1": [1, 2], "w2": [np.nan, 2.5]}, "real", [1, 2, 2.5]),
+        ({"w1": [1, 1], "w2": [2.0**63] * 2}, "real", [1, 2.0**63, 1, 2.0**63]),
+        ({"w1": [1 << 60] * 2, "w2": [0.5] * 2}, "real", [2.0**60, 0.5, 2.0**60, 0.5]),
+    ],
+)
+def test_empty_cells_do_not_turn_classes_into_numbers(columns: Any, domain: str, labels: list[Any]) -> None:
+    answers = read(
+        pd.DataFrame({"task": ["a", "b"], **columns}), **({} if domain == "categorical" else {"domain": domain})
+    )
+    assert answers.domain.name == domain
+    assert answers.encoding.decode(answers.label).tolist() == labels
 
 
 def test_a_worker_may_be_called_like_a_number(tmp_path: Path) -> None:
@@ -124,6 +127,9 @@ def test_one_row_and_one_column_are_matrices(shape: tuple[int, int]) -> None:
     assert allalike.read(frame.to_numpy(), wide="workers", domain="categorical").n_answers == shape[0] * shape[1]
 
 
+SPARSE = sparse.coo_array(([0, 1, 1, 0], ([0, 0, 1, 2], [0, 1, 1, 0])))  # stored zeros are answers
+
+
 @pytest.mark.parametrize(
     ("matrix", "labels"),
     [
@@ -131,9 +137,7 @@ def test_one_row_and_one_column_are_matrices(shape: tuple[int, int]) -> None:
         (np.array([["x", None], ["y", "x"]], object), ["x", "y", "x"]),
         (np.array([[1, np.nan], [2, 1]]), [1, 2, 1]),
         (np.array([[True, False], [True, True]]), [True, False, True, True]),
-        (sparse.csr_array(sparse.coo_array(([0, 1, 1, 0], ([0, 0, 1, 2], [0, 1, 1, 0])))), [0, 1, 1, 0]),
-        (sparse.csc_matrix(sparse.coo_array(([0, 1, 1, 0], ([0, 0, 1, 2], [0, 1, 1, 0])))), [0, 1, 1, 0]),
-        (sparse.coo_array(([0, 1, 1, 0], ([0, 0, 1, 2], [0, 1, 1, 0]))), [0, 1, 1, 0]),  # stored zeros are answers
+        *((kind(SPARSE), [0, 1, 1, 0]) for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array)),
     ],
 )
 def test_matrices_of_any_kind(matrix: Any, labels: list[Any]) -> None:

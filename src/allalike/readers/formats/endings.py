@@ -63,15 +63,7 @@ _TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", "
 
 
 def open_file(path: Path, files: Files) -> Table:
-    """Open a file as what it is.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "answers.txt")
-    ...     _ = path.write_text('[{"worker": "ada"}]')
-    ...     open_file(path, Files()).names
-    ['worker']
-    """
+    """Open a file by the opener of its format."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     try:

@@ -82,15 +82,7 @@ def _are_columns(document: Any) -> bool:
 
 
 def open_json_lines(path: Path, encoding: str | None = None) -> Table:
-    """Open a file with one record per line. It is read at once, because the records tell the names of the columns.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.jsonl")
-    ...     _ = path.write_text('{"worker": "ada", "task": 1, "label": "x"}')
-    ...     open_json_lines(path).names
-    ['worker', 'task', 'label']
-    """
+    """Open a file with one record per line. It is read at once, because the records tell the names of the columns."""
     encoding = encoding or guard(path, "JSON lines", lambda: find_encoding(path))
     kinds: dict[str, set[type]] = {}
     parts: list[Any] = []
@@ -187,14 +179,7 @@ def is_path_into(name: str) -> bool:
 
 
 def with_paths(table: Table, records: Any) -> Table:
-    """Return a table whose columns may also be paths into its records; a function returns these.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> records = [{"id": 1, "said": [{"by": "ada", "what": "x"}, {"by": "bob", "what": "y"}]}]
-    >>> table = with_paths(of_records(records), lambda: records)
-    >>> table.expand(["said[].by", "id", "said[].what"]).load(["id", "said[].by"])
-    {'id': [1, 1], 'said[].by': ['ada', 'bob']}
-    """
+    """Return a table whose columns may also be paths into its records; a function returns these."""
     return replace(
         table,
         expand=lambda paths: expand_records(records(), paths, table.where),

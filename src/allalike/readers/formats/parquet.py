@@ -31,15 +31,7 @@ _BUFFER_BYTES = 1 << 20  # this much of a column is read at once, and not a whol
 
 
 def open_parquet(path: Path) -> Table:
-    """Open a Parquet file; its columns are read when they are asked for.
-
-    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.parquet")
-    ...     pyarrow.parquet.write_table(pa.table({"worker": ["ada"], "task": [1]}), path)
-    ...     open_parquet(path).names
-    ['worker', 'task']
-    """
+    """Open a Parquet file, whose columns are read when they are needed."""
     import pyarrow.parquet as pq
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
@@ -87,15 +79,7 @@ def open_parquet(path: Path) -> Table:
 
 
 def open_arrow(path: Path) -> Table:
-    """Open a file of Arrow, which others call Feather; one batch after the other, for its scanner crashes at errors.
-
-    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.feather
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.feather")
-    ...     pyarrow.feather.write_feather(pa.table({"worker": ["ada"], "task": [1]}), path)
-    ...     open_arrow(path).names
-    ['worker', 'task']
-    """
+    """Open an Arrow (Feather) file; batch by batch, because the scanner of Arrow crashes at errors."""
     with guard(path, "Arrow", lambda: pa.OSFile(os.fspath(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
     names = guard(path, "Arrow", lambda: schema.names)
@@ -144,7 +128,10 @@ def open_parts(folder: Path) -> Table:
 
     @cache
     def extents() -> list[dict[str, Extent]]:
-        return [guard(part, "Parquet", lambda part=part: measure_parquet(part, pq.ParquetFile(part))) for part in parts]
+        measured: list[dict[str, Extent]] = guard(
+            folder, "Parquet", lambda: [measure_parquet(part, pq.ParquetFile(part)) for part in parts]
+        )
+        return measured
 
     def n_bytes(asked: Sequence[str]) -> int:
         return sum(part[name].most for part in extents() for name in asked if name in part)

@@ -29,11 +29,7 @@ _CHUNK = 1 << 22
 
 
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
-    """Return the files of a path, a pattern or an address; rows of a database are put into one.
-
-    >>> [path.name for path in find_places("answers.csv")]
-    ['answers.csv']
-    """
+    """Return the files of a path, a pattern or an address; rows of a database are put into one."""
     if query is not None and table is not None:
         raise OptionError("query= and table= are both given. Leave one of them out.")
     named = name_place(source)

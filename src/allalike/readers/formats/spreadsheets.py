@@ -47,17 +47,6 @@ def open_sheet(path: Path, files: Files) -> Table:
     """Open a sheet of an Excel file: the one that the tag names, or the only one that has columns.
 
     Cells are read as text, as Excel shows them: integers without a fraction, dates in ISO 8601.
-
-    >>> import openpyxl, pathlib, tempfile
-    >>> from allalike.readers.formats.files import Files
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.xlsx")
-    ...     book = openpyxl.Workbook()
-    ...     for row in (["worker", "task", "label"], ["ada", 7.0, 2.5]):
-    ...         book.active.append(row)
-    ...     book.save(path)
-    ...     {name: cells.to_pylist() for name, cells in open_sheet(path, Files()).load(["task", "label"]).items()}
-    {'task': ['7'], 'label': ['2.5']}
     """
     sheets = _read_sheets(path)
     name = _choose(path, sheets, files.tag)
@@ -83,17 +72,7 @@ def open_sheet(path: Path, files: Files) -> Table:
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
-    """Return the rows of the first sheet that is not empty as text, all of them or so many.
-
-    >>> import openpyxl, pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.xlsx")
-    ...     book = openpyxl.Workbook()
-    ...     book.active.append(["ada", 7.0])
-    ...     book.save(path)
-    ...     read_sheet(path)
-    [['ada', '7']]
-    """
+    """Return the rows of the first sheet that is not empty as text, all of them or so many."""
     return next((sheet.rows for sheet in _read_sheets(path, most).values()), [])
 
 
