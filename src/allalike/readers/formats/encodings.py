@@ -127,11 +127,12 @@ def read_text(path: Path, encoding: str | None = None) -> str:
         raise undecodable(path, encoding, error) from error
 
 
-def undecodable(path: Path, encoding: str, error: UnicodeError) -> InputError:
+def undecodable(path: Path, encoding: str, error: UnicodeError, line: int | None = None) -> InputError:
     """Return the error for a file that is in another encoding than it was taken to be; it proposes the likely one."""
     found = find_encoding(path)
+    where = str(path) if line is None else f"{path}: line {line}"
     return InputError(
-        f"{path} is not written in {encoding}: {str(error).rstrip('.')}. Save it as UTF-8, or say how it is written.",
+        f"{where} is not written in {encoding}: {str(error).rstrip('.')}. Save it as UTF-8, or say how it is written.",
         encoding=found if found != encoding else "latin-1",
     )
 

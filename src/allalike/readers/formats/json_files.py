@@ -18,7 +18,7 @@ from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.compression import open_bytes
-from allalike.readers.formats.encodings import find_encoding, read_text
+from allalike.readers.formats.encodings import find_encoding, read_text, undecodable
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.frames import is_nested, of_nested
 from allalike.readers.formats.tables import Table, of_records
@@ -156,7 +156,12 @@ def _parse_lines(block: bytes, path: Path, first: int) -> list[dict[str, Any]]:
 
 
 def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    record = guard(path, f"JSON lines (line {number})", partial(parse_json, line))
+    try:
+        record = parse_json(line)
+    except UnicodeError as error:
+        raise undecodable(path, "utf-8", error, number) from error
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as JSON lines (line {number}): {str(error).rstrip('.')}.") from error
     if not isinstance(record, dict):
         raise InputError(f"{path}: line {number} is null, a list or a value, not an object. Correct or remove it.")
     return record
