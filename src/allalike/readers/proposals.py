@@ -200,11 +200,7 @@ class _Trials:
 
 
 def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:
-    """Return options, and where they name a plain kind of label others behind it.
-
-    >>> [str(each) for each in _add_plain_kinds([Proposal({"domain": "set"})])]
-    ["domain='set'", "domain='categorical'", "domain='ordinal'", "domain='real'"]
-    """
+    """Return options, and where they name a plain kind of label others behind it."""
     named = [str(each.settles["domain"]) for each in options if "domain" in each.settles]
     plain = bool(named) and {*named} <= {*_PLAIN_KINDS, "text", "set", "ranking", "date"}
     return [*options, *(Proposal({"domain": name}) for name in kinds if plain and name not in named)]

@@ -85,7 +85,9 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
         for label in (label for label in labels if label not in (worker, task)):
             columns = {"worker": worker, "task": task, "label": label}
             structure, content = rate_content(sample, columns)
-            candidates.append(Candidate(columns, structure, content, content + _rate_names(columns) + beside))
+            excess, error = sample.measure_agreement(label, task)
+            clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
+            candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
     return sorted(candidates, key=lambda candidate: (-candidate.total, *candidate.columns.values()))
 
 

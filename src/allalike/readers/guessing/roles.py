@@ -319,11 +319,7 @@ def _ask_by_names(table: Table, sample: TableSample, known: Mapping[str, str], u
 
 
 def _propose_any(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
-    """Propose each way to give columns the roles that are not known, the best by their names first.
-
-    >>> [str(each) for each in _propose_any(["who", "item", "said"], {"label": "said"})]
-    ["columns={'worker': 'who', 'task': 'item'}", "columns={'worker': 'item', 'task': 'who'}"]
-    """
+    """Propose each way to give columns the roles that are not known, the best by their names first."""
     roles = [role for role in SYNONYMS if role not in known]
     free = [name for name in names if name not in known.values() and not is_gold(name)][:_MOST_ARRANGED]
     ways = []
@@ -358,12 +354,7 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
 
 
 def _propose_first(proposal: Proposal) -> Proposal | None:
-    """Propose the first of the elements that labels are in, if they are in a list of a worker's own.
-
-    >>> columns = {"worker": "by[].who", "task": "id", "label": "by[].said[].choice"}
-    >>> print(_propose_first(Proposal({"columns": columns})))
-    columns={'worker': 'by[].who', 'task': 'id', 'label': 'by[].said[0].choice'}
-    """
+    """Propose the first of the elements that labels are in, if they are in a list of a worker's own."""
     columns = dict(proposal.settles["columns"])
     before, inner, after = columns.pop("label", "").rpartition("[]")
     if not inner or before.count("[]") < max((name.count("[]") for name in columns.values()), default=0):

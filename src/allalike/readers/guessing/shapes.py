@@ -72,11 +72,7 @@ def find_shape(sample: TableSample) -> Shape | None:
 
 
 def _stem(name: str) -> str:
-    """Return what stands before the first number of a name.
-
-    >>> _stem("Q48_1"), _stem("worker 7"), _stem("ada"), _stem("17")
-    ('q', 'worker', '', '#')
-    """
+    """Return what stands before the first number of a name."""
     found = re.match(r"([^\d]*?)[\W_]*\d", name[:_LONG_NAME].strip().casefold())
     return (found[1] or "#") if found else ""
 
@@ -135,14 +131,7 @@ def _measure_range(content: Content) -> tuple[float, float, float]:
 
 
 def _find_two(sample: TableSample) -> list[str]:
-    """Return the two columns that have a few classes, or a range of numbers, in common; none if several do.
-
-    >>> from allalike.readers.guessing.contents import TableSample
-    >>> _find_two(TableSample({"id": [1, 2, 3], "ada": [2.5, 3.0, 2.0], "bob": [2.25, 3.5, 2.0]}))
-    ['ada', 'bob']
-    >>> _find_two(TableSample({"row": [1, 2, 3], "val": [2, 3, 1]}))
-    []
-    """
+    """Return the two columns that have a few classes, or a range of numbers, in common; none if several do."""
     ids = {name for name in sample.names[:1] if len(sample.names) > 2 and sample[name].n_values == sample.n_rows}
     free = [
         name
