@@ -81,7 +81,7 @@ class Content:
         """The different values as numbers, also if written with a comma or per cent; NaN for all others."""
         try:
             return np.array(self.values, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return np.array([_parse_number(value) for value in self.values])
 
     @cached_property

@@ -83,9 +83,9 @@ def _find_cells(sample: TableSample) -> list[str]:
     few = [each for each in contents if _has_classes(each)]
     numbered = [sample[name] for name in _list_numbered([each.name for each in contents])]
     usual = sorted(each.n_present for each in numbered)[len(numbered) // 2] if numbered else 0
-    alike = [each for each in numbered if usual <= 3 * each.n_present <= 9 * usual or each.kind == "number"]
+    sharing = _list_sharing([each for each in numbered if usual <= 3 * each.n_present <= 9 * usual], 0.5)
     groups = [_list_sharing(few, _MOST, _MOST_CLASSES)]
-    if len(_list_sharing(alike, 0.5)) > _MOST * len(numbered):
+    if sum(each.kind == "number" or each.name in sharing for each in numbered) > _MOST * len(numbered):
         groups.append([each.name for each in numbered])
     numbers = {each.name: _measure_range(each) for each in contents if each.kind in ("number", "whole")}
     if 2 * sum(sample[name].kind == "number" for name in numbers) > len(numbers):  # whole ones may be ids as well
