@@ -27,6 +27,7 @@ EXAMPLE = (
 )
 _MOST_IDS, _MOST_LABELS, _MOST_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of the former
 _MOST_BESIDE, _MOST_LOOKED_AT = 60, 50  # columns, and values of each, that tell whether tasks are shown
+_MAX_BEHIND = 0.6  # of the rate of a pair behind that of the best
 _MAX_ID_LENGTH = 80  # longer texts are no ids of workers
 _SHOWN = re.compile(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
 
@@ -79,8 +80,9 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
         if worker != task and not _are_same(sample, worker, task)
     ]
     pairs.sort(key=lambda pair: -pair[0])
+    pairs = [pair for pair in pairs[:_MOST_PAIRS] if pair[0] > pairs[0][0] - _MAX_BEHIND]
     candidates = []
-    for _, worker, task in pairs[:_MOST_PAIRS]:
+    for _, worker, task in pairs:
         beside = 0.3 * _rate_look(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
         for label in (label for label in labels if label not in (worker, task)):
             columns = {"worker": worker, "task": task, "label": label}
@@ -155,19 +157,20 @@ def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = Tru
 def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> float:
     """Rate a label: it differs within tasks and within workers, and it recurs unless it is a number or a text."""
     content = sample[label]
-    excess, error = sample.measure_agreement(label, task)
     if content.n_present < 2:
         return 0.0
     if (sample.count_partners(task, worker) > 1).sum() >= 5 and sample.follows(label, task):
         return 0.15
     named = rate_name(label, "label") > SYNONYM
     if sample[worker].n_values > 1 and sample.follows(label, worker) and not named:
+        excess, error = sample.measure_agreement(label, task)
         return 0.6 if excess > 6 * error > 0 else 0.1  # labelling functions may give one class each, and agree
     if content.kind in ("date", "url", "records"):
         return 0.15
     if not content.n_present > 0.9 * content.n_filled > 10:
         return 0.5 + 0.5 * content.n_filled / sample.n_rows
     if content.kind == "number":
+        excess, error = sample.measure_agreement(label, task)
         return 0.95 if excess > 2 * error else 0.4
     return {"whole": 0.3, "nested": 0.8}.get(content.kind, 0.7 if content.words >= 3 else 0.2)
 

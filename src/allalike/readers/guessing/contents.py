@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from allalike._core.columns.hashes import make_plain
 from allalike._core.columns.values import is_nothing, numpy_of
-from allalike._core.late import pa
+from allalike._core.late import pa, pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LOOKED_AT = 400  # different values that tell the kind of a column
 _MOST_BINS = 10  # of numbers, so that near ones are alike
+_MOST_CELLS = 1 << 19  # a table of pairs with no more is counted in one go
 _MOST_SHOWN = 1000  # characters that tell a nested value from others
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -122,9 +123,10 @@ class TableSample:
     def count_partners(self, name: str, other: str) -> npt.NDArray[np.int64]:
         """Count for each value of a column with how many different values of another it comes."""
         if (name, other) not in self._partners:
-            width = self[other].n_values
-            pairs = np.unique(self[name].codes * width + self[other].codes)
-            self._partners[name, other] = np.bincount(pairs // max(width, 1), minlength=self[name].n_values)
+            left, right = self[name], self[other]
+            pairs, _ = _count(left.codes * right.n_values + right.codes)
+            self._partners[name, other] = np.bincount(pairs // max(right.n_values, 1), minlength=left.n_values)
+            self._partners[other, name] = np.bincount(pairs % max(right.n_values, 1), minlength=right.n_values)
         return self._partners[name, other]
 
     def follows(self, name: str, other: str) -> bool:
@@ -141,10 +143,20 @@ class TableSample:
         return self._agreements[label, group]
 
 
+def _count(numbers: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the different numbers, and how often each occurs; without a sort, which takes long."""
+    if numbers.max(initial=0) < _MOST_CELLS:
+        counts = np.bincount(numbers)
+        different = np.flatnonzero(counts)
+        return different, counts[different]
+    codes, different = pd.factorize(numbers)
+    return different, np.bincount(codes)
+
+
 def _measure_agreement(label: Content, group: Content) -> tuple[float, float]:
     present = ~label.missing
     labels, groups = label.binned[present], group.codes[present]
-    cells = np.unique(groups * (int(labels.max(initial=0)) + 1) + labels, return_counts=True)[1]
+    _, cells = _count(groups * (int(labels.max(initial=0)) + 1) + labels)
     within, together, all_pairs = (
         float((counts * (counts - 1.0)).sum()) for counts in (cells, np.bincount(groups), np.array([len(labels)]))
     )

@@ -43,7 +43,7 @@ _CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total o
 _AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
 _TELLING = 0.4  # rate of a name that says something
 UNLIKELY = -1.0  # nothing speaks for an arrangement but that it can be read
-_MOST_PROPOSED, _MAX_BEHIND, _MOST_ARRANGED = 10, 0.6, 5
+_MOST_PROPOSED, _MAX_BEHIND, _MOST_ARRANGED = 10, 0.6, 5  # candidates, totals behind the best, columns in any order
 _FILES_LOOKED_AT, _ROWS_OF_A_FILE, _PATHS_LOOKED_AT = 20, 10_000, 30
 _ROWS_SHOWN, _CELL, _NAME, _COLUMNS_SHOWN, _WIDTH = 3, 24, 60, 40, 110
 _AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
@@ -161,10 +161,10 @@ def _take_best(
         shape = None
     task_of_files = "" if "worker" in known else _find_task_of_files(table)
     if shape or task_of_files:
-        raise _ask(table, sample, candidates, shape, task_of_files, "")
+        raise _ask(table, sample, candidates, "", shape, task_of_files)
     if best and best.content >= _TRUSTED:
         if doubt := _find_doubt(sample, known, by_name, candidates):
-            raise _ask(table, sample, candidates, None, "", doubt)
+            raise _ask(table, sample, candidates, doubt)
         return best.columns
     if nested := _look_inside(table, known):
         raise nested
@@ -173,7 +173,7 @@ def _take_best(
     labels = [sample[each.columns["label"]] for each in candidates]
     unique = all(each.kind == "text" and each.n_present == each.n_filled for each in labels)
     why = "No column is left whose values recur, as those of a label do." if unique else "None of them fits well."
-    raise _ask(table, sample, candidates, None, "", why)
+    raise _ask(table, sample, candidates, why)
 
 
 def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Proposal]:
@@ -189,7 +189,7 @@ def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Propos
     sample = _take_sample(table, na)
     candidates = find_candidates(sample, {}) if sample.n_rows >= _MIN_ROWS else []
     shape = _find_shape(sample, {}, candidates[0] if candidates else None)
-    return list(_ask(table, sample, candidates, shape, _find_task_of_files(table), "").proposals)
+    return list(_ask(table, sample, candidates, "", shape, _find_task_of_files(table)).proposals)
 
 
 def _take_sample(table: Table, na: frozenset[str]) -> TableSample:
@@ -264,9 +264,9 @@ def _ask(
     table: Table,
     sample: TableSample,
     candidates: Sequence[Candidate],
-    shape: Shape | None,
-    task_of_files: str,
     why: str,
+    shape: Shape | None = None,
+    task_of_files: str = "",
 ) -> ColumnError:
     """Return the question: files may be a worker each, the table a matrix, or its columns worker, task and label."""
     proposals = _propose_columns(table, sample, candidates)
@@ -274,13 +274,14 @@ def _ask(
     if shape:
         rows = shape.rows.removesuffix("s") if shape.named else "task, or one per worker"
         what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-        what += f" {rows}. It has:"
+        what += f" {rows}."
         cells = {} if shape.alone else {"only": tuple(shape.cells)}
         turned = "workers" if shape.rows == "tasks" else "tasks"
         ways = [Proposal({"wide": shape.rows, **cells}, score=0.6 if shape.named else 0.3)]
         if shape.rows == "tasks" and shape.alone and (consensus := find_consensus(sample, shape.cells)):
-            what += f" a column {consensus!r} that may be the consensus of the others, and not a worker;"
+            what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
             ways.append(replace(ways[0], settles={"wide": "tasks", "skip": (consensus,)}))
+        what += " Columns:"
         proposals = [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if shape.named else 0.3), *proposals]
     if task_of_files:
         what = f"{table.where} have no column that fits the worker, but each file has each {task_of_files!r} once: each"
@@ -341,7 +342,7 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_PATHS_LOOKED_AT])
         sample = TableSample(inner.sample(SAMPLE_ROWS))
         candidates = find_candidates(sample, known) if sample.n_rows >= _MIN_ROWS else []
-        question = _ask(inner, sample, candidates, None, "", "Its records are nested.")
+        question = _ask(inner, sample, candidates, "Its records are nested.")
         proposals = list(question.proposals or _propose_any(inner.names, known))
         proposals += [first for each in proposals if (first := _propose_first(each))]
         question.proposals = tuple(proposals)
