@@ -1,4 +1,4 @@
-"""Names of columns: which of them is the worker, the task and the label."""
+"""Names of columns: what a name says about the role of a column."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ _MEANINGS = {
     for role, words in SYNONYMS.items()
 }
 _MOST_LISTED = 40
+SYNONYM, _OWN_WORD = 0.6, 0.8  # rates of a word that may mean several roles, and of one that means this alone
 
 
 def pick_columns(
@@ -78,9 +79,29 @@ def pick_columns(
     picked = dict(chosen)
     for role in roles:
         if role not in picked:
-            picked[role] = _guess(role, names, [name for name in names if name not in picked.values()], where)
+            picked[role] = _find_named(role, names, picked, where)
     guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
     return {role: picked[role] for role in roles}, guessed
+
+
+def _find_named(role: str, names: Sequence[str], picked: Mapping[str, str], where: str) -> str:
+    """Return the column called as the role, or by a word that means it alone, or by one that may mean others."""
+    rates = {name: rate_name(name, role) for name in names if name not in picked.values()}
+    best = max(rates.values(), default=0.0)
+    found = [name for name, rate in rates.items() if rate == best >= SYNONYM]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        listed = list_names(names)
+        raise ColumnError(f"Cannot tell which column of {name_within(where)} contains the {role}. Columns: {listed}.")
+    listed = " and ".join(map(repr, found)) if len(found) == 2 else list_names(found)
+    count = "two" if len(found) == 2 else f"{len(found):,}"
+    raise ColumnError(f"{where} has {count} candidates for the {role}: {listed}.", columns={role: found[0]})
+
+
+def name_within(where: str) -> str:
+    """Return the name of a table as it is within a sentence: "the table", or the name of a file as it is."""
+    return where.replace("The ", "the ", 1) if where.startswith("The ") else where
 
 
 def check_chosen(
@@ -105,47 +126,17 @@ def check_chosen(
             raise ColumnError(
                 f"{where} has no column {name!r}.{meant} It has: {list_names(names)}.", columns={role: close}
             )
-        if list(chosen.values()).count(name) > 1:
-            others = [other for other in chosen if chosen[other] == name and other != role]
+        others = [other for other in chosen if chosen[other] == name and other != role]
+        if others:
             raise ColumnError(
                 f"columns names {name!r} twice. Worker, task and label are columns of their own.",
                 proposals=[Proposal({"columns": {other: None}}) for other in (*others, role)],
             )
 
 
-def _guess(role: str, names: Sequence[str], free: Sequence[str], where: str) -> str:
-    rates = {name: rate_name(name, role) for name in free}
-    exact = [name for name, rate in rates.items() if rate == 1]
-    candidates = exact or [name for name, rate in rates.items() if rate >= SYNONYM]
-    if len(candidates) > 1 and not exact:  # a word that means this role before one that means several things
-        candidates = [name for name in candidates if rates[name] > SYNONYM] or candidates
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
-        two = len(candidates) == 2
-        listed = " and ".join(map(repr, candidates)) if two else list_names(candidates)
-        count = "two candidates" if two else f"{len(candidates):,} candidates"
-        raise ColumnError(f"{where} has {count} for the {role}: {listed}.", columns={role: candidates[0]})
-    raise ColumnError(
-        f"Cannot tell which column of {name_within(where)} contains the {role}. Columns: {list_names(names)}."
-    )
-
-
-def name_within(where: str) -> str:
-    """Name a table within a sentence.
-
-    >>> name_within("The table"), name_within("The.csv")
-    ('the table', 'The.csv')
-    """
-    return where.replace("The ", "the ", 1) if where.startswith("The ") else where
-
-
-SYNONYM = 0.6  # a name that means a role, but may mean others, has this rate
-
-
 @cache
 def rate_name(name: str, role: str) -> float:
-    """Tell how much a name speaks for a role: 1 if it is the role's own, 0 if it says nothing, less if it is another's.
+    """Rate how much a name speaks for a role, from 1 for the role's own name to -0.8 for the name of gold labels.
 
     >>> rate_name("Task", "task"), rate_name("WorkerId", "worker"), rate_name("id", "task")
     (1.0, 0.8, 0.6)
@@ -156,11 +147,14 @@ def rate_name(name: str, role: str) -> float:
         return rate_name(name.rpartition(".")[2], role)
     if name.strip().casefold() == role:
         return 1.0
-    if word := _meaning(name, role):
-        return SYNONYM if word in _VAGUE[role] else 0.8
-    words = _words(name)
+    plain = re.sub(r"[^a-z0-9]", "", name.casefold()).removeprefix("amt")
+    if role == "label":
+        plain = re.sub("^(worker|user|annotator|crowd|given)", "", plain)
+    if word := _MEANINGS[role].get(plain):
+        return SYNONYM if word in _VAGUE[role] else _OWN_WORD
     if is_gold(name):
         return -0.8
+    words = _split_words(name)
     own = [word for word in words if word in SYNONYMS[role] and word not in ("id", "unit")]
     rest = [word for word in words if word not in _DECORATIONS]
     if own and rest and rest[-1] == own[-1]:
@@ -171,13 +165,13 @@ def rate_name(name: str, role: str) -> float:
 
 
 def is_gold(name: str) -> bool:
-    """Tell whether a name says that a column holds known truths.
+    """Return whether a name says that a column contains gold labels.
 
     >>> is_gold("gold"), is_gold("GOLDEN:q1"), is_gold("trueAnswer"), is_gold("label_gold"), is_gold("marigold")
     (True, True, True, True, False)
     """
-    words = _words(name)
-    return any(word in _OTHERS["gold"] for word in words) or "".join(words) in _OTHERS["gold"]
+    words = _split_words(name)
+    return any(word in _OTHERS["gold"] for word in (*words, "".join(words)))
 
 
 def name_consensus(name: str) -> str:
@@ -186,39 +180,27 @@ def name_consensus(name: str) -> str:
     >>> [name_consensus(name) for name in ("Final_Label", "adjudicated", "majority vote", "final exam", "label")]
     ['consensus', 'consensus', 'majority', '', '']
     """
-    words = {word for word in _words(name) if word not in (*_DECORATIONS, *SYNONYMS["label"], "result", "voting")}
+    words = {word for word in _split_words(name) if word not in (*_DECORATIONS, *SYNONYMS["label"], "result", "voting")}
     if not words or not words <= _OTHERS["consensus"] | _OTHERS["majority"]:
         return ""
     return "majority" if words & _OTHERS["majority"] else "consensus"
 
 
 def is_aside(name: str) -> bool:
-    """Tell whether a name says that a column holds something beside the answers, such as a time or an age.
+    """Return whether a name says that a column contains something beside the answers, such as a time or an age.
 
     >>> is_aside("StartDate"), is_aside("Age"), is_aside("Duration (in seconds)"), is_aside("What time is it?")
     (True, True, True, False)
     """
-    words = [word for word in _words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
+    words = [word for word in _split_words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 
 
 @cache
-def _words(name: str) -> tuple[str, ...]:
+def _split_words(name: str) -> tuple[str, ...]:
     """Split a name where case changes, and at marks and numbers."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_\d]+", parted.casefold()) if word)
-
-
-def _meaning(name: str, role: str) -> str:
-    """Return the synonym of a role that a name is, whatever its case, punctuation and decoration.
-
-    >>> _meaning("!amt_worker_ids", "worker"), _meaning("!amt_annotation_ids", "label"), _meaning("userVote", "label")
-    ('worker', '', 'vote')
-    """
-    plain = re.sub(r"[^a-z0-9]", "", name.casefold()).removeprefix("amt")
-    if role == "label":
-        plain = re.sub("^(worker|user|annotator|crowd|given)", "", plain)
-    return _MEANINGS[role].get(plain, "")
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -11,8 +11,6 @@ from allalike.readers.column_names import is_gold, name_consensus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from allalike.readers.guessing.contents import TableSample
 
 _MOST_CLASSES = 20
@@ -43,36 +41,24 @@ def find_consensus(sample: TableSample, names: Sequence[str]) -> str | None:
 
 
 def measure_departures(sample: TableSample, names: Sequence[str]) -> dict[str, tuple[float, int]]:
-    """Return in which share of how many rows each column departs from the majority of the others; nothing of numbers.
-
-    >>> from allalike.readers.guessing.contents import TableSample
-    >>> measure_departures(TableSample({"ada": [*"xy"], "bob": [*"xx"], "eve": [*"xx"]}), ["ada", "bob", "eve"])["ada"]
-    (0.5, 2)
-    """
+    """Measure in which share of how many rows each column departs from the majority of the others; not for numbers."""
     n_rows = min(sample.n_rows, _MOST_CELLS // max(len(names), 1))
-    labels: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     codes = np.full((len(names), n_rows), -1, np.int64)
     for place, name in enumerate(names):
         content = sample[name]
-        if content.n_present > _MOST_CLASSES:
+        if content.n_present > _MOST_CLASSES or len(numbers) > 2 * _MOST_CLASSES:
             return {}
-        number = np.array([labels.setdefault(str(value), len(labels)) for value in content.values], np.int64)
+        number = np.array([numbers.setdefault(str(value), len(numbers)) for value in content.values], np.int64)
         codes[place] = np.where(content.missing, -1, number[content.codes])[:n_rows]
-        if len(labels) > 2 * _MOST_CLASSES:
-            return {}
-    if not labels:
-        return {}
-    votes = np.stack([(codes == label).sum(axis=0) for label in range(len(labels))], axis=1)
-    found = {name: _departs(votes, own) for name, own in zip(names, codes, strict=True)}
-    return {name: (float(departs.mean()), len(departs)) for name, departs in found.items() if len(departs)}
-
-
-def _departs(votes: npt.NDArray[np.int64], own: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return whether a column departs from the majority of the others, in the rows in which there is one."""
-    there = np.flatnonzero(own >= 0)
-    others, own = votes[there].copy(), own[there]
-    others[np.arange(len(own)), own] -= 1
-    most = others.max(axis=1, initial=0)
-    single = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
-    departs: npt.NDArray[np.bool_] = others[single].argmax(axis=1) != own[single]
-    return departs
+    votes = np.stack([(codes == number).sum(axis=0) for number in range(len(numbers) or 1)], axis=1)
+    found = {}
+    for name, own in zip(names, codes, strict=True):
+        rows = np.flatnonzero(own >= 0)
+        others = votes[rows].copy()
+        others[np.arange(len(rows)), own[rows]] -= 1
+        most = others.max(axis=1, initial=0)
+        clear = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)  # rows in which the others have a majority
+        if clear.any():
+            found[name] = float((others[clear].argmax(axis=1) != own[rows][clear]).mean()), int(clear.sum())
+    return found
