@@ -83,7 +83,9 @@ def test_paths_are_listed_five_steps_deep_at_most() -> None:
 @pytest.mark.parametrize("ending", ["json", "jsonl"])
 @pytest.mark.parametrize("depth", [150, 1500, 100_000])
 @pytest.mark.parametrize(("opening", "closing"), [('{"a":1,"b":', "}"), ("[", "]")])
-def test_deeply_nested_values_are_refused(ending: str, depth: int, opening: str, closing: str, tmp_path: Path) -> None:
+def test_what_is_nested_too_deeply_is_refused(
+    ending: str, depth: int, opening: str, closing: str, tmp_path: Path
+) -> None:
     deep = f'{{"x": {opening * depth}1{closing * depth}}}'
     path = tmp_path / f"a.{ending}"
     path.write_text(f"[{deep}]" if ending == "json" else f"{deep}\n{deep}\n")
