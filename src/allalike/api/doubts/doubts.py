@@ -234,8 +234,8 @@ def _repeats(run: Run | Answers, odd: set[str], *, again: bool) -> Iterator[Doub
     rows = int(run.answer_counts.sum()) + aside
     perhaps = (
         f" Perhaps {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
-        f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If a"
-        " label is spread over several rows, such as one for each item of a ranking, make one row of them."
+        f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If"
+        " the rows of a worker and a task are parts of one answer, read them with repeats='set'."
     )
     if again:
         perhaps = (
