@@ -68,16 +68,11 @@ class TextFile:
         table = pacsv.read_csv(
             pa.BufferReader(lines),
             pacsv.ReadOptions(
-                block_size=len(lines) + 1,
-                use_threads=False,
-                column_names=self.names,
-                skip_rows_after_names=int(header),
+                block_size=len(lines) + 1, use_threads=False, column_names=self.names, skip_rows_after_names=int(header)
             ),
             pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             pacsv.ConvertOptions(
-                include_columns=asked,
-                column_types={name: pa.string() for name in asked},
-                strings_can_be_null=False,
+                include_columns=asked, column_types=dict.fromkeys(asked, pa.string()), strings_can_be_null=False
             ),
         )
         if not ended:
@@ -94,26 +89,16 @@ class TextFile:
             if "columns, got" not in str(error):
                 raise
         text = io.StringIO(lines.decode("utf-8-sig"), newline="")
-        dialect = Dialect(self.names, self.delimiter, skip=int(not before[1]))
+        dialect, remarks = Dialect(self.names, self.delimiter, skip=int(not before[1])), list[str]()
         asked = list(dict.fromkeys(self.columns.values()))
-        remarks: list[str] = []
         batches = list(fill_rows(text, dialect, asked, self.name, remarks, before=before))
         joined = {name: pa.chunked_array([batch[name] for batch in batches]) for name in asked}
         said = {REMARK: " ".join(remarks).encode()} if remarks else {}
         return pa.table({role: joined[name] for role, name in self.columns.items()}, metadata=said)
 
-    def check_quotes(self, table: pa.Table, before: int) -> None:
-        """Refuse fields that swallowed further rows."""
-        columns = {name: table[role] for role, name in self.columns.items()}
-        check_quotes(columns, self.names, self.delimiter, self.name, before=before)
-
 
 def split_header(line: str, delimiter: str, where: str) -> list[str]:
-    """Return the names that the first line of a file holds.
-
-    >>> split_header('worker,"the, task",label', ",", "answers.csv")
-    ['worker', 'the, task', 'label']
-    """
+    """Return the names that the first line of a file holds."""
     try:
         return next(csv.reader([line.removeprefix("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
     except csv.Error as error:
@@ -222,8 +207,9 @@ def _read_split(
 
 def _checked(file: TextFile, table: pa.Table, before: int, *, whole: bool) -> pa.Table:
     """Return the rows if none was swallowed by a quote; which one it was is known in whole files only."""
+    columns = {name: table[role] for role, name in file.columns.items()}
     try:
-        file.check_quotes(table, before)
+        check_quotes(columns, file.names, file.delimiter, file.name, before=before)
     except InputError:
         if whole:
             raise
