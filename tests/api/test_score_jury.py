@@ -15,6 +15,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import text_column
 from allalike.api.judges.independence import count_voices, find_turns
 from allalike.api.judges.off_together import add_coordinates, compare_pairs
+from allalike.api.judges.samples import ScoreBallots, find_steadiness_of_scores
 from allalike.api.judges.scale_use import find_offsets
 from allalike.api.judges.verdicts import Verdicts
 from allalike.api.update import load
@@ -22,6 +23,7 @@ from allalike.cli import main
 from allalike.errors import DataNote, UnsupportedError
 
 Scores = npt.NDArray[np.float64]
+SPREADS = (0.5, 1.0, 2.0)
 
 
 def draw(seed: int, *, judges: int, tasks: int, noise: Any = 1.0) -> tuple[Scores, Scores]:
@@ -83,16 +85,6 @@ def test_a_strict_judge_is_corrected_shown_and_costs_nothing() -> None:
     assert errors[0] < 0.8 * errors[1]
 
 
-def test_levels_show_offsets_and_are_not_corrected() -> None:
-    said, _ = draw(4, judges=4, tasks=60, noise=0.7)
-    rows = [(judge, task, int(np.clip(round(x + (judge == "j3")), 0, 11))) for judge, task, x in rows_of(said)]
-    panel = allalike.jury(rows, domain="ordinal")
-    offset = panel.judges.set_index("worker")["offset_low"]
-    assert offset["j3"] > 0.4
-    assert panel.summary["panel"]["scale_use"]["corrected"] == []
-    pd.testing.assert_frame_equal(panel.truth.drop(columns="verdict"), allalike.discover(rows, domain="ordinal").truth)
-
-
 @pytest.mark.parametrize("domain", ["real", "ordinal"])
 def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, tmp_path: Path) -> None:
     said, _ = draw(4, judges=4, tasks=30, noise=0.7)
@@ -118,11 +110,6 @@ def test_known_truths_tell_how_few_voices_scores_have() -> None:
     assert (alone == "score").all()
     assert together[:60].eq("score").all()  # which are known
     assert together[60:].eq("inconclusive").all()
-
-
-def test_confidence_is_not_asked_of_scores() -> None:
-    with pytest.raises(UnsupportedError, match="min_confidence is for verdicts that are classes"):
-        allalike.jury(rows_of(draw(0, judges=3, tasks=9)[0]), domain="real", min_confidence=0.9)
 
 
 def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:
@@ -315,3 +302,60 @@ def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest
     assert "bias" in pd.read_csv(tmp_path / "out" / "workers.csv")
     with pytest.raises(UnsupportedError, match=r"cannot be loaded\. Run 'allalike jury' again\."):
         load(tmp_path / "out")
+
+
+def draw_samples(seed: int, *, samples: int = 4, tasks: int = 100) -> tuple[pd.DataFrame, Scores]:
+    """Draw scores of three judges whose samples vary by so much, beside an error of their own."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(5, 3, tasks)
+    parts = []
+    for judge, spread in enumerate(SPREADS):
+        voice = truth + rng.normal(0, 0.5, tasks)
+        said = voice[:, None] + rng.normal(0, spread, (tasks, samples))
+        place = [(f"t{task}", sample) for task in range(tasks) for sample in range(samples)]
+        parts.append(pd.DataFrame(place, columns=["task", "epoch"]).assign(worker=f"j{judge}", label=said.ravel()))
+    return pd.concat(parts, ignore_index=True), truth
+
+
+def make_ballots(scores: Scores) -> ScoreBallots:
+    """Let one judge score each row as often as there are columns."""
+    said = allalike.read([(s, t, float(x)) for (t, s), x in np.ndenumerate(scores)], domain="real")
+    return ScoreBallots(said, said.workers.take(np.array([0])), np.zeros(scores.size, np.intp))
+
+
+def test_steadiness_is_that_of_a_published_example() -> None:
+    """Shrout and Fleiss (1979), table 2: ICC(1,1) is 0.17; limits as the package psych of R has them."""
+    scores = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
+    found = [float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[:3]]
+    assert found == pytest.approx([0.17, -0.13, 0.72], abs=0.005)
+
+
+def test_limits_of_steadiness_hold_in_about_95_of_100_draws() -> None:
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(200):
+        scores = rng.normal(0, 2, 40)[:, None] + rng.normal(0, 1, (40, 3))
+        low, high = (float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[1:3])
+        held += low < 0.8 < high
+    assert 183 <= held <= 198
+
+
+def test_samples_of_scores_are_one_voice_and_the_table_says_what_fewer_would_cost() -> None:
+    rows, truth = draw_samples(0)
+    gold = {f"t{task}": value for task, value in enumerate(truth)}
+    panel = allalike.jury(rows, domain="real", sample="epoch", gold=gold)
+    assert panel.judges["answers"].tolist() == [100] * 3
+    assert panel.judges["sample_sd"].tolist() == pytest.approx(SPREADS, rel=0.15)
+    voices = allalike.jury(rows.groupby(["worker", "task"], as_index=False)["label"].mean(), domain="real", gold=gold)
+    assert panel.truth["label"].tolist() == pytest.approx(voices.truth["label"].tolist())
+    told = panel.samples.set_index("samples")["rmse"]
+    assert told.is_monotonic_decreasing
+    once = allalike.jury(rows[rows["epoch"] == 0].drop(columns="epoch"), domain="real", gold=gold)
+    assert told[1] == pytest.approx(once.summary["panel"]["error"], rel=0.25)
+    assert panel.summary["panel"]["samples"]["least_steady"]["judge"] == "j2"
+
+
+def test_steady_judges_need_one_sample() -> None:
+    rows, _ = draw_samples(1, samples=2)
+    rows["label"] = rows.groupby(["worker", "task"])["label"].transform("first")
+    told = allalike.jury(rows, domain="real", sample="epoch").summary["panel"]["samples"]
+    assert (told["enough"], told["steadiness"]) == (1, 1.0)

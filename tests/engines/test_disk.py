@@ -20,6 +20,7 @@ from allalike._core.blocks.block import Ties
 from allalike.api.results.summaries import find_truths
 from allalike.engines.disk.engine import DiskRun
 from running.turns import in_turn
+from running.updates import assert_same
 
 Rows = list[tuple[str, str, str]]
 
@@ -62,11 +63,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int, method: str) 
     ours, memory = (
         allalike.discover(rows, engine=engine, method=method) for engine in (Disk(partitions=partitions), None)
     )
-    np.testing.assert_allclose(ours.workers["fault"], memory.workers["fault"], rtol=1e-12)
-    assert ours.truth["label"].tolist() == memory.truth["label"].tolist()
-    assert ours.truth["task"].tolist() == memory.truth["task"].tolist()
-    other = {"engine": "disk", "effective_workers": pytest.approx(memory.summary["effective_workers"])}
-    assert ours.summary == {**memory.summary, **other}
+    assert_same(ours, memory)
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

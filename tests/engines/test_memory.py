@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import allalike
 from crowds import samples
+from running.updates import assert_same
 
 WRITTEN = [kind for kind in samples.KINDS if kind not in ("bitmap", "custom")]  # whose labels fit into a column
 
@@ -24,8 +26,6 @@ WRITTEN = [kind for kind in samples.KINDS if kind not in ("bitmap", "custom")]  
 def test_large_files_are_read_part_by_part_with_the_same_result(
     domain: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pandas as pd
-
     rows = samples.crowd(domain, seed=3, n=8, m=60, missing=0.3)
     written = [(w, t, label if isinstance(label, str | int | float) else _json(label)) for w, t, label in rows]
     frame = pd.DataFrame(written, columns=["worker", "task", "label"])
@@ -39,17 +39,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
     parts = allalike.discover(path, domain=samples.kind(domain), gold=gold, method=method)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
-    assert parts.truth["task"].tolist() == whole.truth["task"].tolist()
-    if domain in ("real", "vector"):
-        labels = [np.stack(result.truth["label"].tolist()) for result in (parts, whole)]
-        np.testing.assert_allclose(labels[0], labels[1], rtol=1e-9)
-    elif parts.run.encoding.things is not None or domain in ("probability", "record"):
-        for one, other in zip(parts.truth["label"], whole.truth["label"], strict=True):
-            np.testing.assert_allclose(samples.flattened(one), samples.flattened(other), rtol=1e-9, atol=1e-12)
-    else:
-        assert parts.truth["label"].tolist() == whole.truth["label"].tolist()
-    np.testing.assert_allclose(parts.workers["fault"], whole.workers["fault"], rtol=1e-9)
-    assert parts.summary["gold"]["error"] == pytest.approx(whole.summary["gold"]["error"])
+    assert_same(parts, whole)
 
 
 def _json(label: Any) -> str:
