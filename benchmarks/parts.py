@@ -14,7 +14,7 @@ import numpy as np
 
 import allalike
 from allalike import Text
-from allalike._core.system.serialization import pack, unpack
+from allalike._core.system.processes import pack, unpack
 from allalike.errors import LabelError
 from allalike.simulation import simulate
 from measuring import cpu

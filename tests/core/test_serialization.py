@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from allalike._core.blocks.block import Block, LabelGroups, group_labels
-from allalike._core.system.serialization import pack, unpack
+from allalike._core.system.processes import pack, unpack
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array

@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.readers.formats import arrow_streams
+from allalike.readers.formats import parquet
 from running.elsewhere import ROWS
 
 TABLE = pa.table(dict(zip(("worker", "task", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
@@ -48,8 +48,8 @@ def make_source(kind: str, folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_streams, "_BATCH_ROWS", 5)
-    monkeypatch.setattr(arrow_streams, "_BATCH_BYTES", 100)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 5)
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", 100)
 
 
 @pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])

@@ -22,8 +22,8 @@ import allalike.readers.formats.compression as sizes
 from allalike._core.columns.hashes import make_plain
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError, TooLargeError
+from allalike.readers.formats.compression import measure_arrow
 from allalike.readers.formats.parquet import open_arrow, open_parquet
-from allalike.readers.formats.unpacked_sizes import measure_arrow
 from allalike.readers.tools import images
 from files.plain_rows import rows
 
@@ -35,7 +35,7 @@ PICKLING = {  # what was packed by the same run, in its processes or its work fo
     "engines/ingest/partitions.py",
     "engines/spark/on_executors.py",
     "engines/spark/shuffle.py",
-    "_core/system/serialization.py",
+    "_core/system/processes.py",
     "testing.py",
 }
 CELLS = [["worker", "task", "label"], ["ada", 1, "x"], ["bob", 1, "x"], ["eve", 1, "=1+1"]]

@@ -31,9 +31,8 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
     """
-    from allalike._core.system.files import work_folder
+    from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size
-    from allalike._core.system.signals import ending_asked
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
 

@@ -23,12 +23,11 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
 from allalike.readers.formats import frames
-from allalike.readers.formats.cells import cells
+from allalike.readers.formats.compression import estimate_unpacked
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
-from allalike.readers.formats.tables import Table, of_columns
-from allalike.readers.formats.unpacked_sizes import estimate_unpacked
+from allalike.readers.formats.tables import Table, cells, of_columns
 from allalike.readers.gold import read_label_map
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.kinds import guess_domain

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError
-from allalike.readers.formats.cells import ready
 from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.endings import ENDINGS, open_file
@@ -24,7 +23,7 @@ from allalike.readers.formats.json_files import with_paths
 from allalike.readers.formats.masks import MANIFEST, open_masks
 from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.places import find_places, local_name
-from allalike.readers.formats.tables import Table, join, of_records
+from allalike.readers.formats.tables import Table, join, of_records, ready
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:

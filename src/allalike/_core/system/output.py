@@ -20,9 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.system.files import flush_files, is_link, list_files, output_errors
+from allalike._core.system.files import flush_files, is_link, list_files, output_errors, signals_deferred
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.signals import signals_deferred
 from allalike.errors import OutputError
 
 if sys.platform != "win32":

@@ -31,7 +31,7 @@ from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
 from allalike.readers import Scan, scan
 from allalike.readers.column_names import list_names
-from allalike.readers.formats.cells import cells
+from allalike.readers.formats.tables import cells
 from allalike.readers.proposals import asking
 
 if TYPE_CHECKING:

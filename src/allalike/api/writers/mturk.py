@@ -11,8 +11,8 @@ from allalike._core.late import pd
 from allalike._core.system.tables import guard_text
 from allalike.api.writers.base import Findings, Writer, find_exports
 from allalike.errors import UnsupportedError
+from allalike.readers.tools.base import read_text
 from allalike.readers.tools.sheets import find_name
-from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -13,8 +13,8 @@ import numpy as np
 from allalike._core.masks.packed import count_runs, to_run_lengths
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
+from allalike.readers.tools.base import load_document
 from allalike.readers.tools.images import parse_annotations
-from allalike.readers.tools.trees import load_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,9 +25,8 @@ import numpy as np
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import free_memory, parse_size, used_memory
-from allalike._core.system.processes import Processes
+from allalike._core.system.processes import Processes, pack, unpack
 from allalike._core.system.progress import report
-from allalike._core.system.serialization import pack, unpack
 from allalike.engines.base import Engine, Run
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.ingest.routes import Routed, route

@@ -28,8 +28,8 @@ from allalike._core.blocks.matrices import stack_rows
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
+from allalike._core.system.processes import unpack
 from allalike._core.system.progress import report
-from allalike._core.system.serialization import unpack
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.base import Engine, Run
 from allalike.engines.shards import Cuts, Shard, count_up, describe, sample_cuts

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.system.files import atomic_file
-from allalike._core.system.serialization import pack, unpack
+from allalike._core.system.processes import pack, unpack
 from allalike._core.system.tables import write_tables
 from allalike.engines.shards import Cuts, Shard, Tally, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks

@@ -17,7 +17,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.factors import distinct
 from allalike._core.columns.values import Values, arrow_of, find_zeros, is_string, numpy_of, take_rows
 from allalike._core.late import pa
-from allalike._core.system.serialization import pack
+from allalike._core.system.processes import pack
 from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import whole_numbers

@@ -12,7 +12,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa
-from allalike._core.system.serialization import unpack
+from allalike._core.system.processes import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors

@@ -19,11 +19,17 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, open_for_threads, read_start
-from allalike.readers.formats.dialects import Dialect, check_quotes, fill_rows, find_dialect
+from allalike.readers.formats.dialects import (
+    Dialect,
+    check_quotes,
+    count_below,
+    describe_margins,
+    fill_rows,
+    find_dialect,
+)
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.margins import count_below, describe_margins
 from allalike.readers.formats.tables import Table, take_rows
 
 if TYPE_CHECKING:

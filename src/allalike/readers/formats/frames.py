@@ -19,7 +19,10 @@ from allalike._core.late import pa
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.arrow_streams import (
+from allalike.readers.formats.compression import check_archive, check_regular, read_start
+from allalike.readers.formats.failures import check_columns, check_names, each_batch, guard, unreadable
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.parquet import (
     check_zeros,
     hold_stream,
     is_lazy,
@@ -28,9 +31,6 @@ from allalike.readers.formats.arrow_streams import (
     of_lazy,
     of_stream,
 )
-from allalike.readers.formats.compression import check_archive, check_regular, read_start
-from allalike.readers.formats.failures import check_columns, check_names, each_batch, guard, unreadable
-from allalike.readers.formats.files import Files
 from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.compression import check_archive
-from allalike.readers.formats.dialects import check_prolog, name_columns
-from allalike.readers.formats.failures import check_gaps, check_names
-from allalike.readers.formats.margins import (
+from allalike.readers.formats.compression import check_archive, check_unpacked
+from allalike.readers.formats.dialects import (
+    check_prolog,
     count_above,
     count_below,
     describe_margins,
     doubt_first_row,
     find_blank_columns,
+    name_columns,
 )
+from allalike.readers.formats.failures import check_gaps, check_names
 from allalike.readers.formats.tables import Table
-from allalike.readers.formats.unpacked_sizes import check_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

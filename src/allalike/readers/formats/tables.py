@@ -11,9 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
-from allalike._core.late import pc
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
-from allalike.readers.formats.cells import check_types, concatenate, ready, value_type
 from allalike.readers.formats.failures import check_gaps, check_names, check_width
 
 if TYPE_CHECKING:
@@ -22,11 +21,72 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain
 
+
+# Cells: a column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
+
+
+def ready(data: Any) -> Any:
+    """Return an Arrow column or a list, whatever was loaded: one of them, a function that reads it, or a `Column`."""
+    data = data() if callable(data) else data
+    return data.data if isinstance(data, Column) else data
+
+
+def cells(data: Any) -> list[Any]:
+    """Return the values of a column as Python objects.
+
+    >>> cells(pa.chunked_array([["x"]])), cells(["y"])
+    (['x'], ['y'])
+    """
+    read = ready(data)
+    return read if isinstance(read, list) else list(read.to_pylist())
+
+
+def texts(column: Column) -> list[str]:
+    """Return values as texts without blanks around them, with nothing where they are missing."""
+    pairs = zip(cells(column), column.missing().tolist(), strict=True)
+    return ["" if gone else str(value).strip() for value, gone in pairs]
+
+
+def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
+    """Put parts of a column together; where their types differ they are refused, or ``mixed`` in a list of objects."""
+    parts = [ready(part) for part in parts]
+    if all(isinstance(part, list) for part in parts):
+        return [value for part in parts for value in part]
+    arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
+    columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
+    if len({column.type for column in columns}) > 1:  # files may differ in which columns they keep as dictionaries
+        columns = [column.cast(value_type(column.type)) for column in columns]
+    kinds = {column.type for column in columns}
+    if mixed and len(kinds) > 1:
+        return [value for part in parts for value in cells(part)]
+    check_types(name, kinds)
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+
+
+def value_type(kind: Any) -> Any:
+    """Return the type of the values of a column, also of one that is kept as a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def check_types(name: str, kinds: set[Any]) -> None:
+    """Refuse a column that has different types in different files."""
+    if len(kinds) > 1:
+        listed = ", ".join(sorted(map(str, kinds)))
+        raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
+
+
 Columns = dict[str, Any]  # what is loaded by name: Arrow columns, lists of objects, or functions that read them
+
+
 Step = Callable[[Columns, int], Columns]
 
+
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
+
+
 _SLICE_BYTES = 1 << 26
+
+
 _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 

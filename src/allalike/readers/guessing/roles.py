@@ -22,11 +22,11 @@ from allalike.readers.guessing.candidates import (
     EXAMPLE,
     Candidate,
     find_candidates,
+    find_consensus,
     name_pattern,
     rate_agreement,
     rate_structure,
 )
-from allalike.readers.guessing.consensus import find_consensus
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import Shape, find_shape
 

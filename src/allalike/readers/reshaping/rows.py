@@ -31,11 +31,10 @@ from allalike.domains import DOMAINS
 from allalike.domains.things.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, OptionError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
-from allalike.readers.formats.cells import cells, concatenate, texts
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
-from allalike.readers.formats.tables import of_columns
-from allalike.readers.guessing.consensus import MOST_DEPARTURES, find_consensus, measure_departures
+from allalike.readers.formats.tables import cells, concatenate, of_columns, texts
+from allalike.readers.guessing.candidates import MOST_DEPARTURES, find_consensus, measure_departures
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.part_columns import PartColumns, are_counts, find_part_columns
 from allalike.readers.guessing.shapes import GOLD, find_row_ids, find_strangers

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import Original, Peek
-from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.trees import (
+from allalike.readers.tools.base import (
+    Original,
+    Peek,
     UnexpectedValueError,
     get,
     get_id,
@@ -23,6 +23,7 @@ from allalike.readers.tools.trees import (
     load_records,
     unexpected,
 )
+from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allalike._core.extraction import find_extractor
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ArchiveMembers, find_packing
-from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.trees import (
+from allalike.readers.tools.base import (
     get,
     get_id,
     get_list,
@@ -31,6 +30,7 @@ from allalike.readers.tools.trees import (
     load_records,
     unexpected,
 )
+from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

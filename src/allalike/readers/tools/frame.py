@@ -18,8 +18,17 @@ from allalike._core.registry import did_you_mean
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
 from allalike.readers.formats.tables import Table, of_records
-from allalike.readers.tools.base import Original, Peek, Tool
-from allalike.readers.tools.trees import REQUIRED, UnexpectedValueError, get_id, load_document, load_records, unexpected
+from allalike.readers.tools.base import (
+    REQUIRED,
+    Original,
+    Peek,
+    Tool,
+    UnexpectedValueError,
+    get_id,
+    load_document,
+    load_records,
+    unexpected,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,7 +68,7 @@ def record_tool(
 ) -> Callable[[Reader], type[Tool]]:
     """Make a tool of a function that yields the answers of an export.
 
-    >>> from allalike.readers.tools.trees import get_id, get_object, get_scalar
+    >>> from allalike.readers.tools.base import get_id, get_object, get_scalar
     >>> @record_tool("quiz", "Quiz", "answers by player (JSON)", lambda peek: "player" in peek.records[0])
     ... def quiz(export):
     ...     for record in export.records():

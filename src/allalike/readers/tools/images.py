@@ -18,9 +18,9 @@ import numpy as np
 from allalike._core.masks.packed import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.dialects import check_prolog
-from allalike.readers.tools.base import Original, Peek
-from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.trees import (
+from allalike.readers.tools.base import (
+    Original,
+    Peek,
     UnexpectedValueError,
     get,
     get_id,
@@ -32,6 +32,7 @@ from allalike.readers.tools.trees import (
     read_bytes,
     unexpected,
 )
+from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -11,8 +11,8 @@ from collections import defaultdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from allalike.readers.tools.base import get, get_id, get_list, get_number, get_scalar, get_text, unexpected
 from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.trees import get, get_id, get_list, get_number, get_scalar, get_text, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

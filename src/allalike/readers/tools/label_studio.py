@@ -21,11 +21,9 @@ from allalike._core.masks.packed import Mask
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.tools.base import Original, Peek
-from allalike.readers.tools.frame import KNOWN, Answer, Export, record_tool
-from allalike.readers.tools.images import Areas
-from allalike.readers.tools.sheets import listed
-from allalike.readers.tools.trees import (
+from allalike.readers.tools.base import (
+    Original,
+    Peek,
     UnexpectedValueError,
     get,
     get_id,
@@ -38,6 +36,9 @@ from allalike.readers.tools.trees import (
     load_records,
     unexpected,
 )
+from allalike.readers.tools.frame import KNOWN, Answer, Export, record_tool
+from allalike.readers.tools.images import Areas
+from allalike.readers.tools.sheets import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

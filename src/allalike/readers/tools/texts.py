@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Original, Peek
+from allalike.readers.tools.base import Original, Peek, read_text
 from allalike.readers.tools.frame import Answer, Export, place_files, record_tool
-from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
