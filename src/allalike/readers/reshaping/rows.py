@@ -271,17 +271,18 @@ def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     kinds = [name in BOX_CLASS_KEYS for name in names]
     if not any(kinds) and len(row) % 2:
         kinds[-1] = True  # an odd last one can only be a class
-    blank = [cell is None or (isinstance(cell, float) and cell != cell) or str(cell).strip() == "" for cell in row]
-    if all(empty for empty, kind in zip(blank, kinds, strict=True) if not kind):
+    pairs = zip(names, row, kinds, strict=True)
+    numbers = [None if kind else read_number(cell, name, place + 1) for name, cell, kind in pairs]
+    if all(number is None for number in numbers):
         return []
     found: list[Any] = []
-    for name, cell, empty, kind in zip(names, row, blank, kinds, strict=True):
-        if kind:
-            found += [] if empty else [cell.strip() if isinstance(cell, str) else cell]
-        elif empty:
+    for name, cell, number, kind in zip(names, row, numbers, kinds, strict=True):
+        if number is None and not kind:
             raise LabelError(f"{name} in row {place + 1} is blank, though others are not. Fill in all, or none.")
-        else:
-            found.append(read_number(cell, name, place + 1))
+        if not kind:
+            found.append(number)
+        elif cell is not None and cell == cell and str(cell).strip():
+            found.append(cell.strip() if isinstance(cell, str) else cell)
     return found
 
 
