@@ -15,7 +15,6 @@ from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 from allalike.api.doubts.doubts import doubt_draws, doubt_skipped, find_doubts, find_first_doubts
 from allalike.api.doubts.spellings import note, warn_of
-from allalike.api.history import read_history
 from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
 from allalike.api.result import Result
 from allalike.api.results.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
@@ -237,6 +236,8 @@ def open_history(history: Any, method: Method) -> History:
     """Read what is known of workers, for a method that uses it."""
     if not isinstance(method, Informed):
         raise UnsupportedError(f"{method.name} does not use a history of workers. auto does.")
+    from allalike.api.history import read_history
+
     return read_history(history)
 
 

@@ -212,3 +212,12 @@ def list_names(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_LISTED])
     more = len(names) - _MOST_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"
+
+
+def is_path_into(name: str) -> bool:
+    """Return whether a name can only be a path through a list.
+
+    >>> is_path_into("annotations[].user"), is_path_into("a.b"), is_path_into("Rate [a]")
+    (True, False, False)
+    """
+    return re.search(r"\[\d*\]", str(name)) is not None

@@ -21,11 +21,10 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import COLUMN, check_chosen, is_gold, list_names
+from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
 from allalike.readers.formats.compression import estimate_unpacked
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.json_files import is_path_into
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, cells, of_columns
 from allalike.readers.gold import read_label_map

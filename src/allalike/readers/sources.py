@@ -17,10 +17,8 @@ from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.endings import ENDINGS, open_file
 from allalike.readers.formats.failures import check_names
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.files import MANIFEST, Files
 from allalike.readers.formats.frames import find_opener
-from allalike.readers.formats.json_files import with_paths
-from allalike.readers.formats.masks import MANIFEST, open_masks
 from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.places import find_places, local_name
 from allalike.readers.formats.tables import Table, join, of_records, ready
@@ -51,6 +49,8 @@ def open_table(source: Any, files: Files | None = None) -> Table:
     if isinstance(source, Mapping):
         return _of_mapping(source)
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
+        from allalike.readers.formats.json_files import with_paths
+
         return with_paths(of_records(source), lambda: source)
     names = getattr(getattr(source, "dtype", None), "names", None)
     if names:  # an array of numpy with named fields
@@ -124,6 +124,8 @@ def with_constant(table: Table, name: str, value: str, **changes: Any) -> Table:
 
 def _open_folder(folder: Path, files: Files) -> Table:
     """Open a folder of masks, of Parquet files at any depth, or of other files of one format."""
+    from allalike.readers.formats.masks import open_masks
+
     plain = (path for path in folder.rglob("*") if path.name[0] not in "._" and path.is_file())
     inside = list(islice(plain, _MANY_FILES))
     endings = {path.suffix.lower() for path in inside}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from allalike.errors import InputError
@@ -11,25 +12,31 @@ from allalike.readers.formats.compression import check_archive, find_packing, in
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.encodings import decode_start, find_encoding, guess_encoding
 from allalike.readers.formats.failures import guard, unreadable
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.files import BOOKS, Files
 from allalike.readers.formats.frames import refuse_matrix
-from allalike.readers.formats.json_files import open_json, open_json_lines
 from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_arrow, open_parquet
-from allalike.readers.formats.preflib import open_categories, open_orders, open_soc
-from allalike.readers.formats.spreadsheets import BOOKS, open_sheet, refuse_sheet
 from allalike.readers.formats.tables import Table
 
 Opener = Callable[[Path, Files], Table]
 
 
-def _json(opener: Callable[[Path, str | None], Table]) -> Opener:
+def _late(module: str, name: str) -> Callable[..., Table]:
+    """Return a function of a module that is imported when it is first called."""
+    return lambda *arguments: getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+
+
+def _json(name: str) -> Opener:
     def open_encoded(path: Path, files: Files) -> Table:
         encoding = files.encoding or guard(path, "JSON", lambda: find_encoding(path))
-        table = opener(path, encoding)
+        table = _late("json_files", name)(path, encoding)
         found = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
         return replace(table, guessed={**table.guessed, **found})
 
     return open_encoded
+
+
+def _preflib(name: str) -> Opener:
+    return lambda path, _: _late("preflib", name)(path)
 
 
 def _unpacked(opener: Callable[[Path], Table]) -> Opener:
@@ -46,16 +53,16 @@ def _unpacked(opener: Callable[[Path], Table]) -> Opener:
 ENDINGS: dict[str, Opener] = {
     ".csv": lambda path, files: open_delimited(path, ",", files),
     **dict.fromkeys((".tsv", ".tab"), lambda path, files: open_delimited(path, "\t", files)),
-    **dict.fromkeys((".jsonl", ".ndjson"), _json(open_json_lines)),
-    ".json": _json(open_json),
+    **dict.fromkeys((".jsonl", ".ndjson"), _json("open_json_lines")),
+    ".json": _json("open_json"),
     **dict.fromkeys(PARQUET_ENDINGS, _unpacked(open_parquet)),
     **dict.fromkeys((".feather", ".arrow"), _unpacked(open_arrow)),
-    **dict.fromkeys(BOOKS, open_sheet),
-    **dict.fromkeys((".xls", ".ods"), refuse_sheet),
+    **dict.fromkeys(BOOKS, _late("spreadsheets", "open_sheet")),
+    **dict.fromkeys((".xls", ".ods"), _late("spreadsheets", "refuse_sheet")),
     **dict.fromkeys((".npz", ".npy"), refuse_matrix),
-    ".soc": lambda path, _: open_soc(path),
-    **dict.fromkeys((".soi", ".toc", ".toi"), lambda path, _: open_orders(path)),
-    ".cat": lambda path, _: open_categories(path),
+    ".soc": _preflib("open_soc"),
+    **dict.fromkeys((".soi", ".toc", ".toi"), _preflib("open_orders")),
+    ".cat": _preflib("open_categories"),
 }
 _BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"\xd0\xcf\x11\xe0": ".xls"}
 _TEXT_BYTES = 1 << 16

@@ -9,6 +9,9 @@ from allalike._core.options import Options, choice, flag, option
 from allalike.errors import OptionError
 from allalike.readers.formats.encodings import find_name
 
+BOOKS = (".xlsx", ".xlsm")
+MANIFEST = "manifest.csv"  # of a folder of masks
+
 
 def _check_encoding(value: Any, name: str) -> str:
     """Return the name of an encoding of text, as Python knows it."""

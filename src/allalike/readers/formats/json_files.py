@@ -174,15 +174,6 @@ def _of_records(records: Any, where: str) -> Table:
 # Paths into nested records, such as ``annotations[].completed_by.id``: one row for each element of a list.
 
 
-def is_path_into(name: str) -> bool:
-    """Return whether a name can only be a path through a list.
-
-    >>> is_path_into("annotations[].user"), is_path_into("a.b"), is_path_into("Rate [a]")
-    (True, False, False)
-    """
-    return re.search(r"\[\d*\]", str(name)) is not None
-
-
 def with_paths(table: Table, records: Any) -> Table:
     """Return a table whose columns may also be paths into its records; a function returns these."""
     return replace(

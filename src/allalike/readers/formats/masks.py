@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from allalike._core.masks.files import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.formats.delimited import open_delimited
+from allalike.readers.formats.files import MANIFEST
 from allalike.readers.formats.tables import Table
 
 if TYPE_CHECKING:
     import os
 
 ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
-MANIFEST = "manifest.csv"
 LAYOUTS = ("tasks/workers", "workers/tasks")
 
 _ENDING = re.compile(r"(\.nii\.gz|\.\w+)$", re.IGNORECASE)

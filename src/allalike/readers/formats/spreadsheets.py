@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
 
-BOOKS = (".xlsx", ".xlsm")
 
 _MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
 _MIN_COLUMNS = 3

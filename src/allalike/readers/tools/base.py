@@ -20,8 +20,7 @@ from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import decode_start, guess_encoding, with_mark
 from allalike.readers.formats.failures import unreadable
-from allalike.readers.formats.files import Files
-from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
+from allalike.readers.formats.files import BOOKS, Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -236,6 +235,8 @@ class Peek:
         """The first rows of a spreadsheet, or of delimited text, of which the last may be cut; none of other files."""
         with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading it will say why
             if self.ending in BOOKS:
+                from allalike.readers.formats.spreadsheets import read_sheet
+
                 return read_sheet(self.path, _PEEK_ROWS)
             if self.ending in (".csv", ".tsv", ".tab", ".txt"):
                 delimiter = max(",\t;|", key=self.start.partition("\n")[0].count)

@@ -16,7 +16,8 @@ from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import pick_columns
 from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.failures import check_gaps, guard
-from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
+from allalike.readers.formats.files import BOOKS
+from allalike.readers.formats.spreadsheets import read_sheet
 from allalike.readers.formats.tables import Table
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.sheets import as_column, is_blank, is_number
