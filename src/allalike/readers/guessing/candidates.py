@@ -84,9 +84,12 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
     candidates = []
     for _, worker, task in pairs:
         beside = 0.3 * _rate_look(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
+        least = 0.95 * _rate_pair(sample, worker, task)
+        equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
         for label in (label for label in labels if label not in (worker, task)):
             columns = {"worker": worker, "task": task, "label": label}
-            structure, content = rate_content(sample, columns)
+            told = any(name != label and sample.follows(label, name) for name in equal)  # a property of a finer task
+            structure, content = (rate * (0.15 if told else 1.0) for rate in rate_content(sample, columns))
             excess, error = sample.measure_agreement(label, task)
             clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
             candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
