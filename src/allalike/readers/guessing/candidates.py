@@ -89,7 +89,10 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
         for label in (label for label in labels if label not in (worker, task)):
             columns = {"worker": worker, "task": task, "label": label}
             told = any(name != label and sample.follows(label, name) for name in equal)  # a property of a finer task
-            structure, content = (rate * (0.15 if told else 1.0) for rate in rate_content(sample, columns))
+            part = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
+            structure, content = (
+                rate * (0.15 if told else 0.3 if part else 1.0) for rate in rate_content(sample, columns)
+            )
             excess, error = sample.measure_agreement(label, task)
             clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
             candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
