@@ -91,16 +91,27 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
     ]
     pairs.sort(key=lambda pair: -pair[0])
     pairs = [pair for pair in pairs[:_MOST_PAIRS] if pair[0] > pairs[0][0] - _MAX_BEHIND]
-    candidates = []
-    for _, worker, task in pairs:
-        beside = 0.3 * _rate_look(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
-        for label in (label for label in labels if label not in (worker, task)):
-            columns = {"worker": worker, "task": task, "label": label}
-            structure, content = rate_content(sample, columns)
-            excess, error = sample.measure_agreement(label, task)
-            clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
-            candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
+    candidates = [each for _, worker, task in pairs for each in _rate_labels(sample, worker, task, tasks, labels)]
     return sorted(candidates, key=lambda candidate: (-candidate.total, *candidate.columns.values()))
+
+
+def _rate_labels(
+    sample: TableSample, worker: str, task: str, tasks: Sequence[str], labels: Sequence[str]
+) -> list[Candidate]:
+    """Rate each label beside a worker and a task, where other tasks may be as good."""
+    candidates = []
+    beside = 0.3 * _rate_look(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
+    least = 0.95 * _rate_pair(sample, worker, task)
+    equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
+    for label in (label for label in labels if label not in (worker, task)):
+        columns = {"worker": worker, "task": task, "label": label}
+        told = any(name != label and sample.follows(label, name) for name in equal)  # a property of a finer task
+        part = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
+        structure, content = (rate * (0.15 if told else 0.3 if part else 1.0) for rate in rate_content(sample, columns))
+        excess, error = sample.measure_agreement(label, task)
+        clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
+        candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
+    return candidates
 
 
 def _list_columns(
