@@ -17,12 +17,12 @@ from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.classes.consensus import agreement_sums
-from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare
+from allalike.methods.auto.classes.hypotheses import prepare
 from allalike.methods.auto.classes.ladder import BorneOut
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
-from crowd_data import load
 from crowds.one_coin import drawn, error
+from crowds.public_data import blind, drawn_hits, load_from
 
 # The accuracy that trials found on each set, in percent; ties are averaged.
 KNOWN = {
@@ -43,16 +43,6 @@ CLEARLY = 0.01  # what chance does in one of a hundred cases, as the method itse
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
 
-@pytest.fixture
-def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-
-
-def blind(answers: Answers) -> Answers:
-    """Return answers of which no truth is known."""
-    return replace(answers, gold_task=answers.gold_task[:0], gold_label=answers.gold_label[:0], gold=None)
-
-
 def hits(answers: Answers, method: Any) -> npt.NDArray[np.float64]:
     """Return, for each task with gold, how probably the method decides for it where ties are drawn."""
     return drawn_hits(answers, allalike.discover(blind(answers), method=method).probabilities.to_numpy()[:, 1:])
@@ -65,28 +55,18 @@ def vote_hits(answers: Answers) -> npt.NDArray[np.float64]:
     return drawn_hits(answers, votes)
 
 
-def drawn_hits(answers: Answers, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return, for each task with gold, how probably it is drawn among the best classes."""
-    table = table.astype(float)
-    best = table >= table.max(axis=1, keepdims=True) * (1 - 1e-9)
-    known = np.minimum(answers.gold_label, table.shape[1] - 1).astype(int)
-    found: npt.NDArray[np.float64] = (best / best.sum(axis=1, keepdims=True))[answers.gold_task, known]
-    return np.where(answers.gold_label < table.shape[1], found, 0.0)
-
-
 @cache
-def scores(name: str, method: Any) -> npt.NDArray[np.float64]:
-    return hits(load(name).answers, method)
+def scores(data: Path, name: str, method: Any) -> npt.NDArray[np.float64]:
+    return hits(load_from(data, name), method)
 
 
-@pytest.mark.usefixtures("public_data")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ()) for name in KNOWN]
 )
-def test_real_crowds_are_read_as_well_as_is_known_and_not_clearly_worse_than_by_a_vote(name: str) -> None:
-    found = scores(name, Auto(plain=True))
+def test_real_crowds_are_read_as_well_as_is_known_and_not_clearly_worse_than_by_a_vote(name: str, data: Path) -> None:
+    found = scores(data, name, Auto(plain=True))
     assert 100 * found.mean() == pytest.approx(KNOWN[name], abs=0.06)
-    assert chance_to_be_below(found, vote_hits(load(name).answers)) > CLEARLY
+    assert chance_to_be_below(found, vote_hits(load_from(data, name))) > CLEARLY
 
 
 def chance_to_be_below(found: npt.NDArray[np.float64], vote: npt.NDArray[np.float64]) -> float:
@@ -101,12 +81,10 @@ def chance_to_be_below(found: npt.NDArray[np.float64], vote: npt.NDArray[np.floa
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("public_data")
-def test_auto_is_far_ahead_of_a_vote_on_average_and_clearly_behind_it_nowhere() -> None:
-    votes = {name: vote_hits(load(name).answers) for name in KNOWN}
-    ahead = np.mean([scores(name, "auto").mean() - vote.mean() for name, vote in votes.items()])
-    assert ahead >= 0.07
-    assert not [name for name, vote in votes.items() if chance_to_be_below(scores(name, "auto"), vote) <= CLEARLY]
+def test_auto_is_far_ahead_of_a_vote_on_average_and_clearly_behind_it_nowhere(data: Path) -> None:
+    both = {name: (scores(data, name, "auto"), vote_hits(load_from(data, name))) for name in KNOWN}
+    assert np.mean([found.mean() - vote.mean() for found, vote in both.values()]) >= 0.07
+    assert not [name for name, each in both.items() if chance_to_be_below(*each) <= CLEARLY]
 
 
 def test_unequal_workers_are_told_apart_and_their_errors_known() -> None:
@@ -135,26 +113,21 @@ def test_a_confusion_matrix_shows_who_mistakes_what() -> None:
     assert odd["a"]["a"] > 0.8
 
 
-def crowd_of(answers: Answers) -> ClassCrowd:
-    run = sample_tasks(Memory().load(answers), answers.n_answers)
-    return prepare(run, VoiceGroups.everyone(len(answers.workers)))[0]
-
-
 def test_tasks_of_two_answers_tell_workers_apart_though_both_hit_or_none_does() -> None:
     rng = np.random.default_rng(1)
     pairs = [tuple(rng.permutation(12)[:2].tolist()) for _ in range(600)]
     rows = [(who, task, int(who >= 8 and rng.random() < 0.5)) for task, both in enumerate(pairs) for who in both]
-    assert crowd_of(allalike.read(rows, domain="categorical")).consensus.ratio[0] > 3
+    run = sample_tasks(Memory().load(allalike.read(rows, domain="categorical")), len(rows))
+    assert prepare(run, VoiceGroups.everyone(12))[0].consensus.ratio[0] > 3
 
 
-@pytest.mark.usefixtures("public_data")
 @pytest.mark.parametrize(
     "name", ["bench_product", "bench_trec2011", *(pytest.param(name, marks=pytest.mark.long) for name in LARGE)]
 )
-def test_a_start_that_was_chosen_on_a_quarter_of_the_answers_is_as_good(name: str) -> None:
-    answers = load(name).answers
+def test_a_start_that_was_chosen_on_a_quarter_of_the_answers_is_as_good(name: str, data: Path) -> None:
+    answers = load_from(data, name)
     part = hits(answers, Auto(plain=True, sample_answers=answers.n_answers // 4))
-    assert part.mean() == pytest.approx(scores(name, Auto(plain=True)).mean(), abs=0.01)
+    assert part.mean() == pytest.approx(scores(data, name, Auto(plain=True)).mean(), abs=0.01)
 
 
 def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
@@ -174,20 +147,8 @@ def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
     assert sample_tasks(Memory().load(known), 600).n_gold == 20  # which are all taken
 
 
-def test_a_sampled_run_is_the_same_on_every_engine() -> None:
-    rows, _ = drawn(12, 300, 3, np.linspace(0.3, 0.95, 12), 5, share=0.6)
-    runs = [
-        allalike.discover(rows, domain="categorical", method=Auto(sample_answers=500), engine=engine)
-        for engine in (Memory(), Memory(block_answers=150), Disk(partitions=3))
-    ]
-    for other in runs[1:]:
-        np.testing.assert_allclose(other.workers["error_rate"], runs[0].workers["error_rate"], rtol=1e-9)
-        assert other.truth["label"].tolist() == runs[0].truth["label"].tolist()
-
-
-@pytest.mark.usefixtures("public_data")
-def test_what_halves_refute_is_not_taken_but_known_truths_tell_whom_to_follow() -> None:
-    answers = load("llmbar_llm_judges").answers
+def test_what_halves_refute_is_not_taken_but_known_truths_tell_whom_to_follow(data: Path) -> None:
+    answers = load_from(data, "llmbar_llm_judges")
     blindly = allalike.discover(blind(answers)).summary["reading"]
     assert blindly["taken"] == "vote"
     assert blindly["support"] < -2.576

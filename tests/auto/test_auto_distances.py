@@ -14,7 +14,7 @@ from allalike import Memory, simulate
 from allalike._core.blocks.problems import Problems
 from allalike.methods.auto.distances.shrunken import _describe, distance_sums
 from allalike.methods.auto.screening import find_guess_distances
-from crowds.distance_weights import weigh
+from crowds.distance_weights import all_distances, weigh
 from crowds.samples import crowd, kind
 
 if TYPE_CHECKING:
@@ -32,26 +32,13 @@ EQUAL = {
 }
 
 
-def load(answers: Any, domain: str | None = None, engine: Any = None) -> Run:
-    given = answers if domain is None else allalike.read(answers, domain=kind(domain))
-    run: Run = (engine or Memory()).load(given)
-    return run
-
-
-def distances(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Matrix]:
-    """Return worker and task of each answer, and the distance of each two answers."""
-    assert isinstance(run, allalike.engines.memory.MemoryRun)
-    [block] = run.blocks
-    code = run.kernels.restore_answers(block, np.arange(len(block.label)))
-    n = len(block.label)
-    left, right = np.divmod(np.arange(n * n), n)
-    apart = run.kernels.distance_between(code[left], code[right]).reshape(n, n)
-    return block.worker, block.to_answers(np.arange(block.n_tasks)), apart
+def load(answers: Any, domain: str | None = None) -> Run:
+    return Memory().load(answers if domain is None else allalike.read(answers, domain=kind(domain)))
 
 
 def brute_force(run: Run, weights: Matrix) -> tuple[Matrix, float, float]:
     """Return the mean distance of each worker to the middle of the others, F, and the answers of a usual worker."""
-    worker, task, apart = distances(run)
+    worker, task, apart = all_distances(run)
     n = int(worker.max()) + 1
     faults: list[list[float]] = [[] for _ in range(n)]
     deviations: list[list[float]] = [[] for _ in range(n)]
@@ -89,7 +76,7 @@ def test_faults_and_how_workers_differ_agree_with_brute_force(domain: str) -> No
 @pytest.mark.parametrize("domain", ["vector", "text", "set", "interval", "bitmap"])
 def test_the_distance_of_a_guess_agrees_with_brute_force(domain: str) -> None:
     run = load(crowd(domain, seed=2, n=5, m=9, missing=0.2), domain)
-    worker, task, apart = distances(run)
+    worker, task, apart = all_distances(run)
     pairs = [apart[i, j] for i, j in combinations(range(len(worker)), 2) if task[i] != task[j]]
     expected = np.inf if domain == "vector" else np.mean(pairs)
     assert find_guess_distances(run)[0] == pytest.approx(expected)

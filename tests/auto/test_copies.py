@@ -9,7 +9,7 @@ import pytest
 from scipy.special import bdtr
 
 import allalike
-from allalike import Auto, Memory
+from allalike import Auto
 from allalike.methods.auto.copies import copies
 from allalike.methods.auto.copies.copies import find_copies, find_departures, find_lower_tail
 from allalike.methods.insight import Group
@@ -33,9 +33,13 @@ def error(rows: Rows, truth: np.ndarray, *, plain: bool = False) -> float:
     return float(np.mean(labels != np.array(list("abcd"))[truth]))
 
 
-@pytest.mark.parametrize("copiers", [3, 6])
-def test_a_ring_is_found(copiers: int) -> None:
-    assert all(copies_in(attack(seed, rings=(copiers,))[1]) == [tuple(range(7, 8 + copiers))] for seed in range(5))
+@pytest.mark.parametrize(
+    ("copiers", "how"),
+    [(3, {}), (6, {}), (1, {"skill": 0.35, "fidelity": 1.0}), (1, {"skill": 0.7, "fidelity": 1.0})],
+)
+def test_a_ring_is_found_and_a_pair_of_identical_workers_be_they_good_or_bad(copiers: int, how: dict[str, Any]) -> None:
+    for seed in range(5):
+        assert copies_in(attack(seed, rings=(copiers,), **how)[1]) == [tuple(range(7, 8 + copiers))]
 
 
 @pytest.mark.parametrize(("copiers", "most"), [(3, 0.06), (6, 0.08)])
@@ -49,12 +53,6 @@ def test_one_of_two_rings_hides_the_other_and_both_are_shown_as_alike() -> None:
     found = groups_in(attack(1, rings=(2, 2))[1])
     assert [(group.members, group.copies) for group in found] == [((7, 8, 9), False), ((10, 11, 12), False)]
     assert min(group.fidelity for group in found) > 0.8
-
-
-@pytest.mark.parametrize("skill", [0.35, 0.7])
-def test_a_pair_of_identical_workers_copies_be_they_good_or_bad(skill: float) -> None:
-    for seed in range(4):
-        assert copies_in(attack(seed, rings=(1,), skill=skill, fidelity=1.0)[1]) == [(7, 8)]
 
 
 def test_a_pair_that_is_not_quite_identical_is_shown_at_least() -> None:
@@ -108,11 +106,6 @@ def sparse_crowd() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return said, np.array([0, 1, 1, 3, 4, 5, 6, 7, 7, 7, 7]), np.arange(11) == 10
 
 
-def load_sparse(said: np.ndarray, **options: Any) -> Any:
-    rows = [(f"w{who:03}", f"t{task:04}", "abcd"[label]) for (who, task), label in np.ndenumerate(said) if label >= 0]
-    return Memory(**options).load(allalike.read(rows, domain="categorical"))
-
-
 def foretold(votes: Counter[int], label: int) -> float:
     """Tell whether a label has most votes, a tie being shared, once one vote for it is taken away."""
     left = [votes[each] - (each == label) for each in range(4)]
@@ -148,7 +141,7 @@ def departures_of(said: np.ndarray, members: list[int], silent: np.ndarray) -> l
 @pytest.mark.parametrize("options", [{}, {"block_answers": 40}])
 def test_departures_are_those_added_up_task_by_task(options: dict[str, int]) -> None:
     said, number, silent = sparse_crowd()
-    found = find_departures(load_sparse(said, **options), number, silent)
+    found = find_departures(loaded(said, **options), number, silent)
     assert sorted(found) == [1, 7]
     for group, seen in found.items():
         expected = departures_of(said, np.flatnonzero(number == group).tolist(), silent)
@@ -161,7 +154,7 @@ def test_departures_are_those_added_up_task_by_task(options: dict[str, int]) -> 
 @pytest.mark.parametrize("ranges", [[range(11)], [range(4), range(4, 11)]])
 def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) -> None:
     said, _, _ = sparse_crowd()
-    run, silent = load_sparse(said), np.zeros(11, bool)
+    run, silent = loaded(said), np.zeros(11, bool)
     for rows in ranges:
         looked = copies._look(rows, run.pairs(run.kernels.pair_sums, rows), silent=silent)
         assert looked.n_pairs == len(rows) * 10
@@ -190,25 +183,25 @@ def test_a_group_is_described_by_the_tasks_it_has_in_common() -> None:
 
 def test_plain_is_the_method_without_any_of_it() -> None:
     _, said = attack(6)
-    plain = allalike.discover(rows_of(said), plain=True)
-    assert (
-        plain.truth["label"].tolist()
-        == allalike.discover(rows_of(said), method=Auto(plain=True)).truth["label"].tolist()
-    )
+    plain, same = (allalike.discover(rows_of(said), **how) for how in ({"plain": True}, {"method": Auto(plain=True)}))
+    assert plain.truth["label"].tolist() == same.truth["label"].tolist()
     assert plain.groups.empty
     assert "group" not in plain.workers
     named = allalike.discover(rows_of(said), method="iP-TD").workers
     assert list(named) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
 
 
-def test_parts_without_a_common_task_are_reported() -> None:
+@pytest.mark.parametrize("domain", ["categorical", "real"])
+def test_parts_without_a_common_task_are_reported(domain: str) -> None:
     rng = np.random.default_rng(9)
     said = answer(rng, rng.integers(0, 4, 40), 0.8, 4)
-    rows = rows_of(said) + [(f"other {worker}", f"other {task}", label) for worker, task, label in rows_of(said)[:120]]
-    result = allalike.discover(rows)
+    one = [(worker, task, ord(label)) for worker, task, label in rows_of(said)]
+    result = allalike.discover(
+        [*one, *((f"other {worker}", f"other {task}", label) for worker, task, label in one[:120])], domain=domain
+    )
     assert result.summary["trust"]["parts"] == {"number": 2, "largest": 4}
     assert result.workers.groupby("part")["worker"].count().tolist() == [3, 4]
-    assert "parts" not in allalike.discover(rows_of(said)).summary["trust"]
+    assert "parts" not in allalike.discover(one, domain=domain).summary["trust"]
 
 
 def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +226,5 @@ def test_tails_are_those_of_a_library(share: float) -> None:
     most = np.floor(share * rng.random(2000) * of * chance)
     expected = bdtr(most, of, chance)
     assert np.allclose(find_lower_tail(most, of, chance), expected, rtol=1e-8, atol=1e-290)
-
-
-def test_what_is_certain_and_what_cannot_be() -> None:
-    most, of, chance = np.array([0, 5, 0, 5]), np.array([5, 5, 5, 5]), np.array([0.0, 1.0, 1.0, 0.3])
+    most, of, chance = np.array([0, 5, 0, 5]), np.array([5, 5, 5, 5]), np.array([0.0, 1.0, 1.0, 0.3])  # certain or not
     assert np.allclose(find_lower_tail(most, of, chance), [1, 1, 0, 1], atol=1e-12)

@@ -13,43 +13,26 @@ from allalike.methods.auto.classes import known as known_truths
 from allalike.methods.auto.classes.known import Learned, learn
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
+from crowds.one_coin import drawn
 from running.turns import in_turn
 
-Rows = list[tuple[str, int, str]]
 
-
-def draw(seed: int, skills: list[float], *, k: int = 3, tasks: int = 120) -> tuple[Rows, dict[int, str]]:
-    """Draw workers who are right so often."""
-    rng = np.random.default_rng([seed, k, tasks])
-    truth = rng.integers(k, size=tasks)
-    wrong = (truth[:, None] + rng.integers(1, k, (tasks, len(skills)))) % k
-    said = np.where(rng.random((tasks, len(skills))) < skills, truth[:, None], wrong)
-    rows = [(f"w{worker}", int(task), "abcde"[label]) for (task, worker), label in np.ndenumerate(said)]
-    return rows, {task: "abcde"[label] for task, label in enumerate(truth.tolist())}
-
-
-def fool(rows: Rows, truth: dict[int, str], who: int) -> Rows:
-    """Let all but one worker fall for the same wrong label in two of five tasks."""
-    wrong = {task: "abc"[("abc".index(label) + 1) % 3] for task, label in truth.items() if task % 5 < 2}
-    return [(w, task, label if w == f"w{who}" else wrong.get(task, label)) for w, task, label in rows]
-
-
-def right(found: Any, truth: dict[int, str], but: dict[int, str]) -> float:
+def right(found: Any, truth: dict[int, int], but: dict[int, int]) -> float:
     said = dict(zip(found.truth["task"], found.truth["label"], strict=True))
     return float(np.mean([said[task] == label for task, label in truth.items() if task not in but]))
 
 
 def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_truths, "_OF_WORKERS", (0.5, 0.5))
-    rows, truth = draw(1, [0.9, 0.7, 0.5, 0.4], tasks=40)
+    rows, truth = drawn(4, 40, 3, [0.9, 0.7, 0.5, 0.4], 1)
     answers = allalike.read(rows, domain="categorical").with_gold(open_gold(truth))
     run = Memory().load(answers)
     table = np.random.default_rng(0).dirichlet(np.ones(3), 40)
     known = learn(run, lambda block: table, VoiceGroups.everyone(4))
     tasks = sorted(range(40), key=lambda task: answers.tasks.hashes()[answers.tasks.tolist().index(task)])
-    said = {(worker, task): "abc".index(label) for worker, task, label in rows}
-    votes = np.array([[np.eye(3)[said[f"w{worker}", task]] for worker in range(4)] for task in tasks])
-    gold = np.array(["abc".index(truth[task]) for task in tasks])
+    said = {(worker, task): label for worker, task, label in rows}
+    votes = np.array([[np.eye(3)[said[f"w{worker:02d}", task]] for worker in range(4)] for task in tasks])
+    gold = np.array([truth[task] for task in tasks])
 
     def lose(numbers: np.ndarray) -> float:
         score = numbers[0] * np.log(table) + numbers[1:4] + np.einsum("twc,w->tc", votes, numbers[4:])
@@ -66,12 +49,14 @@ def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatc
 
 
 def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
-    rows, truth = draw(2, [0.95, *[0.9] * 7], tasks=200)
-    rows, known = fool(rows, truth, 0), {task: truth[task] for task in range(60)}
-    blind, told = (allalike.discover(rows, gold=gold, domain="categorical") for gold in (None, known))
+    rows, truth = drawn(8, 200, 3, [0.95, *[0.9] * 7], 2)
+    wrong = {task: (label + 1) % 3 for task, label in truth.items() if task % 5 < 2}
+    fooled = [(worker, task, label if worker == "w00" else wrong.get(task, label)) for worker, task, label in rows]
+    known = {task: truth[task] for task in range(60)}
+    blind, told = (allalike.discover(fooled, gold=gold, domain="categorical") for gold in (None, known))
     assert right(blind, truth, known) < 0.7
     assert right(told, truth, known) > 0.9
-    assert told.workers.set_index("worker")["error_rate"].idxmin() == "w0"
+    assert told.workers.set_index("worker")["error_rate"].idxmin() == "w00"
     sure = told.truth.loc[~told.truth["known"], "confidence"].mean()
     assert sure == pytest.approx(right(told, truth, known), abs=0.06)
 
@@ -80,7 +65,7 @@ def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
 def test_a_few_of_them_cost_nothing_where_workers_are_alike(number: int) -> None:
     lost = []
     for seed in range(8):
-        rows, truth = draw(seed, [0.75] * 5)
+        rows, truth = drawn(5, 120, 3, 0.75, seed)
         known = {task: truth[task] for task in range(number)}
         blind, told = (allalike.discover(rows, gold=gold, domain="categorical") for gold in (None, known))
         lost.append(right(blind, truth, known) - right(told, truth, known))

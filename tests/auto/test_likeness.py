@@ -13,21 +13,16 @@ from allalike import Memory
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
 from allalike.methods.auto.signal import find_signal
-from crowd_data import load
 from crowds.copiers import HONEST, attacks_on_numbers
-from crowds.distance_weights import weigh
-from crowds.samples import Row, crowd, kind, problems
+from crowds.distance_weights import all_distances, weigh
+from crowds.public_data import load_from
+from crowds.samples import Row, crowd, kind, problems, rows
 from running.turns import in_turn
 
 Table = npt.NDArray[np.float64]
 FEW_LABELS = {"categorical", "ordinal"}  # many agree by chance: `test_copies` is about these
 MANY_LABELS = [name for name in allalike.DOMAINS if name not in FEW_LABELS]
 RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
-
-
-@pytest.fixture
-def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
 
 
 def number_groups(said: Table) -> npt.NDArray[np.int64]:
@@ -39,15 +34,15 @@ def number_groups(said: Table) -> npt.NDArray[np.int64]:
     return np.asarray(groups.number.reshape(trials, n) - n * np.arange(trials)[:, None])
 
 
-def run_of(rows: list[Row], domain: str, engine: Any = None) -> Any:
-    return (engine or Memory()).load(allalike.read(rows, domain=kind(domain)))
+def run_of(given: list[Row], domain: str) -> Any:
+    return Memory().load(allalike.read(given, domain=kind(domain)))
 
 
-def plant(rows: list[Row], leader: str, names: tuple[str, ...], other: str) -> list[Row]:
+def plant(given: list[Row], leader: str, names: tuple[str, ...], other: str) -> list[Row]:
     """Let workers copy what the leader says, but for every sixth task, where they say what another one does."""
-    labels = {(worker, task): label for worker, task, label in rows}
-    tasks = [task for worker, task, _ in rows if worker == leader and (other, task) in labels]
-    return rows + [
+    labels = {(worker, task): label for worker, task, label in given}
+    tasks = [task for worker, task, _ in given if worker == leader and (other, task) in labels]
+    return given + [
         (name, task, labels[other if (place + len(name)) % 6 == 0 else leader, task])
         for name in names
         for place, task in enumerate(tasks)
@@ -69,8 +64,8 @@ def test_rings_of_numbers_are_found_and_nobody_else_is_in_them(sizes: tuple[int,
 def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
     said = attacks_on_numbers(2, 4)[1][0]
     present = np.random.default_rng(3).random(said.shape) < 0.5
-    rows = [(int(i), int(t), float(said[i, t])) for i, t in np.argwhere(present)]
-    [group] = [group for group in weigh(run_of(rows, "real")).insight.groups.found if group.copies]  # type: ignore[union-attr]
+    found = weigh(run_of(rows(said, present=present), "real"))
+    [group] = [group for group in found.insight.groups.found if group.copies]  # type: ignore[union-attr]
     assert group.members == (7, 8, 9, 10)
     assert 0.4 < group.fidelity < 0.9
     assert group.chance < 0.01
@@ -96,12 +91,12 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
 
 @pytest.mark.parametrize("domain", in_turn(MANY_LABELS, 2))
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
-    rows = crowd(domain, seed=8, n=9, m=30)
-    clean = weigh(run_of(rows, domain))
+    honest = crowd(domain, seed=8, n=9, m=30)
+    clean = weigh(run_of(honest, domain))
     assert clean.insight.groups is not None
     assert not clean.insight.groups.has_copies
     leader, other = np.argsort(clean.fault)[[5, 4]].tolist()  # the best are close to each other anyway
-    found = weigh(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
+    found = weigh(run_of(plant(honest, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
     assert found.insight.groups is not None
     assert [group.members for group in found.insight.groups.found if group.copies] == [(leader, 9, 10)]
 
@@ -111,19 +106,16 @@ def test_meetings_are_those_of_all_pairs(domain: str) -> None:
     run = run_of(crowd(domain, seed=10, n=6, m=12, missing=0.3), domain)
     met = find_worker_pairs(run)
     assert met is not None
-    [block] = run.blocks
-    code = run.kernels.restore_answers(block, np.arange(len(block.label)))
-    task = block.to_answers(np.arange(block.n_tasks))
+    worker, task, between = all_distances(run)
     apart: dict[tuple[int, int], list[float]] = {}
-    pairs = [(i, j) for i in range(len(task)) for j in range(len(task)) if task[i] == task[j] and i < j]
-    left, right = np.array(pairs).T
-    distance = run.kernels.distance_between(code[left], code[right])
+    left, right = np.nonzero(np.triu(task[:, None] == task, 1))
+    distance = between[left, right]
     if domain == "real":
         distance = np.sqrt(distance)
-        scale = np.array([np.median(distance[task[left] == t]) for t in range(block.n_tasks)])
+        scale = np.array([np.median(distance[task[left] == t]) for t in range(task.max() + 1)])
         usual = np.sort(scale)[len(scale) // 2]
         distance = np.minimum(distance / np.maximum(scale, 0.1 * usual)[task[left]], 5.0)
-    for i, j, d in zip(block.worker[left], block.worker[right], distance, strict=True):
+    for i, j, d in zip(worker[left], worker[right], distance, strict=True):
         apart.setdefault((min(i, j), max(i, j)), []).append(d)
     assert sorted(apart) == list(zip(met.left.tolist(), met.right.tolist(), strict=True))
     for k, pair in enumerate(sorted(apart)):
@@ -148,21 +140,19 @@ def test_a_constant_and_answers_to_other_tasks_carry_no_signal_and_honest_ones_d
 def test_a_crowd_in_which_the_truth_never_changes_has_nobody_without_signal() -> None:
     rng = np.random.default_rng(12)
     said = np.vstack([5 + rng.normal(size=(6, 40)), np.full((3, 40), 5.0)])
-    rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
-    assert not find_signal(run_of(rows, "real")).empty.any()
+    assert not find_signal(run_of(rows(said), "real")).empty.any()
 
 
 @pytest.mark.parametrize("domain", MANY_LABELS)
 def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None:
-    rows = crowd(domain, seed=13, n=4, m=12)
-    first = {task: label for _, task, label in reversed(rows)}
+    drawn = crowd(domain, seed=13, n=4, m=12)
+    first = {task: label for _, task, label in reversed(drawn)}
+    same = [(worker, task, drawn[0][2]) for worker in "abc" for task in range(20)]
     for few in (
-        rows[:1],
-        [row for row in rows if row[0] == "w000"],
+        drawn[:1],
+        [row for row in drawn if row[0] == "w000"],
         [(worker, task, label) for worker in "abcd" for task, label in first.items()],
-        [(worker, task, rows[0][2]) for worker in "abc" for task in range(20)]
-        if domain not in ("ranking",)
-        else rows[:3],
+        same if domain != "ranking" else drawn[:3],
     ):
         found = weigh(run_of(few, domain))
         assert found.insight.groups is not None
@@ -173,15 +163,14 @@ def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both()
     rng = np.random.default_rng(14)
     said = rng.normal(size=(9, 60)) + rng.normal(0, 3, 60)
     said[8] = said[7] + 0.25 * rng.normal(size=60)
-    rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
-    groups = weigh(run_of(rows, "real")).insight.groups
+    groups = weigh(run_of(rows(said), "real")).insight.groups
     assert groups is not None
     assert [(group.members, group.copies) for group in groups.found] == [((7, 8), False)]
     assert groups.everyone_counts
 
 
-def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: None) -> None:
-    result = allalike.discover(load("TRANSL").answers)
+def test_double_accounts_of_translators_are_found_and_nobody_else(data: Path) -> None:
+    result = allalike.discover(load_from(data, "TRANSL"))
     groups = [members.split("; ") for members in result.groups["members"]]
     assert len(groups) >= 4
     assert all(second == f"{first} (2)" for first, second in groups)
@@ -189,19 +178,11 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: N
 
 
 @pytest.mark.parametrize("part", ["T1", "T4"])
-def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
-    answers = load(f"predict_mandal2020/{part}").answers
+def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, data: Path) -> None:
+    answers = load_from(data, f"predict_mandal2020/{part}")
     found = weigh(Memory().load(answers))
     assert found.insight.groups is not None
     for group in found.insight.groups.found:
         if group.copies:
             for member in group.members:
                 assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2
-
-
-def test_parts_of_numbers_without_a_common_task_are_reported() -> None:
-    rng = np.random.default_rng(2)
-    rows = [
-        (f"{part}{worker}", f"{part}{task}", rng.normal()) for part in "ab" for worker in range(3) for task in range(9)
-    ]
-    assert allalike.discover(rows, domain="real").summary["trust"]["parts"] == {"number": 2, "largest": 3}

@@ -39,33 +39,27 @@ def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pyt
         return allalike.discover(rows, domain=domain, engine=engine), max(cut)
 
 
-@pytest.fixture(scope="module")
-def whole() -> Result:
-    """Find the truths of classes with memory for all."""
-    return allalike.discover(scattered("categorical"), domain="categorical")
-
-
 @pytest.mark.parametrize(
-    ("engine", "small"), [(Memory(), 1 << 20), (Memory(block_answers=300), 0), (Disk(partitions=3), 0)], ids=repr
+    ("domain", "engine", "small"),
+    [
+        ("categorical", Memory(), 1 << 20),
+        ("categorical", Memory(block_answers=300), 0),
+        ("categorical", Disk(partitions=3), 0),
+        ("real", Memory(), 1 << 20),
+        ("real", Disk(partitions=3), 1 << 20),
+    ],
+    ids=repr,
 )
-def test_copies_of_classes_are_the_same_in_parts(
-    engine: Any, small: int, whole: Result, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(matrices, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
-    found, cut = found_in_parts(scattered("categorical"), "categorical", engine, 60_000, monkeypatch)
-    assert cut > 3
-    check_alike(found, whole)
-
-
-@pytest.mark.parametrize("engine", [Memory(), Disk(partitions=3)], ids=repr)
-def test_copies_of_numbers_are_the_same_in_parts(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_are_the_same_in_parts(domain: str, engine: Any, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "_MANY_PAIRS", 0)
     monkeypatch.setattr(likeness, "_MAX_PEERS", 20)
     monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 30)
-    rows = scattered("real")
-    found, cut = found_in_parts(rows, "real", engine, 300_000, monkeypatch)
-    assert cut > 1
-    check_alike(found, allalike.discover(rows, domain="real"))
+    rows, memory = scattered(domain), 60_000 if domain == "categorical" else 300_000
+    whole = allalike.discover(rows, domain=domain)
+    monkeypatch.setattr(matrices, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
+    found, cut = found_in_parts(rows, domain, engine, memory, monkeypatch)
+    assert cut > (3 if domain == "categorical" else 1)
+    check_alike(found, whole)
 
 
 def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +139,7 @@ def test_there_are_no_more_processes_than_memory_for_them(
     assert run.n_processes == number
 
 
-CHILD = """
-import sys
-from allalike.cli import main
-sys.argv[:] = ["allalike", *sys.argv[1:]]
-main()
-"""
+CHILD = "import sys; from allalike.cli import main; main(sys.argv[1:])"
 
 
 @pytest.mark.long

@@ -11,19 +11,9 @@ from allalike import Auto, Disk, Memory
 from allalike.methods.auto.distances.plain_or_weighed import find_pull
 from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
+from crowds.samples import Row, rows
 
 Matrix = npt.NDArray[np.float64]
-Rows = list[tuple[str, str, Any]]
-
-
-def rows(said: Matrix, present: npt.NDArray[np.bool_] | None = None) -> Rows:
-    there = np.ones(said.shape, bool) if present is None else present
-    return [(f"w{i:03}", f"t{j:03}", float(said[i, j])) for i, j in zip(*np.nonzero(there), strict=True)]
-
-
-def reading(said: Matrix, **how: Any) -> dict[str, Any]:
-    found: dict[str, Any] = allalike.discover(rows(said), domain="real", **how).summary["reading"]
-    return found
 
 
 def forecasts(seed: int, hedging: int = 30, knowing: int = 10) -> tuple[Matrix, Matrix]:
@@ -33,12 +23,6 @@ def forecasts(seed: int, hedging: int = 30, knowing: int = 10) -> tuple[Matrix, 
     hedged = 0.5 + 0.2 * (truth - 0.5) + rng.normal(0, 0.02, (hedging, 60))
     known = np.clip(truth + rng.normal(0, 0.3, (knowing, 60)), 0, 1)
     return truth, np.vstack([hedged, known])
-
-
-def noisy(seed: int) -> tuple[Matrix, Matrix]:
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(0, 5, 60)
-    return truth, truth + rng.normal(size=(20, 60)) * np.repeat([0.5, 3.0], 10)[:, None]
 
 
 def error(result: allalike.Result, truth: Matrix) -> float:
@@ -68,14 +52,14 @@ def test_weights_do_not_choose_between_high_and_low() -> None:
     rng = np.random.default_rng(2)
     level = np.exp(rng.normal(0, 0.6, (200, 1)))  # the low ones are near each other
     said = rng.uniform(500, 520, 30) * level * np.exp(rng.normal(0, 0.05, (200, 30)))
-    found = reading(said, method=Auto(plain=True))
+    found = allalike.discover(rows(said), domain="real", method=Auto(plain=True)).summary["reading"]
     assert found["why"].startswith("weights would move all truths the same way")
     assert found["level"] > 1.96
 
 
 def honest(
     seed: int, workers: int, tasks: int, answers: int = 5, *, hedging: bool = False
-) -> tuple[Rows, Matrix, Matrix]:
+) -> tuple[list[Row], Matrix, Matrix]:
     """Simulate independent Gaussian workers whose errors have standard deviations from 1 to 4; half may hedge."""
     rng = np.random.default_rng(seed)
     truth, deviation = rng.normal(0, 5, tasks), rng.uniform(1, 4, workers)
@@ -137,7 +121,7 @@ def test_below_two_answers_a_task_everyone_counts_the_same() -> None:
     said = rng.normal(size=(6, 200)) * np.array([1, 1, 1, 1, 1, 50])[:, None]
     present = rng.permuted(np.arange(6)[:, None] < rng.integers(1, 3, 200), axis=0)
     assert 200 < present.sum() < 400
-    result = allalike.discover(rows(said, present), domain="real")
+    result = allalike.discover(rows(said, present=present), domain="real")
     assert result.summary["reading"]["why"] == "there are fewer than two answers per task"
     assert result.workers["weight"].to_numpy() == pytest.approx(np.full(6, 1 / 6))
 
@@ -166,7 +150,9 @@ def test_workers_of_pairs_are_told_apart_within_their_parts() -> None:
 
 
 def test_copies_of_a_bad_worker_still_count_as_one() -> None:
-    truth, said = noisy(10)
+    rng = np.random.default_rng(10)
+    truth = rng.normal(0, 5, 60)
+    said = truth + rng.normal(size=(20, 60)) * np.repeat([0.5, 3.0], 10)[:, None]
     copies = said[11] + np.random.default_rng(11).normal(0, 0.01, (6, 60))
     result = allalike.discover(rows(np.vstack([said[:12], copies])), domain="real")
     assert (result.workers["group"] != "").sum() == 7
@@ -175,7 +161,7 @@ def test_copies_of_a_bad_worker_still_count_as_one() -> None:
 
 def test_known_truths_that_weights_come_nearer_to_are_the_better_judge() -> None:
     truth, said = forecasts(12)
-    known = [(f"t{j:03}", float(truth[j])) for j in range(50)]
+    known = [(f"t{j:04}", float(truth[j])) for j in range(50)]
     told = allalike.discover(rows(said), domain="real", gold=known, method=Auto(plain=True))
     assert told.summary["reading"]["taken"] == "weights"
     assert told.workers["weight"].to_numpy()[30:].min() > told.workers["weight"].to_numpy()[:30].max()

@@ -37,10 +37,14 @@ def test_the_standard_error_is_that_of_many_draws() -> None:
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.25)
 
 
-def test_a_constant_has_no_signal_and_no_error() -> None:
+def test_constants_and_random_answers_have_no_signal_but_few_answers_are_no_evidence() -> None:
     found = find_class_signal(loaded(with_constants(1, 4)[1]))
     assert found.value[6:].tolist() == found.error[6:].tolist() == [0.0] * 4
     assert found.empty.tolist() == [False] * 6 + [True] * 4
+    assert not find_class_signal(loaded(with_constants(5, 4, tasks=9)[1])).empty.any()
+    rng = np.random.default_rng(4)
+    said = np.concatenate([answer(rng, rng.integers(0, 4, 1000), 0.8, 6), rng.integers(0, 4, (3, 1000))])
+    assert find_class_signal(loaded(said)).empty.tolist() == [False] * 6 + [True] * 3
 
 
 def test_a_rare_class_is_found_among_constants() -> None:
@@ -59,18 +63,6 @@ def test_many_without_signal_lose_their_voice_and_few_are_only_named() -> None:
     assert few.workers["no_signal"].tolist() == [False] * 6 + [True]
     assert [many.summary["trust"]["no_signal"][name] for name in ("workers", "silenced")] == [4, True]
     assert [few.summary["trust"]["no_signal"][name] for name in ("workers", "silenced")] == [1, False]
-
-
-def test_who_answers_at_random_is_named() -> None:
-    rng = np.random.default_rng(4)
-    truth = rng.integers(0, 4, 1000)
-    said = np.concatenate([answer(rng, truth, 0.8, 6), rng.integers(0, 4, (3, 1000))])
-    assert find_class_signal(loaded(said)).empty.tolist() == [False] * 6 + [True] * 3
-
-
-def test_few_answers_are_no_evidence() -> None:
-    found = find_class_signal(loaded(with_constants(5, 4, tasks=9)[1]))
-    assert not found.empty.any()
 
 
 def test_a_crowd_without_any_signal_keeps_its_voices() -> None:

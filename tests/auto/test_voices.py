@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from allalike.methods.auto.distances.numbers import decide_by_voices
 from allalike.methods.auto.distances.shrunken import distance_sums
 from allalike.methods.auto.voices import give_voices, peer_distances
 from allalike.methods.insight import VoiceGroups
-from crowds.distance_weights import weigh
+from crowds.distance_weights import all_distances, weigh
 from crowds.samples import Row, crowd, kind
 
 if TYPE_CHECKING:
@@ -32,12 +33,9 @@ def load(rows: list[Row], domain: str) -> MemoryRun:
 
 def with_copies(rows: list[Row]) -> list[Row]:
     """Add two workers who say what the first one says, on some of her tasks."""
-    mine = [row for row in rows if row[0] == "w000"]
-    return rows + [(name, task, label) for name in COPIES for _, task, label in mine[len(name) % 2 :: 2] + mine[:4]]
-
-
-def unique(rows: list[Row]) -> list[Row]:
-    return list({(worker, task): (worker, task, label) for worker, task, label in rows}.values())
+    mine = {task: label for worker, task, label in rows if worker == "w000"}
+    some = {*list(mine)[:4], *list(mine)[::2]}
+    return rows + [(name, task, label) for name in COPIES for task, label in mine.items() if task in some]
 
 
 def grouped(run: MemoryRun) -> VoiceGroups:
@@ -56,7 +54,7 @@ def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     number = np.array([0, 1, 0, 3, 1, 5, 0])
     [block] = give_voices(run, VoiceGroups(number, silent)).blocks
     found, weight = peer_distances(block, weights, kernels=run.kernels)
-    task = block.to_answers(np.arange(block.n_tasks))
+    _, task, apart = all_distances(run)
     code = run.kernels.restore_answers(block, np.arange(len(task)))
     group = number[block.worker]
     members = [((task == t) & (group == g) & ~silent[block.worker]).sum() for t, g in zip(task, group, strict=True)]
@@ -64,18 +62,17 @@ def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     np.testing.assert_allclose(block[Voices].voice, voice)
     for i in range(len(task)):
         peers = np.flatnonzero((task == task[i]) & (group != group[i]))
-        apart = run.kernels.distance_between(code[np.full(len(peers), i)], code[peers])
         fields = run.encoding.fields
         shared = 1.0 if fields is None else fields.shared(code[np.full(len(peers), i)], code[peers])
         share = shared * voice[peers] * weights[block.worker[peers]]
-        assert found[i] == pytest.approx(share @ apart, abs=1e-9)
+        assert found[i] == pytest.approx(share @ apart[i, peers], abs=1e-9)
         assert weight[i] == pytest.approx(share.sum(), abs=1e-12)
 
 
 @every_domain
 def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) -> None:
     rows = crowd(domain, seed=5, n=6, m=12)
-    alone, copied = load(rows, domain), load(unique(with_copies(rows)), domain)
+    alone, copied = load(rows, domain), load(with_copies(rows), domain)
     groups = grouped(copied)
     names = [name.rsplit(" ", 1)[0] for name in copied.workers.tolist()]
     place = np.array([alone.workers.tolist().index(name) for name in names])
@@ -83,10 +80,7 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
     weight, fault = np.linspace(0.5, 1.0, 6), np.linspace(0.1, 0.4, 6)
 
     def sums(run: Any, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        kernels = run.kernels
-        found = run.sum(
-            lambda block, *more: distance_sums(block, *more, kernels=kernels), weights, np.ones_like(weights)
-        )
+        found = run.sum(partial(distance_sums, kernels=run.kernels), weights, np.ones_like(weights))
         return np.asarray(found["fault"])
 
     np.testing.assert_allclose(
@@ -94,15 +88,8 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
     )
     kernels, ties = copied.kernels, Ties()
     [block], [plain] = copied.blocks, alone.blocks
-    found = decide_by_voices(
-        block,
-        weight[place],
-        fault[place],
-        groups.number.astype(np.float64),
-        groups.silent.astype(np.float64),
-        kernels=kernels,
-        ties=ties,
-    )
+    voices = groups.number.astype(np.float64), groups.silent.astype(np.float64)
+    found = decide_by_voices(block, weight[place], fault[place], *voices, kernels=kernels, ties=ties)
     expected = alone.kernels.aggregate(plain, weight, fault, ties=ties)
     scatter = np.zeros(plain.n_tasks)
     assert (kernels.distance_between(found["label"], expected["label"]) < 1e-12).all()

@@ -49,8 +49,10 @@ def attacks_on_numbers(seed: int, *sizes: int, tasks: int = 100, fidelity: float
 
 
 def rows_of(said: Table) -> list[tuple[str, str, str]]:
-    """Return a table of answers as rows, with names."""
-    return [(f"w{worker:03}", f"t{task:04}", "abcdefgh"[label]) for (worker, task), label in np.ndenumerate(said)]
+    """Return a table of answers as rows, with names; -1 is a missing one."""
+    return [
+        (f"w{who:03}", f"t{task:04}", "abcdefgh"[label]) for (who, task), label in np.ndenumerate(said) if label >= 0
+    ]
 
 
 def loaded(said: Table, **options: Any) -> MemoryRun:

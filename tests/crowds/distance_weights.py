@@ -1,4 +1,9 @@
-"""Weigh by distances alone, whatever the labels are."""
+"""Weigh by distances alone, whatever the labels are; and the distances of all answers."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from allalike.engines import Run
 from allalike.methods import Weighing
@@ -9,3 +14,13 @@ from allalike.methods.auto.screening import screen
 def weigh(run: Run, *, plain: bool = False) -> Weighing:
     """Look at the crowd, and weigh its workers by how far they are from the others."""
     return weigh_distances(run, screen(run, plain=plain))
+
+
+def all_distances(run: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return worker and task of each answer, and the distance of each two answers, of a run of one block."""
+    [block] = run.blocks
+    n = len(block.label)
+    code = run.kernels.restore_answers(block, np.arange(n))
+    left, right = np.divmod(np.arange(n * n), n)
+    apart = run.kernels.distance_between(code[left], code[right]).reshape(n, n)
+    return block.worker, block.to_answers(np.arange(block.n_tasks)), apart

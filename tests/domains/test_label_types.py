@@ -29,27 +29,19 @@ from crowds.samples import crowd, kind, rows
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 
 
-def test_a_function_and_the_matrix_of_its_values_give_the_same() -> None:
-    answers = crowd("custom", seed=0, n=6, m=8)
-    words = sorted({label for _, _, label in answers})
-    matrix = [[distance(a, b) for b in words] for a in words]
-    numbered = [(worker, task, words.index(label)) for worker, task, label in answers]
-    by_function = allalike.discover(answers, domain=Custom(distance=distance))
-    by_matrix = allalike.discover(numbered, domain=Custom(distance=matrix))
-    np.testing.assert_allclose(by_function.workers["weight"], by_matrix.workers["weight"])
-    assert by_function.truth["label"].tolist() == [words[place] for place in by_matrix.truth["label"]]
-
-
-def test_every_task_may_have_a_matrix_of_its_own() -> None:
+@pytest.mark.parametrize(("own", "method"), [(False, "auto"), (True, "iP-TD")])
+def test_a_function_and_matrices_of_its_values_give_the_same_be_they_of_all_tasks_or_of_each(
+    own: bool, method: str
+) -> None:
     answers = crowd("custom", seed=4, n=6, m=7, missing=0.2)
-    words = {task: sorted({label for _, t, label in answers if t == task}) for task in {t for _, t, _ in answers}}
-    matrices = {task: [[distance(a, b) for b in own] for a in own] for task, own in words.items()}
+    tasks = {task for _, task, _ in answers}
+    words = {task: sorted({label for _, where, label in answers if where == task or not own}) for task in tasks}
+    matrices = {task: [[distance(a, b) for b in some] for a in some] for task, some in words.items()}
     numbered = [(worker, task, words[task].index(label)) for worker, task, label in answers]
-    gold = {task: own[0] for task, own in words.items()}
-    by_function = allalike.discover(answers, domain=Custom(distance=distance), method="iP-TD", gold=gold)
-    by_matrix = allalike.discover(
-        numbered, domain=Custom(distance=matrices), method="iP-TD", gold=dict.fromkeys(gold, 0)
-    )
+    gold = {task: some[0] for task, some in words.items()}
+    domain = Custom(distance=matrices if own else matrices[answers[0][1]])
+    by_function = allalike.discover(answers, domain=Custom(distance=distance), method=method, gold=gold)
+    by_matrix = allalike.discover(numbered, domain=domain, method=method, gold=dict.fromkeys(gold, 0))
     np.testing.assert_allclose(by_function.workers["weight"], by_matrix.workers["weight"])
     found = zip(by_matrix.truth["task"], by_matrix.truth["label"], strict=True)
     assert by_function.truth["label"].tolist() == [words[task][place] for task, place in found]
@@ -79,17 +71,29 @@ def test_an_unknown_distance_to_a_known_truth_does_not_count() -> None:
     assert result.workers["fault"].tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("domain", ["categorical", "real", "custom", "text"])
-def test_each_task_alone_is_what_a_run_on_its_answers_gives(domain: str) -> None:
-    answers = crowd(domain, seed=2, n=6, m=5, missing=0.2)
-    together = allalike.discover(allalike.read(answers, domain=kind(domain)).per_task(), method="P-TD")
+@pytest.mark.parametrize(
+    ("domain", "method"),
+    [
+        ("categorical", "P-TD"),
+        ("real", "P-TD"),
+        ("custom", "P-TD"),
+        ("text", "P-TD"),
+        ("real", "EXP"),
+        ("real", "TOP2"),
+    ],
+)
+def test_each_task_alone_is_what_a_run_on_its_answers_gives(domain: str, method: str) -> None:
+    answers = crowd(domain, seed=4, n=9, m=15, missing=0.6)
+    together = allalike.discover(allalike.read(answers, domain=kind(domain)).per_task(), method=method)
     assert (together.workers["answers"] == 1).all()
-    for task, each in itertools.groupby(sorted(answers, key=lambda a: (a[1], a[0])), key=lambda a: a[1]):
-        alone = allalike.discover(list(each), domain=kind(domain), method="P-TD")
+    assert together.workers.groupby("task").size().nunique() > 2
+    for task, label in zip(together.truth["task"], together.truth["label"], strict=True):
+        alone = allalike.discover([each for each in answers if each[1] == task], domain=kind(domain), method=method)
         mine = together.workers[together.workers["task"] == task]
-        np.testing.assert_allclose(mine["weight"], alone.workers["weight"], atol=1e-12)
-        found, expected = together.truth["label"][list(together.truth["task"]).index(task)], alone.truth["label"][0]
-        assert found == (expected if domain != "real" else pytest.approx(expected))
+        for column in ("weight", "fault"):
+            np.testing.assert_allclose(mine[column], alone.workers[column], rtol=1e-12, atol=1e-12)
+        [expected] = alone.truth["label"]
+        assert label == (expected if domain != "real" else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("engine", [Memory(), Disk(partitions=2)], ids=str)
@@ -184,32 +188,17 @@ def test_alpha_of_levels_is_that_of_the_package_krippendorff(distance: str, leve
     assert found.workers["alpha_without"][0] == pytest.approx(without, abs=1e-9)
 
 
-def plain_alpha(answers: list[Any], codes: Any, metric: Any) -> float:
-    """Return Krippendorff's alpha from the distances of all pairs of answers."""
-    task = np.array([where for _, where, _ in answers])
-    _, place, size = np.unique(task, return_inverse=True, return_counts=True)
-    several = size[place] > 1
-    apart = cdist(codes, codes, metric)[np.ix_(several, several)]
-    task, sizes = task[several], size[place][several]
-    within = (apart * (task[:, None] == task)).sum(axis=1) / (sizes - 1)
-    return float(1 - within.mean() / (apart.sum() / (len(apart) * (len(apart) - 1))))
-
-
 @pytest.mark.parametrize(("name", "spec"), [("ordinal", "ordinal"), ("real", "real(distance=absolute)")])
 def test_alpha_of_absolute_distances_is_that_of_all_pairs(name: str, spec: str) -> None:
     answers = crowd(name, seed=2, n=6, m=20, missing=0.5)
-    codes = np.array([[float(label)] for _, _, label in answers])
-    expected = plain_alpha(answers, codes, "cityblock")
+    codes, task = np.array([[float(label)] for _, _, label in answers]), np.array([where for _, where, _ in answers])
+    _, place, size = np.unique(task, return_inverse=True, return_counts=True)
+    several = size[place] > 1
+    apart = cdist(codes, codes, "cityblock")[np.ix_(several, several)]
+    task, sizes = task[several], size[place][several]
+    within = (apart * (task[:, None] == task)).sum(axis=1) / (sizes - 1)
+    expected = 1 - within.mean() / (apart.sum() / (len(apart) * (len(apart) - 1)))
     assert allalike.agreement(answers, domain=spec).alpha == pytest.approx(expected, abs=1e-9)
-
-
-def test_alpha_of_forecasts_is_that_of_all_pairs() -> None:
-    answers = forecasts(4, 4, 9, 0.3)
-    codes = np.zeros((len(answers), 3))
-    for code, (_, _, label) in zip(codes, answers, strict=True):
-        code[: len(label)] = list(label.values())
-    found = allalike.agreement(answers, domain="probability").alpha
-    assert found == pytest.approx(plain_alpha(answers, codes, "sqeuclidean"))
 
 
 def test_a_lenient_worker_who_follows_the_tasks_is_no_copy_and_has_a_signal() -> None:

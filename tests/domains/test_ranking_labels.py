@@ -49,18 +49,6 @@ def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distanc
         assert sorted(label) == sorted(next(said for _, other, said in rows if other == task))
 
 
-@pytest.mark.parametrize(
-    ("rule", "labels", "first"),
-    [("borda", ("10>9", "9>10"), ["9", "10"]), ("borda", ("x10>x9", "x9>x10"), ["x10", "x9"]),
-     ("modal", ("c>a>b", "a>c>b"), ["a", "c", "b"])],
-)  # fmt: skip
-def test_the_first_of_equals_is_the_first_in_order(rule: str, labels: tuple[str, str], first: list[str]) -> None:
-    rows = [(worker, 1, label) for worker, label in enumerate(labels)]
-    assert allalike.discover(rows, domain=Ranking(rule=rule), method="UA", ties="first").truth["label"].tolist() == [
-        first
-    ]
-
-
 def test_more_than_a_hundred_items_can_be_ranked() -> None:
     rng, truth = np.random.default_rng(0), [f"i{k}" for k in range(140)]
     rows = [(f"w{i}", "t", [truth[k] for k in np.argsort(np.arange(140) + rng.normal(0, 20, 140))]) for i in range(9)]

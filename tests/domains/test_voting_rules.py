@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from allalike._core.blocks.block import Block, Floats, Ties
 from allalike._core.blocks.rankings import unpack
 from allalike._core.columns.column import Column
 from allalike.domains.rankings.ranking import Ranking
-from allalike.errors import UnsupportedError
 from allalike.rules import kemeny as kemeny_module
 from allalike.rules.voting import VOTING
 
@@ -112,9 +112,7 @@ def check_levels(found: Decision, levels: list[dict[int, Any]]) -> None:
 )
 @pytest.mark.long
 def test_a_rule_by_score_ranks_as_pref_voting_does(rule: str, module: str, name: str) -> None:
-    import importlib
-
-    theirs = getattr(importlib.import_module(f"pref_voting.{module}"), name)
+    theirs = getattr(import_module(f"pref_voting.{module}"), name)
     check_levels(decide(rule, votes()), [theirs(profile.profile).rmap for profile in votes()])
 
 
@@ -243,13 +241,6 @@ def _cannot_be_improved(order: Order, against: Floats) -> bool:
     return True
 
 
-def test_the_local_search_takes_more_than_sixteen_items() -> None:
-    profiles = votes(sizes=(17, 25), each=4)
-    for order, profile in zip(orders(decide("kemeny", profiles)), profiles, strict=True):
-        assert sorted(order) == list(range(profile.n_items))
-        assert _cannot_be_improved(order, profile.before)
-
-
 def test_the_modal_ranking_is_the_most_frequent() -> None:
     rng = np.random.default_rng(3)
     few = [tuple(order) for order in permutations(range(3))]
@@ -290,13 +281,9 @@ def test_minimax_is_least_wrong_in_the_worst_case() -> None:
     assert empty == 1
 
 
-def test_minimax_takes_eight_items_and_refuses_nine() -> None:
-    [order] = orders(
-        decide("minimax", [Votes([tuple(range(8)), tuple(range(8)), (1, 0, 2, 3, 4, 5, 6, 7)], [1, 1, 1])])
-    )
-    assert order == tuple(range(8))
-    with pytest.raises(UnsupportedError, match="8 items"):
-        decide("minimax", [Votes([tuple(range(9))], [1])])
+def test_minimax_takes_eight_items() -> None:
+    swapped = Votes([tuple(range(8)), (1, 0, 2, 3, 4, 5, 6, 7)], [2, 1])
+    assert orders(decide("minimax", [swapped])) == [tuple(range(8))]
 
 
 GOLDEN = Votes([(0, 1, 2, 3), (0, 2, 1, 3), (1, 0, 2, 3), (3, 2, 1, 0), (0, 1, 3, 2)], [30, 25, 20, 15, 10])
@@ -314,11 +301,8 @@ def test_rules_rank_the_worked_example_as_by_hand(rule: str, expected: Order) ->
     found = decide(rule, [GOLDEN])
     assert orders(found) == [expected]
     assert not found.tied[0]
-
-
-def test_confidence_is_the_agreement_of_the_worked_example() -> None:
-    agreeing = (0.65 + 0.85 + 0.85 + 0.6 + 0.85 + 0.75) / 6
-    assert decide("borda", [GOLDEN]).confidence[0] == pytest.approx(agreeing)
+    if rule == "borda":
+        assert found.confidence[0] == pytest.approx((0.65 + 0.85 + 0.85 + 0.6 + 0.85 + 0.75) / 6)
 
 
 @pytest.mark.parametrize("rule", VOTING)
@@ -344,16 +328,11 @@ def test_opposite_orders_are_drawn_fairly(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", VOTING)
-def test_a_common_factor_of_all_weights_changes_nothing(rule: str) -> None:
-    profiles = votes(sizes=(3, 5), each=20)
-    larger = [replace(profile, counts=[count * 1000 for count in profile.counts]) for profile in profiles]
-    assert orders(decide(rule, profiles)) == orders(decide(rule, larger))
-
-
-@pytest.mark.parametrize("rule", VOTING)
-def test_a_task_is_decided_the_same_beside_others_and_alone(rule: str) -> None:
-    profiles = votes(sizes=(2, 4, 6), each=5)
+def test_neither_a_common_factor_of_all_weights_nor_other_tasks_change_anything(rule: str) -> None:
+    profiles = votes(sizes=(2, 3, 4, 5, 6), each=8)
     together = decide(rule, profiles)
+    larger = [replace(profile, counts=[count * 1000 for count in profile.counts]) for profile in profiles]
+    assert orders(together) == orders(decide(rule, larger))
     first_alone = decide(rule, profiles[:1])  # the task with the same number, and so the same hash
     assert orders(first_alone) == orders(together)[:1]
     assert first_alone.tied[0] == together.tied[0]

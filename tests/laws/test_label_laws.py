@@ -71,7 +71,6 @@ MOVES: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "circular": ("circular", lambda angle: (angle + 77.5) % 360, "circular"),
     "place": ("place", lambda p: [p[0], (p[1] + 100 + 180) % 360 - 180], "place"),
     "set": ("set", lambda label: [element.replace("e", "x") for element in label], "set"),
-    "bitmap": ("bitmap", lambda mask: np.pad(mask, ((3, 70), (64, 9))), "bitmap"),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import DOMAINS, MAS, METHODS, PTD, Boxes, Disk, Memory, Method
+from allalike import DOMAINS, MAS, METHODS, PTD, Boxes, Disk, Domain, Memory, Method
 from allalike._core.blocks.block import Array, Floats
 from allalike.domains import Real
 from allalike.domains.real import RealEncoding, RealKernels
@@ -57,29 +57,14 @@ def paths(seed: int, n: int = 5, m: int = 12) -> list[Row]:
     return [(f"w{i}", f"t{j:02d}", TREE[answers[i, j]]) for i, j in np.ndindex(n, m)]
 
 
-def quick(name: str) -> Method:
-    return MAS(starts=1) if name == "MAS" else METHODS[name]()
-
-
 @pytest.mark.parametrize("name", in_turn(DOMAINS, 3))
 def test_every_domain_keeps_the_laws(name: str) -> None:
     check_domain(kind(name), crowd(name, seed=1, n=5, m=9, missing=0.2))
 
 
-@pytest.mark.parametrize(
-    "name", ["UA", "iP-TD", "DS", pytest.param("MAS", marks=pytest.mark.long), "OA"]
-)  # test_laws has them all
-def test_methods_keep_the_laws(name: str) -> None:
-    check_method(quick(name))
-
-
-def test_a_domain_of_ones_own_keeps_the_laws_on_all_engines() -> None:
-    check_domain(Paths(), paths(0), engines=ENGINES)
-
-
 @pytest.mark.parametrize("method", in_turn(METHODS, 3))
 def test_every_method_that_serves_any_distance_serves_a_domain_of_ones_own(method: str) -> None:
-    made = quick(method)
+    made: Method = MAS(starts=1) if method == "MAS" else METHODS[method]()
     if made.serves(Paths()):
         check_method(made, [(Paths(), paths(1))])
 
@@ -111,11 +96,6 @@ class Lopsided(Real):
         return LopsidedEncoding(domain=self)
 
 
-def test_a_distance_that_is_none_is_named() -> None:
-    with pytest.raises(AssertionError, match="symmetric"):
-        check_domain(Lopsided(), crowd("real", seed=1))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Doubled(PTD):
     """Weights that do not sum to 1."""
@@ -125,12 +105,11 @@ class Doubled(PTD):
         return Weighing(disparity=weighing.disparity, fault=weighing.fault, weight=2 * weighing.weight)
 
 
-def test_weights_that_are_no_shares_are_named() -> None:
+def test_what_breaks_a_law_is_named_and_too_few_answers_say_nothing_about_laws() -> None:
+    with pytest.raises(AssertionError, match="symmetric"):
+        check_domain(Lopsided(), crowd("real", seed=1))
     with pytest.raises(AssertionError, match="sum to 1"):
         check_method(Doubled())
-
-
-def test_too_few_answers_say_nothing_about_laws() -> None:
     with pytest.raises(ValueError, match="Give more answers"):
         check_domain(Real(), [("ada", 1, 2.0)])
 
@@ -151,10 +130,6 @@ def corners(box: dict[str, Any], turned: float = 0.0) -> list[Any]:
     return [*around.tolist(), box["class"]]
 
 
-def test_colours_keep_the_laws_on_all_engines() -> None:
-    check_domain(Colours(), colours(0), engines=ENGINES)
-
-
 def test_sums_of_colours_are_those_of_vectors() -> None:
     answers = colours(1)
     numbers = [(who, task, [part / 255 for part in bytes.fromhex(label[1:])]) for who, task, label in answers]
@@ -168,9 +143,12 @@ def test_what_is_no_colour_is_said() -> None:
         allalike.discover([("ada", 1, "red")], domain=Colours())
 
 
-def test_corners_keep_the_laws_on_all_engines() -> None:
-    answers = [(who, task, [corners(box, 0.3) for box in seen]) for who, task, seen in boxes(1, 5, 9, 0.2)]
-    check_domain(Corners(), answers, engines=ENGINES)
+TURNED = [(who, task, [corners(box, 0.3) for box in seen]) for who, task, seen in boxes(1, 5, 9, 0.2)]
+
+
+@pytest.mark.parametrize(("domain", "answers"), [(Paths(), paths(0)), (Colours(), colours(0)), (Corners(), TURNED)])
+def test_domains_of_ones_own_keep_the_laws_on_all_engines(domain: Domain, answers: list[Row]) -> None:
+    check_domain(domain, answers, engines=ENGINES)
 
 
 def test_corners_of_boxes_find_what_boxes_find() -> None:

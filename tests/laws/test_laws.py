@@ -9,26 +9,16 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike import METHODS, ConvergenceWarning, Disk, Memory, Result
+from allalike import METHODS, Categorical, ConvergenceWarning, Disk, Memory, Real, Result
 from allalike._core.blocks.problems import Problems
+from allalike._core.registry import make
 from allalike.engines import Engine
 from allalike.methods.proximity import normalise
 from allalike.noise import General, OneCoin
-from crowds.law_cases import (
-    BY_ID,
-    BY_TASK,
-    CASES,
-    CLIPPED,
-    CONFUSIONS,
-    DOMAIN_NAMES,
-    FAULT_POWERS,
-    METHOD_NAMES,
-    PRIORS,
-    STANDARDISED,
-    every_case,
-    every_degenerate_case,
-)
-from crowds.samples import Row, crowd, flattened, kind, rows, sparse_crowd
+from crowds import law_cases as cases
+from crowds.law_cases import every_case, every_degenerate_case
+from crowds.samples import Row, crowd, flattened, kind, rows, sparse_crowd, weigh_problems
+from running.turns import in_turn
 
 
 def solve(
@@ -143,7 +133,7 @@ def without_ties(answers: list[Row], domain: str) -> list[Row]:
 
 @every_case(law=3)
 def test_names_of_workers_and_tasks_do_not_matter(spec: str, domain: str) -> None:
-    same_tasks = spec.startswith(BY_ID)
+    same_tasks = spec.startswith(cases.BY_ID)
     answers = without_ties(crowd(domain, seed=4, n=7, missing=0.3), domain)
     new = dict(zip(sorted({worker for worker, _, _ in answers}), "cfbagde", strict=True))
     renamed = [(new[worker], task if same_tasks else 1000 - int(task[1:]), label) for worker, task, label in answers]
@@ -161,22 +151,24 @@ def matrix(seed: int, n: int = 6, m: int = 12) -> npt.NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=(n, m)).round(6)
 
 
-@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "real"])
+@pytest.mark.parametrize("spec", [spec for spec, domain in cases.CASES if domain == "real"])
 def test_shifting_and_scaling_numbers_does_not_matter(spec: str) -> None:
     base = matrix(6)
     first = solve(rows(base), spec, "real")
     shifts = np.random.default_rng(7).normal(0, 100, base.shape[1])
-    if spec not in CLIPPED:
+    if spec not in cases.CLIPPED:
         for scale in (1e-6, 1e-3, -1.0, 1e3):
             scaled = solve(rows(base * scale), spec, "real")
-            same(first, scaled, disparity=scale**2, fault=abs(scale) ** FAULT_POWERS.get(spec, 2))
+            same(first, scaled, disparity=scale**2, fault=abs(scale) ** cases.FAULT_POWERS.get(spec, 2))
             np.testing.assert_allclose(first.truth["label"] * scale, scaled.truth["label"], rtol=1e-7)
     shifted = solve(rows(base + shifts), spec, "real")
     same(first, shifted)
     np.testing.assert_allclose(first.truth["label"] + shifts, shifted.truth["label"], atol=1e-9)
 
 
-@pytest.mark.parametrize("spec", [spec for spec, name in CASES if name == "real" and spec not in {"OA", *BY_TASK}])
+@pytest.mark.parametrize(
+    "spec", [spec for spec, name in cases.CASES if name == "real" and spec not in {"OA", *cases.BY_TASK}]
+)
 def test_rotating_numbers_does_not_matter(spec: str) -> None:
     base = matrix(8)
     rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(12, 12)))[0]
@@ -186,14 +178,14 @@ def test_rotating_numbers_does_not_matter(spec: str) -> None:
     np.testing.assert_allclose(first.workers["weight"], second.workers["weight"], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "categorical"])
+@pytest.mark.parametrize("spec", [spec for spec, domain in cases.CASES if domain == "categorical"])
 def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spec: str) -> None:
     answers = without_ties(crowd("categorical", seed=10, missing=0.1), "categorical")
     first = solve(answers, spec, "categorical")
     named = [(worker, task, ("rose", "iris", "lily")[label]) for worker, task, label in answers]
     if not spec.startswith("EBCC"):  # whose draws are by class, too
         same(first, solve(named, spec, "categorical"))
-    if spec.startswith(CONFUSIONS) and not spec.startswith("DS-1"):
+    if spec.startswith(cases.CONFUSIONS) and not spec.startswith("DS-1"):
         return
     turned = [(worker, task, (label + int(task[1:])) % 3) for worker, task, label in answers]
     same(first, solve(turned, spec, "categorical"))
@@ -236,7 +228,7 @@ def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: s
     result = solve(answers, spec, domain, engine=engine)
     assert result.workers["weight"].tolist() == equal(4)
     # Nor is the variance of GTM 0, whose prior knows better.
-    if spec not in {*CLIPPED, *STANDARDISED} and not spec.startswith(PRIORS):
+    if spec not in {*cases.CLIPPED, *cases.STANDARDISED} and not spec.startswith(cases.PRIORS):
         np.testing.assert_allclose(result.workers["fault"], [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 0)
     assert not result.truth["changed"].any()
     same_labels(result.truth["label"].tolist(), [label for _, _, label in one])
@@ -261,7 +253,7 @@ def test_nobody_with_peers_means_equal_weights(spec: str, domain: str, engine: E
     same_labels(result.truth["label"].tolist(), [label for _, _, label in answers])
 
 
-@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+@pytest.mark.parametrize("domain", cases.DOMAIN_NAMES)
 @pytest.mark.parametrize("spec", ["P-TD", "iP-TD"])
 def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
     """The known weakness of proximity: who comes with copies looks alike."""
@@ -274,13 +266,13 @@ def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
     assert closer[1] <= closer[0]
 
 
-@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+@pytest.mark.parametrize("domain", cases.DOMAIN_NAMES)
 def test_the_first_round_of_iterating_is_proximity(domain: str) -> None:
     answers = crowd(domain, seed=13, missing=0.3)
     same(solve(answers, "iP-TD(max_iter=1)", domain), solve(answers, "P-TD", domain))
 
 
-@pytest.mark.parametrize("spec", METHOD_NAMES)
+@pytest.mark.parametrize("spec", cases.METHOD_NAMES)
 def test_numpys_global_random_state_is_left_alone(spec: str) -> None:
     before = str(np.random.get_state())  # noqa: NPY002
     domain = next(name for name in ("categorical", "real", "binary") if METHODS[spec]().serves(kind(name)))
@@ -299,3 +291,39 @@ def test_ten_thousand_classes_work() -> None:
     result = allalike.discover(answers, domain="categorical", gold=dict(enumerate(truth.tolist())))
     assert result.summary["domain"]["classes"] > 9_900
     assert result.summary["gold"]["error"] < 0.05
+
+
+# Many independent problems in one pass give what each gives alone.
+PROBLEMS_OF = [
+    *[name for name in METHODS if name != "OA"],
+    *("iP-TD(average=False)", "P-TD(per_pair=True)", "MACE(starts=1)"),
+]
+DRAWN = {  # measure the distance to votes, whose ties are drawn by the id of the task; or begin, or go, by this id
+    *("D-TD", "CRH", "CATD", "EBCC", "LA", "MACE"),
+}
+PROBLEMS = [
+    (spec, classes)
+    for spec in PROBLEMS_OF
+    for classes in (None, 2, 3)
+    if make(spec, METHODS, "method").serves(Categorical(classes=classes) if classes else Real())
+    and not (classes and spec in DRAWN)
+]
+
+
+@pytest.mark.parametrize(("spec", "classes"), in_turn(PROBLEMS, 4))
+@pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
+def test_each_problem_is_solved_as_if_it_were_alone(spec: str, classes: int | None) -> None:
+    rng = np.random.default_rng(0)
+    matrices: npt.NDArray[Any] = rng.normal(size=(6, 5, 11))
+    if classes:
+        matrices = np.stack(
+            [OneCoin(classes=classes).sample(np.arange(11) % classes, rng.random(5), s) for s in range(6)]
+        )
+    method = make(spec, METHODS, "method")
+    together = weigh_problems(matrices, method, classes)
+    domain = Categorical(classes=classes) if classes else Real()
+    for number, matrix in enumerate(matrices):
+        alone = allalike.discover(rows(matrix), domain=domain, method=method).weighing
+        mine = slice(5 * number, 5 * number + 5)
+        np.testing.assert_allclose(together.weight[mine], alone.weight, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(together.fault[mine], alone.fault, rtol=1e-9, atol=1e-12)

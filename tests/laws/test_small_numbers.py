@@ -21,18 +21,18 @@ def scaled(answers: list[Row], scale: float) -> list[Row]:
     return [(worker, task, (np.asarray(label) * scale).tolist()) for worker, task, label in answers]
 
 
+REFUSED = [
+    *(("real", name) for name in ("UA", "iP-TD", "P-TD(per_pair=True)", "CRH", "GTM", "TOP2")),
+    ("vector", "auto"),
+]
+
+
 @ENGINES
-@pytest.mark.parametrize("method", ["UA", "iP-TD", "P-TD(per_pair=True)", "CRH", "GTM", "TOP2"])
-def test_numbers_whose_squares_vanish_are_refused(method: str, engine: Engine) -> None:
-    answers = scaled(crowd("real", seed=1, n=5, m=6), SMALL)
+@pytest.mark.parametrize(("domain", "method"), REFUSED)
+def test_numbers_whose_squares_vanish_are_refused(domain: str, method: str, engine: Engine) -> None:
+    answers = scaled(crowd(domain, seed=1, n=5, m=6), SMALL)
     with pytest.raises(LabelError, match="less than 1e-145 everywhere.*Measure in smaller units"):
-        allalike.discover(answers, domain="real", method=method, engine=engine)
-
-
-@ENGINES
-def test_so_are_vectors_under_squared_distances(engine: Engine) -> None:
-    with pytest.raises(LabelError, match="Measure in smaller units"):
-        allalike.discover(scaled(crowd("vector", seed=1, n=5, m=6), SMALL), domain="vector", engine=engine)
+        allalike.discover(answers, domain=domain, method=method, engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,6 @@ TASKS = 2000
 TIED = [(worker, f"task{task}", "yes" if worker else "no") for worker in (0, 1) for task in range(TASKS)]
 
 
-def test_a_tie_does_not_depend_on_the_order_of_rows(engine: Engine) -> None:
-    expected = allalike.discover(TIED).truth["label"].tolist()
-    order = np.random.default_rng(0).permutation(len(TIED))
-    assert allalike.discover([TIED[i] for i in order], engine=engine).truth["label"].tolist() == expected
-
-
 def test_ties_are_drawn_fairly_and_by_the_seed() -> None:
     draws = np.array([allalike.discover(TIED, seed=seed).truth["label"] == "yes" for seed in range(5)])
     assert abs(draws.mean() - 0.5) < 0.03
@@ -38,12 +32,6 @@ def test_tied_tasks_are_marked_and_no_others() -> None:
     assert truth["tied"].sum() == TASKS - 1
 
 
-def test_first_takes_the_first_label() -> None:
-    truth = allalike.discover(TIED, ties="first").truth
-    assert (truth["label"] == "no").all()
-    assert truth["tied"].all()
-
-
 @pytest.mark.parametrize(("difference", "tied"), [(1e-12, True), (1e-6, False)])
 def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> None:
     rows = [(0, "t", "a"), (1, "t", "b"), (2, "u", "a"), (0, "u", "a"), (1, "u", "a")]
@@ -59,18 +47,17 @@ def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> N
 EQUALS = {"ada": "xxxz", "bob": "xyyz", "eve": "yyxz"}  # each pair agrees on two of four tasks
 
 
-@pytest.mark.parametrize("method", ["TOP2", "TOP2(method='pair')"])
+@pytest.mark.parametrize("method", ["TOP2", "TOP2(method='pair')", "EXP"])
 def test_truths_that_the_order_of_workers_may_decide_are_marked(engine: Engine, method: str) -> None:
     rows = [(worker, task, label) for worker, labels in EQUALS.items() for task, label in enumerate(labels)]
-    assert allalike.discover(rows, method=method, engine=engine).truth["tied"].tolist() == [True, True, True, False]
+    found = allalike.discover(rows, method=method, engine=engine).truth["tied"]
+    if method == "EXP":  # keeps all three, whatever their order
+        assert not found.any()
+        return
+    assert found.tolist() == [True, True, True, False]
     better = [*rows, *(("ada", task, "x") for task in (4, 5)), *(("bob", task, "x") for task in (4, 5))]
     tied = allalike.discover(better, method=method, engine=engine).truth["tied"]  # the labels of ada and bob are
     assert tied.tolist() == [False, True, True, False, False, False]
-
-
-def test_a_core_that_no_order_decides_is_marked_nowhere() -> None:
-    rows = [(worker, task, label) for worker, labels in EQUALS.items() for task, label in enumerate(labels)]
-    assert not allalike.discover(rows, method="EXP").truth["tied"].any()
 
 
 @pytest.mark.parametrize("names", [("ada", "bob", "eve", "joe"), ("joe", "eve", "bob", "ada")])

@@ -20,7 +20,9 @@ from allalike.engines import Run
 from allalike.methods.base import Weighing
 from allalike.methods.glad import Abilities
 from allalike.methods.mace import Strategies
-from crowd_data import load
+from crowds.estimates import Floats
+from crowds.one_coin import draw_matrix
+from crowds.public_data import load_from
 from crowds.samples import rows
 
 pytestmark = [
@@ -29,7 +31,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit"),
 ]
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
@@ -40,16 +41,7 @@ def frame_of(answers: Answers) -> pd.DataFrame:
     return pd.DataFrame({"task": task, "worker": answers.worker, "label": labels})
 
 
-def drawn_matrix(seed: int, n: int = 6, m: int = 12, k: int = 3) -> Ints:
-    """Draw answers of workers from good to bad; -1 is missing."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, k, m)
-    right = rng.random((n, m)) < np.linspace(0.9, 0.3, n)[:, None]
-    matrix = np.where(right, truth, rng.integers(0, k, (n, m)))
-    matrix[rng.random((n, m)) < 0.3] = -1
-    matrix[:2] = np.maximum(matrix[:2], 0)
-    matrix[0, :k] = np.arange(k)  # each class occurs
-    return matrix
+drawn_matrix = partial(draw_matrix, n=6, m=12, k=3, worst=0.3)
 
 
 def run_of(matrix: Ints, seed: int = 0) -> Run:
@@ -80,9 +72,16 @@ def test_glad_reaches_the_top_of_the_likelihood_of_its_paper(k: int, seed: int) 
     run = run_of(matrix)
     weighing = GLAD(tol=1e-10).weigh(run)
     [ability] = weighing.decision.parameters
-    ease = run.collect(partial(_ease, k=k), ability)["ease"]
+
+    def find_ease(block: Block, ability: Floats) -> dict[str, Floats]:
+        return {"ease": Abilities(k, 1.0).find_ease(block, ability)}
+
+    def fall(point: Floats) -> float:
+        return -climb(matrix, k, point)
+
+    ease = run.collect(find_ease, ability)["ease"]
     found = np.concatenate([ability, ease])
-    best = minimize(partial(_fall, matrix, k), np.ones(len(found)), tol=1e-10)  # from where the paper begins
+    best = minimize(fall, np.ones(len(found)), tol=1e-10)  # from where the paper begins
     assert climb(matrix, k, found) == pytest.approx(-best.fun, abs=1e-6)
     np.testing.assert_allclose(found, best.x, atol=1e-3)
     score = scores(matrix, ability, ease, k)
@@ -90,14 +89,6 @@ def test_glad_reaches_the_top_of_the_likelihood_of_its_paper(k: int, seed: int) 
     np.testing.assert_allclose(posteriors(run, weighing), expected, rtol=1e-8, atol=1e-12)
     right = np.take_along_axis(expected, np.maximum(matrix, 0).T, axis=1).T
     np.testing.assert_allclose(weighing.fault, 1 - np.average(right, axis=1, weights=matrix >= 0), atol=1e-7)
-
-
-def _fall(matrix: Ints, k: int, point: Floats) -> float:
-    return -climb(matrix, k, point)
-
-
-def _ease(block: Block, ability: Floats, *, k: int) -> dict[str, Floats]:
-    return {"ease": Abilities(k, 1.0).find_ease(block, ability)}
 
 
 @pytest.mark.parametrize("k", [2, 5])
@@ -139,9 +130,8 @@ def test_glad_is_that_of_crowd_kit_where_it_does_not_stop_early() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["bench_bluebird", "IT"])
-def test_glad_is_that_of_crowd_kit_on_real_answers(name: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-    ability, _, same = compare_glad(frame_of(load(name).answers), n_iter=15, m_step_tol=1e-3)
+def test_glad_is_that_of_crowd_kit_on_real_answers(name: str, data: Path) -> None:
+    ability, _, same = compare_glad(frame_of(load_from(data, name)), n_iter=15, m_step_tol=1e-3)
     assert ability < 0.02
     assert same >= 0.99
 
@@ -208,8 +198,7 @@ def numbered(frame: pd.DataFrame) -> pd.DataFrame:
 def test_mace_is_that_of_crowd_kit_from_the_same_start(form: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crowdkit import aggregation as kit
 
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-    frame = numbered(frame_of(load("bench_bluebird").answers))
+    frame = numbered(frame_of(load_from(data, "bench_bluebird")))
     model = kit.MACE(n_restarts=1, n_iter=15, method=form)
     monkeypatch.setattr(Strategies, "start", partial(_their_start, model))
     theirs = model.fit_predict_proba(frame)
@@ -228,14 +217,10 @@ def _their_start(model: Any, ids: npt.NDArray[np.uint64], seed: int) -> Floats:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["snow_rte", "bench_bluebird", "Medicine"])
-def test_mace_decides_nearly_all_tasks_as_that_of_crowd_kit_from_starts_of_its_own(
-    name: str, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mace_decides_nearly_all_tasks_as_that_of_crowd_kit_from_starts_of_its_own(name: str, data: Path) -> None:
     from crowdkit import aggregation as kit
 
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-    answers = load(name).answers
-    frame = numbered(frame_of(answers))
+    frame = numbered(frame_of(load_from(data, name)))
     ours = allalike.discover(frame, domain="categorical", method="MACE").truth.set_index("task")["label"]
     theirs = kit.MACE(n_restarts=1).fit_predict(frame)
     assert (ours == theirs[ours.index]).mean() >= 0.97

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
 from crowdkit.aggregation import KOS
 
 import allalike
 from allalike import IBP
+from crowds.public_data import load_entailment
 from crowds.samples import rows
 
 
@@ -18,13 +18,10 @@ def test_truths_are_those_of_crowd_kit_from_the_same_first_messages(
     data: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Crowd-kit draws its first messages around 1, and the paper takes 1; so theirs start at 1 here."""
-    frame = pd.read_csv(data / "snow_rte" / "rte.standardized.tsv", sep="\t")
-    frame = frame.rename(columns={"!amt_worker_ids": "worker", "orig_id": "task", "response": "label"})
+    frame = load_entailment(data)
     monkeypatch.setattr("numpy.random.normal", lambda loc, scale, size: np.ones(size))
-    theirs = KOS(n_iter=rounds).fit_predict(frame[["worker", "task", "label"]])
-    columns = {"worker": "worker", "task": "task", "label": "label"}
-    answers = allalike.read(frame, columns=columns, domain="categorical")
-    ours = allalike.discover(answers, method=IBP(n_iter=rounds)).truth.set_index("task")["label"]
+    theirs = KOS(n_iter=rounds).fit_predict(frame)
+    ours = allalike.discover(frame, domain="categorical", method=IBP(n_iter=rounds)).truth.set_index("task")["label"]
     assert (ours.loc[theirs.index] == theirs).all()
 
 

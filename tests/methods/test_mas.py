@@ -16,11 +16,10 @@ from allalike.methods.pairwise.mas import MAS, ScalingPosterior
 from allalike.methods.pairwise.scaling import Whole
 from allalike.methods.steps.pairs import StackedMatrix
 from allalike.noise import OneCoin
+from crowds.estimates import Floats, improvement, vote_errors
 from crowds.samples import rows, weigh_problems
 
 pytestmark = pytest.mark.slow
-
-Floats = npt.NDArray[np.float64]
 
 
 def distances(seed: int, n: int, r: int = 1) -> tuple[Floats, Floats]:
@@ -188,12 +187,5 @@ def test_it_beats_the_vote_of_small_crowds() -> None:
     )
     weight = weigh_problems(matrices, MAS(starts=1), 2).weight.reshape(600, 10, 1)
     votes = 2.0 * matrices - 1
-
-    def errors(score: Floats) -> Floats:
-        coin = rng.random(score.shape) < 0.5
-        wrong: Floats = (np.where(np.abs(score) < 1e-9, coin, score > 0) != truth).mean(axis=1)
-        return wrong
-
-    found, vote = errors((weight * votes).sum(axis=1)), errors(votes.sum(axis=1))
-    known = found + vote > 0
-    assert 100 * ((found - vote)[known] / (found + vote)[known]).mean() == pytest.approx(-21, abs=6)
+    found, vote = (vote_errors(each.sum(axis=1), truth, rng) for each in (weight * votes, votes))
+    assert improvement(found, vote).mean() == pytest.approx(-21, abs=6)

@@ -1,6 +1,5 @@
-"""Flags of methods, the smallest and largest numbers, and the descent that several methods share."""
+"""The smallest and largest numbers, the limit of rounds, and the descent that several methods share."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,10 @@ from scipy.optimize import minimize
 
 import allalike
 from allalike import METHODS, ConvergenceWarning, Real
-from allalike.errors import OptionError
 from allalike.methods.steps.odds import descend
 from crowds.samples import RUNNING_EXAMPLE, rows
 
-FLAGS = [
-    (name, field.name)
-    for name, method in METHODS.items()
-    for field in dataclasses.fields(method)
-    if isinstance(field.default, bool)
-]
 NUMERIC = [name for name, method in METHODS.items() if method().serves(Real()) and name != "OA"]
-
-
-@pytest.mark.parametrize(("name", "flag"), FLAGS)
-@pytest.mark.parametrize("value", ["no", "True", 3, None])
-def test_a_flag_is_true_or_false(name: str, flag: str, value: object) -> None:
-    with pytest.raises(OptionError, match=f"{flag} is {value!r}.*True or False"):
-        METHODS[name](**{flag: value})
 
 
 @pytest.mark.parametrize("name", NUMERIC)

@@ -39,13 +39,11 @@ def test_errors_of_workers_and_of_tasks_have_the_given_covariance() -> None:
     np.testing.assert_allclose(np.cov(errors.T), 4 * tasks, atol=0.1)
 
 
-def test_a_singular_covariance_makes_exact_copies_and_a_diagonal_one_makes_plain_noise() -> None:
+def test_a_singular_covariance_makes_exact_copies() -> None:
     truth = np.arange(50.0)
     answers = Gaussian().sample(truth, np.ones((2, 2)), seed=4)
     np.testing.assert_allclose(answers[0], answers[1], atol=1e-12)
     assert answers[0].std() > 1
-    joint = Gaussian().sample(np.zeros(100_000), np.diag([1.0, 9.0]), seed=5)
-    np.testing.assert_allclose(joint.var(axis=1), [1, 9], rtol=0.02)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])

@@ -11,27 +11,16 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from allalike import theory
 from allalike.noise import OneCoin
+from crowds.estimates import Floats, near, square
 from running.turns import in_turn
 
 pytestmark = pytest.mark.slow
 
-Floats = npt.NDArray[np.float64]
 SYMMETRIC: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
     "normal": lambda rng, size: rng.normal(size=size),
     "laplace": lambda rng, size: rng.laplace(size=size),
     "signs": lambda rng, size: rng.choice([-1.0, 1.0], size),
 }
-
-
-def near(samples: Floats, expected: npt.ArrayLike) -> None:
-    """Check that means along the first axis are within four standard errors of what is expected."""
-    error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-    off = np.abs(samples.mean(axis=0) - np.asarray(expected)) / error
-    assert np.all(off < 4), off
-
-
-def square(x: Floats) -> Any:
-    return np.square(x).mean(axis=-1)
 
 
 def without(values: Floats, i: int) -> Floats:
@@ -151,13 +140,6 @@ def test_separation_holds_in_every_crowd_or_fails_in_one(known: bool) -> None:
             assert gap > 0 or not told[-1]
             assert gap <= 0 or told[-1] or of_good is not worst[0]
     assert 50 < sum(told) < 450
-
-
-def test_separation_needs_more_than_the_ninefold_fault() -> None:
-    assert theory.separates(0.999, 9.001, 1.0)
-    assert not theory.separates(1.0, 9.0, 1.0)
-    both = [theory.expected_disparity(bias**2, 1.0, bias=bias, mean_bias=1) for bias in (3.0, -1.0)]
-    assert both == [4, 4]
 
 
 def test_the_gap_between_spammers_and_hammers_is_what_simulation_finds() -> None:
