@@ -14,6 +14,7 @@ from allalike import Disk, Memory, Result
 from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
 from allalike.engines import Engine
 from crowds.samples import Row
+from golden.record import differences, plain
 from running.program import call
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
@@ -94,16 +95,8 @@ def test_a_change_to_the_runner_up_that_turns_a_vote_is_named() -> None:
 def test_every_engine_explains_the_same(engine: Engine) -> None:
     here, there = solved(), allalike.discover(ROWS, engine=engine)
     for given in ({"task": "t8"}, {"worker": "kim"}):
-        left, right = (json.dumps(_rounded(result.explain(**given).summary())) for result in (here, there))
-        assert left == right
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list) else value
+        left, right = (plain(result.explain(**given).summary()) for result in (here, there))
+        assert not [*differences(left, right, 1e-6)]
 
 
 def test_colleagues_are_as_far_apart_as_their_answers_differ() -> None:

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, fisher_exact, nchypergeom_fisher
 
 import allalike
+from allalike._core.blocks.block import Block
 from allalike.api.judges.changes import adjust, compare_said, line_up
 from allalike.api.judges.coverage import OddsLine, Sureness, decide_held_out, fit_line, mend
 from allalike.api.judges.open_labels import OpenChance, find_chances
@@ -20,7 +21,6 @@ from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, misfi
 from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
 from allalike.api.judges.smaller_panels import find_sizes, judge_panel
 from allalike.api.judges.verdicts import KeptVerdicts, Verdicts, read_earlier
-from allalike.errors import UnsupportedError
 
 Table = npt.NDArray[np.intp]
 
@@ -55,8 +55,6 @@ def open_rows(tasks: int = 80, judges: int = 5) -> tuple[list[tuple[str, int, st
 
 
 def test_the_probability_of_an_open_answer_is_that_of_bayes() -> None:
-    from allalike._core.blocks.block import Block
-
     rate, m = np.array([0.1, 0.2, 0.3, 0.4]), 5.0
     said = np.array([[7], [7], [3], [4]])
     odds = {7: (0.9 / (0.1 / m)) * (0.8 / (0.2 / m)), 3: 0.7 / (0.3 / m), 4: 0.6 / (0.4 / m)}
@@ -107,14 +105,6 @@ def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
         assert found.together[place] == (wrong & (said[:, left] == said[:, right])).sum()
 
 
-def test_judges_who_share_errors_are_found_and_others_are_not() -> None:
-    said, truth = draw(4, judges=6, tasks=300)
-    assert not find_shared_errors(known(said, truth), 2.0).found.any()
-    shared = np.random.default_rng(0).random(300) < 0.5
-    said[shared, 5] = said[shared, 2]
-    assert find_shared_errors(known(said, truth), 2.0).groups(6) == [[2, 5]]
-
-
 def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
     said, truth = draw(6, judges=5, tasks=40)
     said[0, 1:3] = -1
@@ -158,16 +148,6 @@ def test_shared_errors_are_those_of_a_family_or_an_order(data: Path, monkeypatch
     assert family.mean() > 0.5
 
 
-def test_a_panel_can_be_loaded_and_explained_but_goes_on_with_all_verdicts_only(tmp_path: Path) -> None:
-    panel = allalike.jury(rows_of(draw(1, judges=5, tasks=30)[0]))
-    panel.save(tmp_path / "out")
-    again = allalike.load(tmp_path / "out")
-    assert again.truth["label"].tolist() == panel.result.truth["label"].tolist()
-    assert str(again.explain(task=again.truth["task"][0])) == str(panel.result.explain(task=again.truth["task"][0]))
-    with pytest.raises(UnsupportedError, match="is that of a panel. Run 'allalike jury' on all verdicts"):
-        allalike.update(tmp_path / "out", [("ada", 1, "a")])
-
-
 def draw_fooled(seed: int, tasks: int) -> tuple[list[tuple[str, int, str]], dict[int, str]]:
     """Draw six judges who fall for the same wrong verdict on two of five tasks, and one who does not."""
     rng = np.random.default_rng(seed)
@@ -175,8 +155,7 @@ def draw_fooled(seed: int, tasks: int) -> tuple[list[tuple[str, int, str]], dict
     fooled = np.where(rng.random(tasks) < 0.4, (truth + 1) % 3, truth)
     meant = np.column_stack([truth, *[fooled] * 6])
     said = np.where(rng.random(meant.shape) < 0.9, meant, rng.integers(3, size=meant.shape))
-    rows = [(f"j{judge}", int(task), "abc"[label]) for (task, judge), label in np.ndenumerate(said)]
-    return rows, {task: "abc"[label] for task, label in enumerate(truth.tolist())}
+    return rows_of(said), {task: "abc"[label] for task, label in enumerate(truth.tolist())}
 
 
 @pytest.mark.long

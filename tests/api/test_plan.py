@@ -1,9 +1,11 @@
-"""Plans: whom to ask about which task with some money, what it brings, and when to stop."""
+"""What to do next: which tasks to ask, whom with some money, what it brings, and when to stop."""
 
 import importlib
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ import allalike
 from allalike import Disk
 from allalike.api.planning.plan import Offers, assign
 from allalike.api.planning.stakes import ClassStakes, keep_likeliest
-from allalike.errors import OptionError, OutputError, UnsupportedError
+from allalike.methods.auto.sureness.next_labels import expect_gains
 from allalike.telling.schemas import make_schema
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd
@@ -26,6 +28,13 @@ ROWS = crowd("categorical", seed=0, missing=0.6, m=40)
 @pytest.fixture(scope="module")
 def result() -> allalike.Result:
     return allalike.discover(ROWS)
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Import a benchmark, whose crowds can be asked."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return importlib.import_module
 
 
 def expect_right(q: np.ndarray, rates: list[float]) -> float:
@@ -111,15 +120,6 @@ def test_who_is_asked_as_often_as_she_may_is_asked_again_in_the_next_batch(resul
         assert plan.table["worker"].is_unique
 
 
-def test_tasks_are_unsure_and_what_is_known_is_not_asked(result: allalike.Result) -> None:
-    sure = result.truth.set_index("task")["confidence"]
-    table = result.plan(8).table
-    assert sure[table["task"]].mean() < sure.mean() - 0.1
-    gold = {task: result.truth.set_index("task")["label"][task] for task in table["task"].unique()}
-    known = allalike.discover(ROWS, gold=gold).plan(8).table
-    assert not set(known["task"]) & set(gold)
-
-
 def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result) -> None:
     told = [result.plan(budget).summary for budget in (1, 5, 20, 80)]
     after = [each["all"]["after"]["expected"] for each in told]
@@ -183,29 +183,6 @@ def test_nothing_is_asked_where_all_truths_are_known() -> None:
     assert plan.summary["stop"]
 
 
-def test_what_cannot_be_planned_is_said(result: allalike.Result, tmp_path: Path) -> None:
-    for domain in ("real", "date", "vector", "place", "ranking"):
-        with pytest.raises(UnsupportedError, match=rf"needs labels with an error rate.* {domain}\. .*next\.csv"):
-            allalike.discover(crowd(domain, seed=0), domain=domain).plan(5)
-    with pytest.raises(UnsupportedError, match="No task was answered twice"):
-        allalike.discover([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical").plan(5)
-    with pytest.raises(OptionError, match=r"There is a price of 'zoe', who has not answered yet.*'anyone'"):
-        result.plan(5, prices={"zoe": 1.0})
-    with pytest.raises(OptionError, match="Nobody can be asked"):
-        result.plan(5, prices={})
-    with pytest.raises(OptionError, match="budget is 0.5, and the cheapest answer costs 1"):
-        result.plan(0.5)
-    with pytest.raises(OptionError, match=r"The price of 'anyone' is 0\. What costs nothing needs no plan"):
-        result.plan(5, prices={"anyone": 0})
-    for wrong in ({"batch": 0}, {"max_load": 1.5}, {"worth": -1.0}):
-        with pytest.raises(OptionError, match=f"{next(iter(wrong))} is "):
-            result.plan(5, **wrong)
-    mine = tmp_path / "mine.csv"
-    mine.write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(OutputError, match="is there already"):
-        result.plan(5).save(mine)
-
-
 def test_a_price_makes_the_budget_money(result: allalike.Result, tmp_path: Path) -> None:
     plan, counted = result.plan(1.0, price=0.05), result.plan(20)
     assert plan.table[["task", "worker"]].equals(counted.table[["task", "worker"]])
@@ -214,8 +191,6 @@ def test_a_price_makes_the_budget_money(result: allalike.Result, tmp_path: Path)
     both = result.plan(1.0, price=0.05, prices={plan.table["worker"][0]: 0.04})
     assert set(both.table.loc[both.table["worker"] == plan.table["worker"][0], "price"]) == {0.04}
     assert set(both.table["price"]) == {0.04, 0.05}
-    with pytest.raises(OptionError, match="price is 0"):
-        result.plan(1.0, price=0)
     pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "in.csv", index=False)
     call("discover", "in.csv", "-o", "out", "-q", folder=tmp_path)
     done = call("next", "out", "--budget", "1", "--price", "0.05", folder=tmp_path)
@@ -255,10 +230,9 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
 
 @pytest.mark.long
 def test_half_an_answer_by_plan_is_worth_more_than_one_at_random_on_a_public_crowd(
-    monkeypatch: pytest.MonkeyPatch,
+    benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    budget = importlib.import_module("budget")
+    budget = benchmark("budget")
     if not budget.find_crowds(names=["bench_sentiment"]):
         pytest.skip("data not here")
     monkeypatch.setattr(budget, "ROUNDS", 4)
@@ -269,3 +243,92 @@ def test_half_an_answer_by_plan_is_worth_more_than_one_at_random_on_a_public_cro
         for way in ("random", "plan")
     }
     assert errors["plan"][2] < errors["random"][4]
+
+
+@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_asking_the_least_sure_saves_a_fifth_of_the_answers(
+    benchmark: Callable[[str], ModuleType], number: int
+) -> None:
+    crowds = [(2, 0.0, seed) for seed in range(number)]
+    assert benchmark("trust_next").find_saved(crowds, 2, 4, tasks=100, share=0.2) > 0.19
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_gain_is_what_many_draws_give(k: int) -> None:
+    rng = np.random.default_rng(k)
+    table, odds = rng.dirichlet(np.ones(k), 4), np.full(4, 1.2)
+    right = np.exp(1.2) / (np.exp(1.2) + k - 1)
+    for q, gain in zip(table, expect_gains(table, odds), strict=True):
+        draws = []
+        for answers in (1, 3, 5):
+            truth = rng.choice(k, 40_000, p=q)
+            given = rng.random((40_000, answers)) < right
+            said = np.where(given, truth[:, None], (truth[:, None] + rng.integers(1, k, given.shape)) % k)
+            votes = (said[:, :, None] == np.arange(k)).sum(axis=1)
+            after = q * np.exp(1.2 * votes)
+            draws.append(((after.max(axis=1) / after.sum(axis=1)).mean() - q.max()) / answers)
+        assert gain == pytest.approx(max(draws), abs=0.006)
+
+
+def test_a_gain_is_largest_where_nothing_is_known_and_none_where_workers_guess() -> None:
+    table = np.array([[0.25, 0.25, 0.25, 0.25], [0.4, 0.3, 0.2, 0.1], [0.9, 0.1, 0, 0], [1, 0, 0, 0]])
+    gains = expect_gains(table, np.full(4, 1.5))
+    assert (np.diff(gains) < 0).all()
+    assert gains[-1] == pytest.approx(0, abs=1e-12)
+    assert expect_gains(table, np.zeros(4)) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_least_sure_come_first_and_what_is_known_is_not_asked() -> None:
+    rows = crowd("categorical", seed=0, missing=0.2)
+    result = allalike.discover(rows)
+    table = result.next(1000)
+    assert list(table) == ["task", "confidence", "answers", "gain"]
+    assert table["confidence"].round(9).is_monotonic_increasing
+    assert set(table["task"]) == set(result.truth["task"])
+    assert result.next(0).empty
+    assert result.next(3)["task"].tolist() == table["task"][:3].tolist()
+    assert (table["gain"] >= 0).all()
+    first = table["task"][0]
+    known = allalike.discover(rows, gold={first: result.truth["label"][0]}, min_confidence=0.99)
+    assert first not in known.next(1000)["task"].tolist()
+    assert len(known.next(1000)) == len(table) - 1
+
+
+@pytest.mark.parametrize("domain", ["real", "ranking"])
+def test_other_labels_are_asked_by_support_and_answers(domain: str) -> None:
+    table = allalike.discover(crowd(domain, seed=0, missing=0.3)).next(1000)
+    assert table["gain"].isna().all()
+    order = table[["support", "answers"]].fillna(0).round(9)
+    assert order.equals(order.sort_values(["support", "answers"], kind="stable"))
+
+
+def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:
+    rows = crowd("categorical", seed=1, missing=0.2)
+    expected = allalike.discover(rows).next(1000)
+    pd.testing.assert_frame_equal(allalike.discover(rows, engine=Disk()).next(1000), expected)
+    allalike.discover(rows).save(tmp_path)
+    assert pd.read_csv(tmp_path / "next.csv")["task"].tolist() == expected["task"].tolist()
+
+
+def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more(
+    benchmark: Callable[[str], ModuleType],
+) -> None:
+    drawn = benchmark("trust_next").Crowd(3, 0.0, seed=2, tasks=300, workers=9)
+    rows = drawn.begin(9)
+    result = allalike.discover(rows, domain="categorical")
+    curve = result.curve().set_index("answers_per_task")["expected_accuracy"]
+    assert curve.index.tolist() == list(range(1, 10))
+    assert curve.is_monotonic_increasing
+    assert curve[9] == pytest.approx(result.truth["confidence"].mean(), abs=1e-3)
+    thirds = (rows[first : first + 900] for first in (0, 900, 1800))
+    few = [drawn.accuracy(allalike.discover(third, domain="categorical")) for third in thirds]
+    assert curve[1] > 1 / 3
+    assert np.mean(few) - 0.15 < curve[3] < np.mean(few)  # cautious, for errors may be shared
+    assert curve[9] < drawn.accuracy(result)
+
+
+def test_one_answer_has_a_curve_and_a_next_task() -> None:
+    for rows in ([("a", 1, "x"), ("b", 2, "y")], [("a", 1, "x"), ("b", 1, "y")]):
+        result = allalike.discover(rows, domain="categorical")
+        assert result.next()["confidence"].between(0, 1).all()
+        assert result.curve()["expected_accuracy"].between(0, 1).all()

@@ -17,6 +17,7 @@ from allalike.errors import DataWarning
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
 from allalike.readers.formats.failures import guard
 from crowds.messages import Message
+from crowds.samples import crowd
 from files.tool_exports import annotation, result, write
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{DataWarning.__module__}.{DataWarning.__name__}")
@@ -30,6 +31,7 @@ PAIRS = {
     "shown": [*"pqpqpq"] * 2,
     "epoch": [1, 1, 2, 2, 3, 3] * 2,
 }
+LEVELS = {**PAIRS, "verdict": [1, 2, 3] * 4, "epoch": [*range(6)] * 2}
 WORDS = [("ada", 1, "one word"), ("bob", 1, "two words"), ("eve", 1, "three")]
 NAMES = ["worker", "task", "label"]
 PAST = {"worker": ["a"], "answers": [9]}
@@ -73,6 +75,20 @@ def load(given: Any = ROWS, *, answers: bool = True, **how: Any) -> Callable[[Pa
         allalike.load(folder / "out")
 
     return refused
+
+
+def update(given: Any, more: Any, gold: Any = None, **how: Any) -> Callable[[Path], Any]:
+    """Return a call that adds answers to a result."""
+    return lambda folder: allalike.discover(given, **{"method": "UA", **how}).update(more, gold=gold)
+
+
+def plan(budget: float = 5, given: Any = ROWS, domain: str = "categorical", **how: Any) -> Callable[[Path], Any]:
+    return lambda folder: allalike.discover(given, domain=domain).plan(budget, **how)
+
+
+def save_plan(folder: Path) -> None:
+    (folder / "mine.csv").write_text("a,b\n", encoding="utf-8")
+    allalike.discover(ROWS).plan(5).save(folder / "mine.csv")
 
 
 def compare_with(save: Callable[[Path], Any], rows: Any = ROWS, **how: Any) -> Callable[[Path], Any]:
@@ -210,6 +226,7 @@ JURY = [
     Message("about", jury(PAIRS, order="shown", about="people"), ("'people'",)),
     Message("order and sample", jury(PAIRS, order="shown", sample="shown"), ("both 'shown'",)),
     Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may be an answer",)),
+    Message("samples of levels", jury(LEVELS, domain="ordinal", sample="epoch"), ("domain='real' takes the mean",)),
     Message("tie", jury(PAIRS, order="shown", sample="epoch", about="answers", tie="C"), ("tie is 'C'",)),
     Message("quorum", jury(ROWS, quorum=-1), ("quorum is -1",)),
     Message("read before", jury(allalike.read(ROWS), order="shown"), ("read already",)),
@@ -230,6 +247,35 @@ JURY = [
     ),
     Message("panel updated", lambda f: (panel()(f), allalike.update(f, ROWS)), ("panel", "allalike jury")),
 ]
+TEXTS = [("ada", "007", "x"), ("bob", "007", "x")]
+UPDATING = [
+    Message("more classes", update(ROWS, [("e", "t1", "z")], domain="categorical(classes=2)"), ("3 different labels",)),
+    Message("not served any more", update(ROWS, [("e", "t1", "z")], method="IBP"), ("IBP", "labels of 3 classes")),
+    Message("gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold",)),
+    Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
+    Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
+    Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("of another type",)),
+    Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("are real, but those so far are categ",)),
+    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
+    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
+    Message("nothing", update(ROWS, []), ("There are no answers",)),
+]
+KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
+PLANNING = [
+    *(Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next.csv")) for one in KEPT),
+    Message("nobody answered twice", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task was answered twice",)),
+    Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has not answered yet", "'anyone'")),
+    Message("no prices", plan(prices={}), ("Nobody can be asked",)),
+    Message("little money", plan(0.5), ("budget is 0.5, and the cheapest answer costs 1",)),
+    Message("answers for nothing", plan(prices={"anyone": 0}), ("'anyone' is 0. What costs nothing needs no plan",)),
+    Message("price", plan(price=0), ("price is 0",)),
+    Message("batch", plan(batch=0), ("batch is 0",)),
+    Message("max_load", plan(max_load=1.5), ("max_load is 1.5",)),
+    Message("worth", plan(worth=-1.0), ("worth is -1",)),
+    Message("a file of others", save_plan, ("mine.csv is there already",)),
+    Message("a curve of numbers", lambda folder: allalike.discover(NUMBERS).curve(), ("how probably these truths",)),
+    Message("tasks below none", lambda folder: allalike.discover(ROWS).next(-1), ("n is -1", "at least 0")),
+]
 CLASSIFIER = [
     Message("no answers", fit(np.full((9, 3), -1)), ("no answers",), ValueError),
     Message(
@@ -241,7 +287,9 @@ CLASSIFIER = [
 
 
 @pytest.mark.parametrize(
-    "message", [*READING, *OPTIONS, *EXPLAINING, *WRITING, *JURY, *CLASSIFIER], ids=lambda message: message.name
+    "message",
+    [*READING, *OPTIONS, *EXPLAINING, *WRITING, *JURY, *UPDATING, *PLANNING, *CLASSIFIER],
+    ids=lambda message: message.name,
 )
 def test_a_message_names_cause_and_remedy(message: Message, tmp_path: Path) -> None:
     message.check(tmp_path)

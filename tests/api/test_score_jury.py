@@ -15,13 +15,15 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import text_column
 from allalike.api.judges.independence import count_voices, find_turns
 from allalike.api.judges.off_together import add_coordinates, compare_pairs
+from allalike.api.judges.samples import ScoreBallots, find_steadiness_of_scores
 from allalike.api.judges.scale_use import find_offsets
 from allalike.api.judges.verdicts import Verdicts
 from allalike.api.update import load
-from allalike.cli import main
 from allalike.errors import DataNote, UnsupportedError
+from running.program import call
 
 Scores = npt.NDArray[np.float64]
+SPREADS = (0.5, 1.0, 2.0)
 
 
 def draw(seed: int, *, judges: int, tasks: int, noise: Any = 1.0) -> tuple[Scores, Scores]:
@@ -70,29 +72,6 @@ def test_equally_good_judges_stay_as_they_are_and_lose_nothing() -> None:
     assert np.mean(lost) < 0.01
 
 
-def test_a_strict_judge_is_corrected_shown_and_costs_nothing() -> None:
-    said, truth = draw(3, judges=5, tasks=90)
-    said[np.argsort(np.random.default_rng(0).random(said.shape), axis=1) >= 3] = np.nan
-    rows = [row for row in rows_of(said - np.array([0.0, 0.0, 0.0, 0.0, 4.0])) if not np.isnan(row[2])]
-    panel, plain = allalike.jury(rows, domain="real"), allalike.discover(rows, domain="real")
-    found = panel.judges.set_index("worker").loc["j4"]
-    assert found["offset_low"] < -3.2 < found["offset_high"]  # below the mean of all
-    assert panel.summary["panel"]["scale_use"]["corrected"] == ["offsets"]
-    assert panel.summary["domain"]["bias"]
-    errors = [np.var(each.truth["label"].to_numpy() - truth) for each in (panel, plain)]
-    assert errors[0] < 0.8 * errors[1]
-
-
-def test_levels_show_offsets_and_are_not_corrected() -> None:
-    said, _ = draw(4, judges=4, tasks=60, noise=0.7)
-    rows = [(judge, task, int(np.clip(round(x + (judge == "j3")), 0, 11))) for judge, task, x in rows_of(said)]
-    panel = allalike.jury(rows, domain="ordinal")
-    offset = panel.judges.set_index("worker")["offset_low"]
-    assert offset["j3"] > 0.4
-    assert panel.summary["panel"]["scale_use"]["corrected"] == []
-    pd.testing.assert_frame_equal(panel.truth.drop(columns="verdict"), allalike.discover(rows, domain="ordinal").truth)
-
-
 @pytest.mark.parametrize("domain", ["real", "ordinal"])
 def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, tmp_path: Path) -> None:
     said, _ = draw(4, judges=4, tasks=30, noise=0.7)
@@ -118,11 +97,6 @@ def test_known_truths_tell_how_few_voices_scores_have() -> None:
     assert (alone == "score").all()
     assert together[:60].eq("score").all()  # which are known
     assert together[60:].eq("inconclusive").all()
-
-
-def test_confidence_is_not_asked_of_scores() -> None:
-    with pytest.raises(UnsupportedError, match="min_confidence is for verdicts that are classes"):
-        allalike.jury(rows_of(draw(0, judges=3, tasks=9)[0]), domain="real", min_confidence=0.9)
 
 
 def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:
@@ -254,17 +228,6 @@ def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:
         assert found.turns[task, judge] == turns
 
 
-def test_pivotal_tasks_name_who_decides_and_whether_she_is_right() -> None:
-    said = {"ada": "xxxxyy", "bob": "xxxyxy", "eve": "xxxyyx"}
-    rows = [(judge, task, x) for judge, labels in said.items() for task, x in enumerate(labels * 10)]
-    truth = {task: "xxxyyy"[task % 6] for task in range(60)}
-    panel = allalike.jury(rows, gold=truth)
-    judges = panel.judges.set_index("worker")
-    assert set(panel.pivotal["task"]) <= {task for task in range(60) if task % 6 > 2}
-    assert judges["decides"].sum() >= len(panel.pivotal) > 0
-    assert (judges["decides_right"].dropna() == 1).all()
-
-
 def test_a_truth_that_nobody_gave_is_the_ceiling() -> None:
     rows = [(judge, task, "xy"[(task + (judge == "c" and task % 3 == 0)) % 2]) for judge in "abc" for task in range(60)]
     truth = {task: "z" if task < 6 else "xy"[task % 2] for task in range(60)}
@@ -288,30 +251,73 @@ def test_a_copy_adds_no_voice() -> None:
     assert adds[0] < 0.2 < 0.6 < adds[1:4].min()
 
 
-@pytest.mark.parametrize("most", [1.2, 0.8, 0.6])
-def test_the_panel_for_a_wanted_error_is_the_first_of_the_sizes_that_errs_so_little(most: float) -> None:
-    said, truth = draw(15, judges=5, tasks=100)
-    panel = allalike.jury(rows_of(said), domain="real", gold=dict(enumerate(truth.tolist())), max_error=most)
-    found = panel.summary["panel"]["wanted"]
-    row = panel.sizes[panel.sizes["rmse"] <= most].iloc[0]
-    assert found["reached"]
-    assert "; ".join(found["members"]) == row["members"]
-    assert found["error"] == pytest.approx(row["rmse"], rel=1e-5)
-    assert panel.judges.loc[panel.judges["in_wanted"], "worker"].tolist() == found["members"]
-
-
-def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path) -> None:
     rows = rows_of(draw(16, judges=5, tasks=60)[0] + [0.0, 0.0, 0.0, 0.0, 3.0])
     pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(SystemExit) as stop:
-        main(["jury", str(tmp_path / "a.csv"), "--max-error", "0.01", "-o", str(tmp_path / "out")])
-    said = capfd.readouterr().out
-    text = " ".join(said.split())
-    assert stop.value.code == 0
-    assert len(said.splitlines()) <= 45
+    done = call("jury", "a.csv", "--max-error", "0.01", "-o", "out", folder=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) <= 45
     assert "j4 scores 2." in text
     assert "Offsets were taken away before the panel decided." in text
     assert "No panel has an error of at most 0.01" in text
     assert "bias" in pd.read_csv(tmp_path / "out" / "workers.csv")
     with pytest.raises(UnsupportedError, match=r"cannot be loaded\. Run 'allalike jury' again\."):
         load(tmp_path / "out")
+
+
+def draw_samples(seed: int, *, samples: int = 4, tasks: int = 100) -> tuple[pd.DataFrame, Scores]:
+    """Draw scores of three judges whose samples vary by so much, beside an error of their own."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(5, 3, tasks)
+    parts = []
+    for judge, spread in enumerate(SPREADS):
+        voice = truth + rng.normal(0, 0.5, tasks)
+        said = voice[:, None] + rng.normal(0, spread, (tasks, samples))
+        place = [(f"t{task}", sample) for task in range(tasks) for sample in range(samples)]
+        parts.append(pd.DataFrame(place, columns=["task", "epoch"]).assign(worker=f"j{judge}", label=said.ravel()))
+    return pd.concat(parts, ignore_index=True), truth
+
+
+def make_ballots(scores: Scores) -> ScoreBallots:
+    """Let one judge score each row as often as there are columns."""
+    said = allalike.read([(s, t, float(x)) for (t, s), x in np.ndenumerate(scores)], domain="real")
+    return ScoreBallots(said, said.workers.take(np.array([0])), np.zeros(scores.size, np.intp))
+
+
+def test_steadiness_is_that_of_a_published_example() -> None:
+    """Shrout and Fleiss (1979), table 2: ICC(1,1) is 0.17; limits as the package psych of R has them."""
+    scores = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
+    found = [float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[:3]]
+    assert found == pytest.approx([0.17, -0.13, 0.72], abs=0.005)
+
+
+def test_limits_of_steadiness_hold_in_about_95_of_100_draws() -> None:
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(200):
+        scores = rng.normal(0, 2, 40)[:, None] + rng.normal(0, 1, (40, 3))
+        low, high = (float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[1:3])
+        held += low < 0.8 < high
+    assert 183 <= held <= 198
+
+
+def test_samples_of_scores_are_one_voice_and_the_table_says_what_fewer_would_cost() -> None:
+    rows, truth = draw_samples(0)
+    gold = {f"t{task}": value for task, value in enumerate(truth)}
+    panel = allalike.jury(rows, domain="real", sample="epoch", gold=gold)
+    assert panel.judges["answers"].tolist() == [100] * 3
+    assert panel.judges["sample_sd"].tolist() == pytest.approx(SPREADS, rel=0.15)
+    voices = allalike.jury(rows.groupby(["worker", "task"], as_index=False)["label"].mean(), domain="real", gold=gold)
+    assert panel.truth["label"].tolist() == pytest.approx(voices.truth["label"].tolist())
+    told = panel.samples.set_index("samples")["rmse"]
+    assert told.is_monotonic_decreasing
+    once = allalike.jury(rows[rows["epoch"] == 0].drop(columns="epoch"), domain="real", gold=gold)
+    assert told[1] == pytest.approx(once.summary["panel"]["error"], rel=0.25)
+    assert panel.summary["panel"]["samples"]["least_steady"]["judge"] == "j2"
+
+
+def test_steady_judges_need_one_sample() -> None:
+    rows, _ = draw_samples(1, samples=2)
+    rows["label"] = rows.groupby(["worker", "task"])["label"].transform("first")
+    told = allalike.jury(rows, domain="real", sample="epoch").summary["panel"]["samples"]
+    assert (told["enough"], told["steadiness"]) == (1, 1.0)

@@ -1,20 +1,28 @@
 """Answers that are added later give the result that all answers give at once."""
 
+import datetime
 import gc
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
-from allalike import DOMAINS, METHODS, Disk, Memory, Real, Result
+from allalike import DOMAINS, METHODS, Custom, Disk, Memory, Ranking, Real, Result
+from allalike._core.blocks.block import Block
+from allalike.api.inputs.opening import Origin
 from allalike.engines import Engine
 from allalike.engines.memory import MemoryRun
-from allalike.errors import InputError
+from allalike.errors import InputError, LabelError, UnsupportedError
+from allalike.readers import read_gold
 from crowds.samples import Row, crowd, kind, pair_up
 from running.updates import ENGINES, assert_same, both_engines, check, cut
 
@@ -211,28 +219,271 @@ def test_blocks_that_know_all_workers_and_those_that_know_some_are_renumbered() 
         check([rows, few, [("a", "t0003", 0), ("w001", "t0300", 2)]], domain="categorical", engine=engine)
 
 
-@st.composite
-def batches(draw: st.DrawFn, label: st.SearchStrategy[Any]) -> list[list[Row]]:
-    answer = st.tuples(st.integers(0, 5), st.integers(0, 8), label)
-    return draw(st.lists(st.lists(answer, min_size=1, max_size=12), min_size=2, max_size=5))
+LABELS: dict[str, st.SearchStrategy[Any]] = {
+    "categorical": st.sampled_from("abcde"),
+    "real": st.integers(-1000, 1000).map(lambda number: number / 8),
+}
+ADDED = {"categorical": ["P-TD", "iP-TD", "DS-1"], "real": ["UA", "P-TD", "D-TD", "CRH"]}
 
 
+@pytest.mark.parametrize("domain", LABELS)
 @settings(max_examples=15)
-@given(
-    batches(st.sampled_from("abcde")),
-    st.sampled_from(["P-TD", "iP-TD", "DS-1"]),
-    st.sampled_from(sorted(ENGINES)),
-    st.sampled_from(["first", "random"]),
-)
-def test_any_batches_of_classes_add_up(parts: list[list[Row]], method: str, engine: str, ties: str) -> None:
-    check(parts, domain="categorical", method=method, engine=ENGINES[engine], ties=ties)
+@given(data=st.data(), engine=st.sampled_from(sorted(ENGINES)), ties=st.sampled_from(["first", "random"]))
+def test_any_batches_add_up(domain: str, data: st.DataObject, engine: str, ties: str) -> None:
+    answer = st.tuples(st.integers(0, 5), st.integers(0, 8), LABELS[domain])
+    parts = data.draw(st.lists(st.lists(answer, min_size=1, max_size=12), min_size=2, max_size=5))
+    method = data.draw(st.sampled_from(ADDED[domain]))
+    check(parts, domain=domain, method=method, engine=ENGINES[engine], ties=ties)
 
 
-@settings(max_examples=15)
-@given(
-    batches(st.integers(-1000, 1000).map(lambda number: number / 8)),
-    st.sampled_from(["UA", "P-TD", "D-TD", "CRH"]),
-    st.sampled_from(sorted(ENGINES)),
-)
-def test_any_batches_of_numbers_add_up(parts: list[list[Row]], method: str, engine: str) -> None:
-    check(parts, domain="real", method=method, engine=ENGINES[engine])
+# What may come later: new classes and items, known truths, other tables, and what is refused.
+
+
+def discover(answers: Any, **options: Any) -> Result:
+    """Discover, by a quick method: what is tried here is what comes in."""
+    return allalike.discover(answers, **{"method": "P-TD", **options})
+
+
+@both_engines
+@pytest.mark.parametrize("ties", ["random", "first"])
+@pytest.mark.parametrize("method", ["UA", "iP-TD", "DS", "DS-1"])
+def test_new_classes_find_their_place(method: str, ties: str, engine: Engine) -> None:
+    rng = np.random.default_rng(4)
+    classes = ["cat", "dog", "ant", "bee", "elk"]
+    rows = [(f"w{i}", f"t{j:02d}", classes[rng.integers(2 + j // 6)]) for j in range(24) for i in range(5)]
+    parts = [rows[:50], rows[50:90], rows[90:]]
+    result, expected = check(parts, domain="categorical", method=method, ties=ties, engine=engine)
+    assert result.summary["domain"]["classes"] == 5
+    if method.startswith("DS"):
+        assert list(result.probabilities.columns) == ["task", "ant", "bee", "cat", "dog", "elk"]
+        np.testing.assert_allclose(result.probabilities.iloc[:, 1:], expected.probabilities.iloc[:, 1:], atol=1e-9)
+
+
+@both_engines
+def test_numbers_become_texts_once_a_class_is_a_text(engine: Engine, tmp_path: Path) -> None:
+    labels = [["9", "10", "9", "9", "10", "10"], ["10", "9", "x", "x", "x", "9"]]
+    files = [tmp_path / f"{number}.csv" for number in range(3)]
+    rows = [[f"w{row % 3},t{row // 3 + part},{label}" for row, label in enumerate(labels[part])] for part in range(2)]
+    for path, lines in zip(files, (*rows, [*rows[0], *rows[1]]), strict=True):
+        path.write_text("\n".join(["worker,task,label", *lines, ""]), encoding="utf-8")
+    for ties in ("first", "random"):
+        first = discover(files[0], domain="categorical", engine=engine, ties=ties)
+        assert first.truth["label"].tolist() == [9, 10]
+        expected = discover(files[2], domain="categorical", engine=engine, ties=ties)
+        assert_same(first.update(files[1]), expected)
+
+
+@both_engines
+@pytest.mark.parametrize("rule", ["borda", "kemeny", "modal"])
+def test_new_items_and_longer_rankings_find_their_place(rule: str, engine: Engine) -> None:
+    first = [("ada", 1, "9>10>8"), ("bob", 1, "10>9>8"), ("eve", 1, "8>9>10"), ("ada", 2, "10>9"), ("bob", 2, "9>10")]
+    second = [("eve", 2, "9>10"), ("ada", 3, "7>12>9>1"), ("bob", 3, "12>7>9>1"), ("ada", 4, "1>7")]
+    third = [("bob", 4, "7>1"), ("ada", 5, "b>10>a"), ("eve", 5, "a>10>b"), ("eve", 3, "1>9>7>12")]
+    for ties in ("first", "random"):
+        gold = [{1: "9>10>8"}, {3: "7>12>9>1", 9: "z>y"}, {5: "b>10>a"}]
+        check([first, second, third], gold=gold, domain=Ranking(rule=rule), ties=ties, engine=engine)
+
+
+@both_engines
+def test_items_that_only_known_truths_have_do_not_change_the_order_of_the_others(engine: Engine) -> None:
+    first, more = ([(worker, task, label) for worker, label in (("ada", "9>10"), ("bob", "10>9"))] for task in (1, 2))
+    gold = {1: "9>10", 7: "z>y"}
+    result, _ = check([first, more], gold=[gold, None], domain="ranking", method="UA", ties="first", engine=engine)
+    assert result.truth["label"].tolist() == [["9", "10"], ["9", "10"]]
+
+
+def known_truths(block: Block) -> dict[str, Any]:
+    truth = np.full(block.n_tasks, -1)
+    truth[block.gold_task] = block.gold_label
+    return {"truth": truth}
+
+
+@both_engines
+def test_a_truth_that_nobody_had_answered_becomes_a_class(engine: Engine) -> None:
+    first = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x"), ("eve", 4, "y")]
+    more = [("ada", 3, "b"), ("bob", 3, "b"), ("eve", 3, "x")]
+    gold = {1: "b", 2: "x", 3: "b", 5: "q"}
+    result, _ = check([first, more], gold=[gold, None], domain="categorical", method="OA", engine=engine)
+    assert result.summary["gold"]["tasks"] == 3
+    assert result.summary["gold"]["without_answers"] == 1
+    codes = result.run.collect(known_truths)["truth"]
+    assert codes.tolist() == [0, 1, 0, -1]
+
+
+@both_engines
+def test_truths_may_become_known_later_without_new_answers_to_their_tasks(engine: Engine) -> None:
+    rows = crowd("real", seed=8, n=5, m=20)
+    first, more = rows[:-10], rows[-10:]
+    result, _ = check([first, more], gold=[None, {"t0001": 0.5, "t0007": 1.5}], domain="real", engine=engine)
+    later = result.update([("zoe", "t0001", 0.0)], gold={"t0007": 2.5, "t0002": 0.0})
+    gold = {"t0001": 0.5, "t0007": 2.5, "t0002": 0.0}
+    expected = allalike.discover([*rows, ("zoe", "t0001", 0.0)], domain="real", method="iP-TD", gold=gold)
+    assert_same(later, expected)
+
+
+def test_gold_of_another_type_matches_by_its_text() -> None:
+    rows = [(worker, task, "xy"[task % 2]) for worker in ("ada", "bob") for task in range(6)]
+    result = discover(rows, gold={"1": "y", "2": "y"}).update([("eve", 1, "x")], gold={"3": "x"})
+    assert_same(result, discover([*rows, ("eve", 1, "x")], gold={1: "y", 2: "y", 3: "x"}))
+    named = [(worker, f"{task}", label) for worker, task, label in rows]
+    result = discover(named, gold={1: "y"}).update([("eve", "1", "x")], gold={3: "x", 1: "x"})
+    assert_same(result, discover([*named, ("eve", "1", "x")], gold={"1": "x", "3": "x"}))
+
+
+def test_gold_without_a_known_origin_cannot_be_carried_on() -> None:
+    answers = read_gold({1: "x"}, allalike.read([("ada", 1, "x"), ("bob", 1, "x")]))
+    assert discover(answers).update([("eve", 1, "y")], gold={2: "y"}).summary["gold"]["without_answers"] == 1
+    lost = discover(answers)
+    nowhere = Origin(Origin.of(answers, None).scan, None)
+    with pytest.raises(UnsupportedError, match="Give them with gold="):
+        nowhere.add(lost.run, [("eve", 1, "y")], None)
+
+
+@both_engines
+def test_what_all_labels_share_is_found_out_again(engine: Engine) -> None:
+    whole = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("ada", 2, [[1, 2]])]
+    result, _ = check([whole, [("bob", 2, [[0.5, 2]])]], domain="interval", engine=engine)
+    assert result.truth["label"].tolist()[0] == [[2.0, 4.0]]
+    sets = discover([("ada", 1, ["a"]), ("bob", 1, ["a", "b"])], domain="set", engine=engine)
+    with pytest.raises(LabelError, match="of different types"):
+        sets.update([("eve", 1, [1, 2])])
+    vectors = discover([("ada", 1, [1.0, 2.0]), ("bob", 1, [1.0, 3.0])], domain="vector", engine=engine)
+    with pytest.raises(LabelError, match="Some vectors have 2 numbers, but others have 3"):
+        vectors.update([("eve", 1, [1.0, 2.0, 3.0])])
+
+
+@both_engines
+@pytest.mark.parametrize("each", [False, True])
+def test_labels_may_be_rows_of_matrices(each: bool, engine: Engine) -> None:
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(5, 2))
+    matrix = np.linalg.norm(points[:, None] - points, axis=2)
+    distance = {task: matrix[: 3 + task % 3, : 3 + task % 3] for task in range(12)} if each else matrix
+    rows = [(f"w{i}", task, int(rng.integers(3 + task % 3))) for task in range(12) for i in range(5)]
+    check(cut(rows, 3, 1), domain=Custom(distance=distance), engine=engine)
+
+
+@pytest.mark.parametrize("first", [5, 5.5, "5", b"5", (5, "a")])
+def test_ids_may_be_of_any_type(first: Any) -> None:
+    kinds: dict[type, Any] = {int: int, float: float, str: str, bytes: lambda n: b"%d" % n, tuple: lambda n: (n, "a")}
+    name = kinds[type(first)]
+    rows = [(name(i), name(j), "xyz"[(i * j + i) % 3]) for j in range(9, 15) for i in range(8, 12)]
+    for engine in ENGINES.values():
+        check(cut(rows, 3, 2), domain="categorical", engine=engine)
+
+
+def test_whole_numbers_are_texts_among_texts() -> None:
+    texts = discover([("ada", "007", "x"), ("bob", "8", "x"), ("eve", "8", "y")])
+    result = texts.update([("bob", 7, "y"), ("kim", 8, "x")])
+    assert result.truth["task"].tolist() == ["007", "7", "8"]
+    assert result.truth["answers"].tolist() == [1, 1, 3]
+
+
+@both_engines
+def test_more_is_read_as_the_first_answers_were(engine: Engine, tmp_path: Path) -> None:
+    table: dict[str, Any] = {
+        "who": ["ada", "bob", "ada"],
+        "what": [1, 1, 2],
+        "said": ["x", "y", "x"],
+        "label": ["?", "?", "?"],
+    }
+    columns = {"worker": "who", "task": "what", "label": "said"}
+    more = {**table, "who": ["bob", "bob", "eve"], "said": ["x", None, "x"]}
+    together = {name: [*table[name], *more[name]] for name in table}
+    options: dict[str, Any] = {"columns": columns, "repeats": "last", "missing": "drop", "domain": "categorical"}
+    expected = discover(allalike.read(together, **options), engine=engine)
+    assert (expected.summary["repeats_set_aside"], expected.summary["missing_dropped"]) == (1, 1)
+    for read in (allalike.read, allalike.scan):
+        assert_same(discover(read(table, **options), engine=engine).update(more), expected)
+    path = tmp_path / "more.csv"
+    csv.write_csv(pa.table(more), path)
+    assert_same(discover(allalike.scan(table, **options), engine=engine).update(path), expected)
+
+
+@both_engines
+def test_a_wide_table_is_updated_by_a_wide_table(engine: Engine) -> None:
+    first = {"task": [1, 2], "ada": ["x", "y"], "bob": ["x", "x"]}
+    more = {"task": [2, 3], "ada": ["y", "y"], "eve": ["y", "x"]}
+    result = discover(allalike.read(first, wide="tasks"), engine=engine).update(more)
+    rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x"), ("eve", 2, "y")]
+    expected = discover([*rows, ("ada", 3, "y"), ("eve", 3, "x"), ("ada", 2, "y")], engine=engine)
+    assert_same(result, expected)
+
+
+def test_more_may_be_answers_or_a_scan() -> None:
+    rows, more = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 2, "y")], [("ada", 2, "y"), ("kim", 1, "x")]
+    result, expected = discover(rows), discover([*rows, *more])
+    table = {"a": ["ada", "kim"], "b": [2, 1], "c": ["y", "x"]}
+    columns = {"worker": "a", "task": "b", "label": "c"}
+    for source in (
+        allalike.read(more, domain="categorical"),
+        allalike.read(table, columns=columns, domain="categorical"),
+        allalike.scan(table, columns=columns),
+    ):
+        assert_same(result.update(source), expected)
+
+
+def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y")])
+    monkeypatch.setattr("allalike.engines.memory.MemoryRun.sample_tasks", None)  # as on Spark
+    with pytest.raises(UnsupportedError, match="in memory and on disk only"):
+        result.update([("eve", 1, "x")])
+    with pytest.raises(UnsupportedError, match="cannot be updated"):
+        Result(result.run, result.weighing, result.found, {}).update([("eve", 1, "x")])
+
+
+@both_engines
+def test_outliers_that_are_corrected_one_after_the_other_leave_all_digits(engine: Engine) -> None:
+    rows = [answer for i in range(10) for answer in (("bad", i, 1e9 / 9**i), ("g1", i, 0.0), ("g2", i, 0.1))]
+    rows += [answer for i in range(100, 160) for answer in (("bad", i, 0.0), ("g1", i, 0.1), ("g2", i, 0.2))]
+    corrections = [[("bad", i, 0.3)] for i in range(7)]
+    result = allalike.discover(allalike.scan(rows, domain="real", repeats="last"), method="P-TD", engine=engine)
+    for more in corrections:
+        result = result.update(more)
+    whole = allalike.scan([*rows, *(more[0] for more in corrections)], domain="real", repeats="last")
+    expected = allalike.discover(whole, method="P-TD").workers["disparity"]
+    np.testing.assert_allclose(result.workers["disparity"], expected, rtol=1e-9)
+
+
+@both_engines
+@pytest.mark.parametrize("make", [lambda i: datetime.date(2020, 1, 1 + i), lambda i: ("t", i), lambda i: i + 0.5])
+def test_truths_that_come_later_find_tasks_of_any_type_by_their_text(make: Any, engine: Engine) -> None:
+    ids = [make(number) for number in range(9)]
+    rows = [(worker, task, label) for task in ids for worker, label in (("a", "x"), ("b", "x"), ("c", "y"))]
+    more, gold = [("z", ids[-1], "x")], {str(ids[0]): "y", str(ids[-1]): "x"}
+    expected = discover(rows + more, gold=gold, domain="categorical").summary["gold"]
+    updated = discover(rows, engine=engine, domain="categorical").update(more, gold=gold).summary["gold"]
+    assert updated == expected
+    assert updated["tasks"] == 2
+
+
+@both_engines
+@pytest.mark.parametrize("other", [("t", 8.0), ("t", np.int64(8)), ("t", Decimal("8.0"))])
+def test_a_task_that_equals_an_old_one_is_the_same_task(other: Any, engine: Engine) -> None:
+    rows = [(worker, ("t", number), "x") for worker in "abc" for number in range(9)]
+    assert discover(rows, engine=engine).update([("e", other, "y")]).summary["tasks"] == 9
+
+
+@both_engines
+def test_whole_numbers_of_another_width_stay_whole_numbers(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 3)
+
+    def table(kind: Any, tasks: list[int], labels: list[int]) -> pa.Table:
+        thrice = [pa.array([number for number in numbers for _ in "abc"], kind) for numbers in (tasks, labels)]
+        return pa.table({"worker": list("abc") * len(tasks), "task": thrice[0], "label": thrice[1]})
+
+    first = allalike.scan(table(pa.int32(), [1, 2, 3, 4, 5], [1, 2, 1, 2, 1]), domain="categorical")
+    result = discover(first, engine=engine).update(table(pa.int64(), [5, 6, 7], [1, 3, 3])).tables_as("pandas")
+    assert result.truth["label"].tolist() == [1, 2, 1, 2, 1, 3, 3]
+    assert result.truth["label"].dtype.kind == "i"
+    path = result.save(tmp_path / "out", format="parquet")[0]
+    assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7]
+    path = result.update(table(pa.int64(), [1 << 40], [1])).save(tmp_path / "wide", format="parquet")[0]
+    assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7, 1 << 40]
+    large = discover(table(pa.uint64(), [1, (1 << 64) - 3], [1, 2]), domain="categorical", engine=engine)
+    tasks = large.update(table(pa.int64(), [1, 2], [1, 2])).tables_as("pandas").truth["task"]
+    assert tasks.tolist() == [1, 2, (1 << 64) - 3]  # no float64
+    with pytest.raises(InputError, match="-1 is int64, 1.* is uint64"):
+        large.update(table(pa.int64(), [-1], [1]))
