@@ -107,22 +107,30 @@ def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> No
     assert (here / "pipe").is_fifo()
 
 
-@pytest.mark.parametrize("option", ["gold", "answers"])
+@pytest.mark.parametrize(
+    ("option", "name", "written"),
+    [
+        ("answers", "truth.csv", "worker,task,label\na,1,x\nb,1,y\n"),
+        ("--gold", "truth.csv", ""),
+        ("--history", "workers.csv", ""),
+        ("--label-map", "next.csv", "from,to\nX,x\n"),
+    ],
+)
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
-def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(option: str, link: str | None, here: Path) -> None:
+def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(
+    option: str, name: str, written: str, link: str | None, here: Path
+) -> None:
     (here / "truth.csv").unlink()
-    result().save(here / "out")
-    name = "out/truth.csv"
-    if option == "answers":
-        (here / name).write_text("worker,task,label\na,1,x\nb,1,y\n")
+    allalike.discover(ROWS).save(here / "out")
+    (here / "out" / name).write_text(written or (here / "out" / name).read_text())
+    given = f"out/{name}" if link is None else "linked.csv"
     if link is not None:
-        name = "linked.csv"
-        getattr(here / name, link)(here / "out" / "truth.csv")
+        getattr(here / given, link)(here / "out" / name)
     before = content(here)
-    called = [name] if option == "answers" else ["answers.csv", "--gold", name]
+    called = [given] if option == "answers" else ["answers.csv", option, given]
     for flags in ([], ["--overwrite"], ["--format", "parquet"]):
         message = refused("discover", *called, "-o", "out", *flags)
-        assert "out/truth.csv is an input of this run, and an input is never replaced" in message
+        assert f"out/{name} is an input of this run, and an input is never replaced" in message
     assert content(here) == before
 
 

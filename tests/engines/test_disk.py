@@ -19,21 +19,15 @@ from allalike import Disk
 from allalike._core.blocks.block import Ties
 from allalike.api.results.summaries import find_truths
 from allalike.engines.disk.engine import DiskRun
+from crowds import samples
 from running.turns import in_turn
+from running.updates import assert_same
 
 Rows = list[tuple[str, str, str]]
 
 
-def crowd(tasks: int = 400, seed: int = 0) -> Rows:
-    rng = np.random.default_rng(seed)
-    fault = rng.uniform(0.05, 0.7, 30)
-    rows = [
-        (f"w{worker}", f"t{task}", "abcd"[task % 4] if rng.random() > fault[worker] else rng.choice(list("abcd")))
-        for task in range(tasks)
-        for worker in rng.choice(30, 5, replace=False)
-    ]
-    rng.shuffle(rows)
-    return [(str(worker), str(task), str(label)) for worker, task, label in rows]
+def crowd(tasks: int = 400) -> Rows:
+    return [(worker, task, "abcd"[label]) for worker, task, label in samples.crowd("categorical", seed=0, n=5, m=tasks)]
 
 
 def write(path: Path, rows: Rows) -> Path:
@@ -62,11 +56,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int, method: str) 
     ours, memory = (
         allalike.discover(rows, engine=engine, method=method) for engine in (Disk(partitions=partitions), None)
     )
-    np.testing.assert_allclose(ours.workers["fault"], memory.workers["fault"], rtol=1e-12)
-    assert ours.truth["label"].tolist() == memory.truth["label"].tolist()
-    assert ours.truth["task"].tolist() == memory.truth["task"].tolist()
-    other = {"engine": "disk", "effective_workers": pytest.approx(memory.summary["effective_workers"])}
-    assert ours.summary == {**memory.summary, **other}
+    assert_same(ours, memory)
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,14 +67,6 @@ def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: 
     assert len(pieces) > 20
     assert result.truth["task"].tolist() == sorted({task for _, task, _ in rows})
     assert result.truth["label"].tolist() == allalike.discover(rows).truth["label"].tolist()
-
-
-def test_the_work_folder_is_gone_when_the_result_is(tmp_path: Path) -> None:
-    result = allalike.discover(crowd(), engine=Disk(folder=tmp_path, partitions=4))
-    assert len(work_folders(tmp_path)) == 1
-    assert len(result.truth) == 400
-    del result
-    assert not work_folders(tmp_path)
 
 
 def test_the_work_folder_is_gone_after_an_error(tmp_path: Path) -> None:
