@@ -1,7 +1,6 @@
 """All methods on the same answers: errors, tests and agreement are those of one method after the other."""
 
 import json
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from scipy import stats
 
 import allalike
-from allalike import METHODS, ConvergenceWarning, Method
+from allalike import METHODS, Method
 from allalike._core.blocks.block import Array
 from allalike.api.compare import compare
 from allalike.api.results.comparison import Comparison
@@ -26,24 +25,13 @@ from crowds import samples
 from running.program import run
 from running.turns import in_turn
 
+pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}
 
 
-def discover(*arguments: Any, **options: Any) -> allalike.Result:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return allalike.discover(*arguments, **options)
-
-
 def by_method(found: Comparison) -> dict[str, dict[str, Any]]:
     return {row["method"]: row for row in found.rows}
-
-
-def crowd(domain: str) -> list[samples.Row]:
-    if domain == "binary":
-        return samples.rows(samples.BINARY)
-    return samples.crowd(domain, seed=3, n=7, m=16, missing=0.3)
 
 
 def label_of(found: Comparison, method: str) -> Array:
@@ -54,7 +42,7 @@ def label_of(found: Comparison, method: str) -> Array:
 
 @pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 6))
 def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
-    rows, kind = crowd(domain), samples.kind(domain)
+    rows, kind = samples.crowd(domain, seed=3, n=7, m=16, missing=0.3), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}
     found = compare(rows, domain=kind, gold=gold)
     serving = [method for method in METHODS if serves(METHODS[method](), found.run.encoding)]
@@ -62,7 +50,7 @@ def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     assert found.summary["not_served"] == [method for method in METHODS if method not in serving]
     assert found.summary["gold"]["compared"] == len(gold)
     for method, row in by_method(found).items():
-        alone = discover(rows, domain=kind, gold=gold, method=without_gold(METHODS[method]()))
+        alone = allalike.discover(rows, domain=kind, gold=gold, method=without_gold(METHODS[method]()))
         assert row["error"] == pytest.approx(alone.summary["gold"]["error"], rel=1e-12)
         assert row["converged"] == alone.summary["converged"]
         assert not found.run.encoding.kernels.distance_between(
@@ -84,7 +72,7 @@ def test_the_errors_of_the_running_example_are_the_published_ones() -> None:
 
 
 def agreements_by_hand(rows: Any, names: list[str], domain: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    truth = {name: discover(rows, domain=domain, method=name).truth["label"] for name in names}
+    truth = {name: allalike.discover(rows, domain=domain, method=name).truth["label"] for name in names}
     squared = [[np.mean((truth[a] - truth[b]) ** 2) if domain == "real" else 0 for b in names] for a in names]
     same = [
         [
@@ -216,7 +204,8 @@ def test_a_quiz_on_the_command_line_by_hand(data: Path) -> None:
     known = pd.read_csv(truth, index_col="question_id")["truth"]
     read = allalike.read(answers, wide="tasks")
     results = {
-        name: discover(read, method=without_gold(METHODS[name]()), gold=truth).truth for name in by_name(printed)
+        name: allalike.discover(read, method=without_gold(METHODS[name]()), gold=truth).truth
+        for name in by_name(printed)
     }
     apart = {name: (known[t["task"]].to_numpy() != t["label"].to_numpy()) * 1.0 for name, t in results.items()}
     check_by_hand(json.loads(printed), apart)
@@ -231,7 +220,9 @@ def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path
     printed, noted = run("compare", path, "--gold", tmp_path / "gold.csv", "--domain", "real", "--json")
     apart = {}
     for name in by_name(printed):
-        truth = discover(path, domain="real", method=without_gold(METHODS[name]()), gold=known.astype(float)).truth
+        truth = allalike.discover(
+            path, domain="real", method=without_gold(METHODS[name]()), gold=known.astype(float)
+        ).truth
         apart[name] = (truth["label"].to_numpy() - known[truth["task"]].to_numpy()) ** 2
     check_by_hand(json.loads(printed), apart)
     assert np.sqrt(np.mean(apart["UA"])) == pytest.approx(13.7356, abs=1e-3)  # as the source of the data has it
@@ -250,6 +241,8 @@ def test_rankings_of_dots_by_hand(data: Path) -> None:
     pairs = list(combinations(truth, 2))
     apart = {}
     for name in found.outcomes:
-        decided = discover(rows, domain="ranking", gold=gold, method=without_gold(METHODS[name]())).truth["label"]
+        decided = allalike.discover(rows, domain="ranking", gold=gold, method=without_gold(METHODS[name]())).truth[
+            "label"
+        ]
         apart[name] = [np.mean([label.index(a) > label.index(b) for a, b in pairs]) for label in decided]
     check_by_hand({**found.summary, "methods": found.rows}, apart)

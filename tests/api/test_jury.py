@@ -105,14 +105,6 @@ def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
         assert found.together[place] == (wrong & (said[:, left] == said[:, right])).sum()
 
 
-def test_judges_who_share_errors_are_found_and_others_are_not() -> None:
-    said, truth = draw(4, judges=6, tasks=300)
-    assert not find_shared_errors(known(said, truth), 2.0).found.any()
-    shared = np.random.default_rng(0).random(300) < 0.5
-    said[shared, 5] = said[shared, 2]
-    assert find_shared_errors(known(said, truth), 2.0).groups(6) == [[2, 5]]
-
-
 def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
     said, truth = draw(6, judges=5, tasks=40)
     said[0, 1:3] = -1
@@ -218,18 +210,6 @@ def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> KeptVerdic
     known = [(truth or {}).get(task, "") for task in table["task"]]
     columns = [table["worker"], table["task"], table["label"], known, table["topic"]]
     return KeptVerdicts(*(np.array(column, object) for column in columns))
-
-
-@pytest.mark.parametrize("good", [None, "pass"])
-@pytest.mark.parametrize("first", [0, 1000])
-def test_a_judge_who_became_harsh_is_found(tmp_path: Path, good: str | None, first: int) -> None:
-    allalike.jury(draw_harsh(0)).save(tmp_path / "out")
-    panel = allalike.jury(draw_harsh(1, first=first, harsh=2), since=tmp_path / "out", good=good)
-    drift = panel.summary["panel"]["drift"]
-    assert drift["drifted"] == ["j2"]
-    assert drift["shared_tasks"] == (0 if first else 300)
-    assert panel.drift["found"].sum() == drift["found"]
-    assert panel.drift["probability"].is_monotonic_increasing
 
 
 def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:

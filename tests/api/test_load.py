@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_ind
 
 import allalike
 from allalike import Disk, Memory, Result
+from allalike.api.update import compare_means
 from allalike.engines import Engine
 from allalike.errors import AllalikeError, InputError, OutputError
 from crowds.samples import KINDS, crowd, kind
@@ -22,15 +24,8 @@ BOTH = pytest.mark.parametrize("engine", [Memory(), Disk(partitions=3)], ids=["m
 
 def assert_equal(found: Result, expected: Result) -> None:
     """Compare what was loaded with what was saved: everything is the same, numbers to 1e-12."""
-    for mine, theirs in ((found.truth, expected.truth), (found.workers, expected.workers)):
-        assert list(mine.columns) == list(theirs.columns)
-        for name in mine:
-            left, right = mine[name], theirs[name]
-            assert left.dtype == right.dtype, name
-            if right.dtype.kind == "f":
-                np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12, err_msg=str(name))
-            else:
-                assert repr(left.tolist()) == repr(right.tolist()), name
+    for name in ("truth", "workers"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12)
     texts = [json.dumps(each.summary, sort_keys=True, default=str) for each in (found, expected)]
     assert texts[0] == texts[1]
 
@@ -166,10 +161,6 @@ def test_what_changed_is_told(tmp_path: Path) -> None:
 
 def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
     """Beside a crowd without end, and but for two of its answers, it is the pooled test of two means of textbooks."""
-    from scipy.stats import ttest_ind
-
-    from allalike.api.update import compare_means
-
     rng = np.random.default_rng(0)
     one, two = rng.normal(0.3, 1.0, 4000), rng.normal(0.35, 1.0, 3000)
     sums = [np.array([[len(x), 1e12], [x.sum(), 0.0], [np.square(x).sum(), 1e12]]) for x in (one, two)]

@@ -120,15 +120,6 @@ def test_who_is_asked_as_often_as_she_may_is_asked_again_in_the_next_batch(resul
         assert plan.table["worker"].is_unique
 
 
-def test_tasks_are_unsure_and_what_is_known_is_not_asked(result: allalike.Result) -> None:
-    sure = result.truth.set_index("task")["confidence"]
-    table = result.plan(8).table
-    assert sure[table["task"]].mean() < sure.mean() - 0.1
-    gold = {task: result.truth.set_index("task")["label"][task] for task in table["task"].unique()}
-    known = allalike.discover(ROWS, gold=gold).plan(8).table
-    assert not set(known["task"]) & set(gold)
-
-
 def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result) -> None:
     told = [result.plan(budget).summary for budget in (1, 5, 20, 80)]
     after = [each["all"]["after"]["expected"] for each in told]

@@ -379,17 +379,6 @@ def test_whole_numbers_are_texts_among_texts() -> None:
     assert result.truth["answers"].tolist() == [1, 1, 3]
 
 
-def test_numbers_of_another_width_are_the_same_numbers() -> None:
-    narrow = pa.table(
-        {"worker": pa.array([1, 2], pa.int8()), "task": pa.array([1, 1], pa.int16()), "label": ["x", "x"]}
-    )
-    wide = [(3, 1, "y"), (1, 1 << 40, "x")]
-    for engine in ENGINES.values():
-        result = discover(narrow, engine=engine).update(wide).tables_as("pandas")
-        assert result.truth["task"].tolist() == [1, 1 << 40]
-        assert result.workers["worker"].tolist() == [1, 2, 3]
-
-
 @both_engines
 def test_more_is_read_as_the_first_answers_were(engine: Engine, tmp_path: Path) -> None:
     table: dict[str, Any] = {

@@ -38,20 +38,8 @@ NUMBERS = {
 }
 CHOICES = {
     "A": [
-        *(
-            "A",
-            "a",
-            "(A)",
-            "a)",
-            "[[A]]",
-            "A.",
-            '"A"',
-            "**A**",
-            r"\boxed{A}",
-            r"\boxed{\text{A}}",
-            "model_a",
-            "Model A",
-        ),
+        *("A", "a", "(A)", "a)", "[[A]]", "A.", '"A"', "**A**"),
+        *(r"\boxed{A}", r"\boxed{\text{A}}", "model_a"),
         *("Model A", "Answer: A", "The answer is (A).", "The answer is A because it is so", "A. because", "A) Paris"),
         *("Answer: (A) 42", "Assistant A is better. [[A]]", "Output (a) is better", "A is correct", "option (a)"),
         *('{"answer": "A"}', "**Answer: A**", "**A. Paris**", "Let us think.\n\nA", "<answer>A</answer>"),

@@ -9,7 +9,6 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,22 +18,15 @@ from allalike import Disk
 from allalike._core.blocks.block import Ties
 from allalike.api.results.summaries import find_truths
 from allalike.engines.disk.engine import DiskRun
+from crowds import samples
 from running.turns import in_turn
 from running.updates import assert_same
 
 Rows = list[tuple[str, str, str]]
 
 
-def crowd(tasks: int = 400, seed: int = 0) -> Rows:
-    rng = np.random.default_rng(seed)
-    fault = rng.uniform(0.05, 0.7, 30)
-    rows = [
-        (f"w{worker}", f"t{task}", "abcd"[task % 4] if rng.random() > fault[worker] else rng.choice(list("abcd")))
-        for task in range(tasks)
-        for worker in rng.choice(30, 5, replace=False)
-    ]
-    rng.shuffle(rows)
-    return [(str(worker), str(task), str(label)) for worker, task, label in rows]
+def crowd(tasks: int = 400) -> Rows:
+    return [(worker, task, "abcd"[label]) for worker, task, label in samples.crowd("categorical", seed=0, n=5, m=tasks)]
 
 
 def write(path: Path, rows: Rows) -> Path:
@@ -74,14 +66,6 @@ def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: 
     assert len(pieces) > 20
     assert result.truth["task"].tolist() == sorted({task for _, task, _ in rows})
     assert result.truth["label"].tolist() == allalike.discover(rows).truth["label"].tolist()
-
-
-def test_the_work_folder_is_gone_when_the_result_is(tmp_path: Path) -> None:
-    result = allalike.discover(crowd(), engine=Disk(folder=tmp_path, partitions=4))
-    assert len(work_folders(tmp_path)) == 1
-    assert len(result.truth) == 400
-    del result
-    assert not work_folders(tmp_path)
 
 
 def test_the_work_folder_is_gone_after_an_error(tmp_path: Path) -> None:
@@ -170,7 +154,7 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     from allalike.readers import scan
 
     run = Disk(folder=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
-    changed = run.map(_same)
+    changed = run.map(lambda block: block)
     [space] = work_folders(tmp_path)
     assert len(list(space.glob("allalike-*"))) == 2
     before, after = (each.sum(run.kernels.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
@@ -180,10 +164,6 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     assert len(list(space.glob("allalike-*"))) == 1
     found = find_truths(run, allalike.UA().weigh(run))
     assert found.joined().found["label"].shape == (run.n_tasks,)
-
-
-def _same(block: Any) -> Any:
-    return block
 
 
 def test_what_is_known_of_the_parts_does_not_grow_with_the_number_of_workers() -> None:

@@ -1,5 +1,6 @@
-"""Answers that are routed to partitions on disk are those that are read at once."""
+"""Answers that are read some rows at a time, and routed to partitions on disk, are those that are read at once."""
 
+import gzip
 import json
 import pickle
 import re
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +21,7 @@ import allalike
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.answers import Answers, stream
+from allalike.answers.stream import Stream
 from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
@@ -26,8 +29,10 @@ from allalike.readers import scan
 from allalike.readers.formats import delimited, parquet, tables
 from crowds.samples import KINDS, crowd, kind
 from files.broken_files import FILES
+from running.updates import assert_same
 
 Row = tuple[Any, Any, Any]
+NAMES = ("worker", "task", "label")
 
 
 def shards_of(routed: Routed, repeats: str | None = "first") -> list[Answers]:
@@ -96,18 +101,22 @@ def _repeats(how: dict[str, Any]) -> dict[str, str | None]:
     return {"repeats": how.get("repeats")}
 
 
-def write(folder: Path, name: str, rows: list[Row]) -> Path:
-    """Write rows to a file, whose ending says how."""
+def write(folder: Path, name: str, table: pa.Table) -> Path:
+    """Write a table to a file, whose ending says how."""
     path = folder / name
-    frame = pd.DataFrame(rows, columns=["worker", "task", "label"])
     if "parquet" in name:
-        table = pa.table({role: pa.array([row[place] for row in rows]) for place, role in enumerate(frame.columns)})
         pq.write_table(table, path, row_group_size=5)
     elif "jsonl" in name:
-        path.write_text("".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows))
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif "json" in name:
+        path.write_text(json.dumps(table.to_pylist()))
     else:
-        frame.to_csv(path, index=False)
+        table.to_pandas().to_csv(path, index=False, sep="\t" if "tsv" in name else ",")
     return path
+
+
+def tabulate(rows: list[Row]) -> pa.Table:
+    return pa.table({role: pa.array([row[place] for row in rows]) for place, role in enumerate(NAMES)})
 
 
 @pytest.fixture
@@ -166,7 +175,7 @@ def test_routed_files_hold_the_answers_that_are_read(
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
     parts = [part for part in (rows[:cut], rows[cut:]) if part]
-    paths = [write(folder, f"{number}.{ending}", part) for number, part in enumerate(parts)]
+    paths = [write(folder, f"{number}.{ending}", tabulate(part)) for number, part in enumerate(parts)]
     check(paths, tmp_path_factory.mktemp("work"), **how)
 
 
@@ -177,7 +186,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     rows: list[Row], how: dict[str, Any], few: int, domain: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
-    path = write(folder, "a.csv", rows)
+    path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
         patch.setattr(delimited, "MAX_FIELD_BYTES", 64)
@@ -306,3 +315,167 @@ def test_late_labels_change_what_all_labels_are(tmp_path: Path) -> None:
         routed = check(tmp_path / "a.csv", tmp_path)
         assert routed is not None
         assert routed.domain.name == domain
+
+
+TABLE = pa.table(
+    {
+        "extra": list(range(100)),
+        "label": ["x", "yes, sir", 'a "quoted"', "two\nlines", "ä"] * 20,
+        "worker": [f"w{number % 7}" for number in range(100)],
+        "task": [f"{number % 13:03d}" for number in range(100)],
+    }
+)
+
+
+def values(stream: Stream) -> dict[str, list[Any]]:
+    """Put the batches of a stream one behind the other."""
+    batches = list(stream.batches())
+    return {
+        name: [value for batch in batches for value in pa.chunked_array(batch[name].data).to_pylist()] for name in NAMES
+    }
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "jsonl", "json"])
+def test_every_kind_of_file_comes_in_batches_with_all_its_rows(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"a.{kind}", TABLE)
+    stream = scan(path).stream()
+    assert len(list(stream.batches())) > 5
+    expected = {name: TABLE[name].to_pylist() for name in NAMES}
+    assert values(stream) == expected
+    assert values(stream) == expected  # it starts anew on every call
+    assert (stream.size > 0) == (kind not in ("jsonl", "json"))
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize("kinds", [("csv", "tsv"), ("csv", "parquet"), ("csv", "jsonl"), ("parquet", "parquet")])
+def test_several_files_come_one_behind_the_other(kinds: tuple[str, str], tmp_path: Path) -> None:
+    other = TABLE.select(["task", "label", "worker"]).slice(20)  # columns are found by their names
+    paths = [
+        write(tmp_path, f"{name}.{kind}", table) for name, kind, table in zip("ab", kinds, (TABLE, other), strict=True)
+    ]
+    expected = {name: TABLE[name].to_pylist() + other[name].to_pylist() for name in NAMES}
+    assert values(scan(paths).stream()) == expected
+    assert values(scan(tmp_path / "[ab].*").stream()) == expected
+    sizes = [scan(path).stream().size for path in paths]
+    assert scan(paths).stream().size == (0 if "jsonl" in kinds else sum(sizes))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TABLE,
+        TABLE.to_pandas(),
+        pl.from_arrow(TABLE),
+        TABLE.to_pylist(),
+        TABLE.to_pydict(),
+        list(zip(*(TABLE[name].to_pylist() for name in NAMES), strict=True)),
+    ],
+    ids=["arrow", "pandas", "polars", "records", "mapping", "rows"],
+)
+@pytest.mark.usefixtures("csv_blocks")
+def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
+    stream = scan(source).stream()
+    assert len(list(stream.batches())) == 25
+    assert values(stream) == {name: TABLE[name].to_pylist() for name in NAMES}
+    assert stream.size == 0
+
+
+def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
+    other = TABLE.set_column(3, "task", [list(range(100))])
+    paths = [write(tmp_path, "a.parquet", TABLE), write(tmp_path, "b.parquet", other)]
+    for read in (allalike.read, lambda paths: values(scan(paths).stream())):
+        with pytest.raises(InputError, match="'task' has different types in different files: int64, string"):
+            read(paths)
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"a,1,x,y\n", r"row 5,001 \(line 5,002\) has 4 fields"),
+        ("a,1,é\n".encode() * 9 + b"a,1,\xff\n", "row 5010 is invalid UTF8"),
+        (b'a,1,"' + b"x" * 500 + b"\n", "begins with a quote that is not closed"),
+    ],
+)
+def test_a_broken_row_in_a_later_batch_is_a_clear_error(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"worker,task,label\n" + b"a,1,x\n" * 5000 + line + b"a,1,x\n" * 200)
+    with pytest.raises(InputError, match=message):
+        values(scan(path).stream())
+
+
+def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
+    packed = gzip.compress(b"worker,task,label\n" + b"".join(b"a,%d,x\n" % n for n in range(100_000)))
+    (tmp_path / "a.csv.gz").write_bytes(packed[:-1000])
+    path = write(tmp_path, "a.parquet", TABLE)
+    for read in (allalike.read, lambda path: values(scan(path).stream())):
+        with pytest.raises(InputError, match="a.csv.gz cannot be unpacked .gzip.: Truncated"):
+            read(tmp_path / "a.csv.gz")
+    whole = path.read_bytes()
+    stream = scan(path).stream()
+    path.write_bytes(whole[:100])
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        values(stream)
+
+
+@pytest.mark.long
+def test_long_labels_make_short_batches(tmp_path: Path) -> None:
+    table = pa.table({"worker": ["a", "b"] * 50, "task": [1] * 100, "label": ["x" * 5_000_000] * 100})
+    assert [len(batch["label"]) for batch in scan(table).stream().batches()] == [13] * 7 + [9]
+    distinct = pa.array([chr(65 + number % 26) * 3_000_000 for number in range(100)])
+    pq.write_table(table.set_column(2, "label", distinct), tmp_path / "a.parquet", use_dictionary=False)
+    sizes = [len(batch["label"]) for batch in scan(tmp_path / "a.parquet").stream().batches()]
+    assert sum(sizes) == 100
+    assert max(sizes) <= 22
+
+
+WRITTEN = [name for name in KINDS if name not in ("bitmap", "custom")]  # whose labels fit into a column
+
+
+@pytest.mark.parametrize(
+    ("ending", "domain"),
+    [
+        pytest.param(ending, name, marks=pytest.mark.long if (turn + place) % 4 else ())
+        for turn, ending in enumerate(("csv", "parquet"))
+        for place, name in enumerate(WRITTEN)
+    ],
+)
+def test_large_files_are_read_part_by_part_with_the_same_result(
+    domain: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = crowd(domain, seed=3, n=8, m=60, missing=0.3)
+    written = [(w, t, label if isinstance(label, str | int | float) else _json(label)) for w, t, label in rows]
+    frame = pd.DataFrame(written, columns=["worker", "task", "label"])
+    path = tmp_path / f"answers.{ending}"
+    (frame.to_csv if ending == "csv" else frame.to_parquet)(path, index=False)
+    gold = {task: label for worker, task, label in rows if worker == "w000"}
+    method = "auto" if domain == "categorical" else "iP-TD"
+    whole = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
+    monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
+    monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
+    monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
+    parts = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
+    assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
+    assert_same(parts, whole)
+
+
+def _json(label: Any) -> str:
+    return json.dumps(label if isinstance(label, dict) else list(label))
+
+
+@pytest.mark.parametrize("n_workers", [20, 40, 200])
+def test_a_block_names_its_workers_only_where_few_of_all_occur_in_it(n_workers: int) -> None:
+    rng = np.random.default_rng(n_workers)
+    rows = [(int(w), t, int(rng.integers(3))) for t in range(40) for w in rng.choice(n_workers, 5, replace=False)]
+    rows += [(w, 40, 1) for w in range(n_workers)]
+    answers = allalike.read(rows, domain="categorical")
+    starts = 0
+    for block in answers.blocks(50):
+        worker = answers.worker[starts : starts + len(block.worker)]
+        starts += len(worker)
+        few = len(set(worker.tolist())) < n_workers / 2
+        assert isinstance(block.workers, np.ndarray) == few
+        assert np.arange(n_workers)[block.workers][block.worker].tolist() == worker.tolist()
+        assert block.n_workers == (len(set(worker.tolist())) if few else n_workers)
+    assert starts == len(rows)

@@ -32,7 +32,7 @@ except SystemExit as stop:
 """
 
 
-@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 230), ([], 250)], ids=["tables", "report"])
+@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 185), ([], 205)], ids=["tables", "report"])
 def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report: list[str], most: int) -> None:
     rows = [f"{worker},{task},{'xyz'[(task + (worker == 'e')) % 3]}" for worker in "abcde" for task in range(30)]
     (tmp_path / "a.csv").write_text("\n".join(["worker,task,label", *rows]), encoding="utf-8")
@@ -46,7 +46,7 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert "scipy" not in loaded or find_library() is None  # the twins in numpy need its sparse matrices
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
     assert {f"methods.{name}" for name in ("crh", "mace", "glad", "pairwise")}.isdisjoint(own)
-    assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base", "readers.tools.trees"}
+    assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base"}
     assert ("api.agreement.agreement" in own) == (not report)
     assert len(own) <= most
 

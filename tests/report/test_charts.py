@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -168,12 +167,12 @@ def discover(*, gold: bool = False) -> Result:
 @pytest.mark.parametrize("name", ["workers", "map", "confidence", "errors", "gold"])
 def test_a_picture_is_an_svg_that_needs_no_style_sheet(name: str, tmp_path: Path) -> None:
     picture: Chart = getattr(discover(gold=True).plot, name)()
-    tree = ET.parse(picture.save(tmp_path / "picture.svg"))
+    tree = ElementTree.parse(picture.save(tmp_path / "picture.svg"))
     assert tree.getroot().tag.endswith("svg")
     assert "var(--" not in picture.svg
     assert picture._repr_svg_() == picture.svg
 
 
 def test_workers_have_their_names_and_not_aliases() -> None:
-    texts = {element.text for element in ET.fromstring(discover().plot.workers().svg).iter() if element.text}
+    texts = {element.text for element in ElementTree.fromstring(discover().plot.workers().svg).iter() if element.text}
     assert {f"<{name}>" for name in range(9)} <= texts

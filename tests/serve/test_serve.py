@@ -171,15 +171,8 @@ def test_no_file_of_the_disk_is_served_but_those_of_the_result(server: Server, t
     (tmp_path / "out" / "summary.json").write_text(json.dumps(summary))
     server.desk.show(tmp_path / "out")
     assert ask(server, "files/truth.csv").body == b"task,label"
-    for place in (
-        "workers.csv",
-        "notes.txt",
-        "../secret.csv",
-        "%2e%2e%2fsecret.csv",
-        "labels/a%0d%0ab.png",
-        "labels/../../secret.csv",
-        "/etc/passwd",
-    ):
+    hidden = "workers.csv notes.txt ../secret.csv %2e%2e%2fsecret.csv labels/a%0d%0ab.png labels/../../secret.csv"
+    for place in (*hidden.split(), "/etc/passwd"):
         assert ask(server, f"files/{place}").status == 404
     assert ask(server, path=f"/{server.token}/../../etc/passwd").status == 404
     with zipfile.ZipFile(io.BytesIO(ask(server, "all.zip").body)) as archive:
@@ -213,15 +206,8 @@ def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: S
 
 def test_choices_that_are_none_are_refused(server: Server) -> None:
     assert ask(server, "answers?name=a.csv", ROWS).status == 200
-    for wrong in (
-        b"",
-        b"{",
-        b"[]",
-        b'{"label_map": "x"}',
-        b'{"columns": "x"}',
-        b'{"columns": {"gold": "x"}}',
-        b'{"wide": 3}',
-    ):
+    fields = (b'"label_map": "x"', b'"columns": "x"', b'"columns": {"gold": "x"}', b'"wide": 3')
+    for wrong in (b"", b"{", b"[]", *(b"{%b}" % each for each in fields)):
         assert ask(server, "run", wrong).status == 400
     assert server.desk.describe()["doing"] is None
     assert ask(server, "unknown", b"").status == 404

@@ -54,17 +54,19 @@ def server(running: Server) -> Iterator[Server]:
     running.desk.clear()
 
 
+def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([heads, *rows])
+    return path
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write answers whose columns have names that tell, beside one that must be shown and never run."""
     path = tmp_path_factory.mktemp("answers") / "my answers.csv"
-    rows = [("worker", "task", "label", HOSTILE)]
-    rows += [
-        (worker, task, f"class {label}", "x") for worker, task, label in samples.crowd("categorical", seed=5, n=5, m=30)
-    ]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    return path
+    drawn = samples.crowd("categorical", seed=5, n=5, m=30)
+    rows = [(worker, task, f"class {label}", "x") for worker, task, label in drawn]
+    return rows_of(path, ["worker", "task", "label", HOSTILE], rows)
 
 
 def ready(page: Page) -> None:
@@ -132,12 +134,6 @@ def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server:
         path.write_bytes(b"x" * (10**6 + 1))
         page.set_input_files("#answers", path)
         assert page.inner_text("#message").startswith("These are 1.0 MB, and at most 1.0 MB are taken")
-
-
-def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([heads, *rows])
-    return path
 
 
 @pytest.mark.long
