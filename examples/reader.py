@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allalike.readers.tools.frame import Answer, Export, record_tool
 from allalike.readers.tools.base import get_id, get_object, get_scalar
+from allalike.readers.tools.frame import Answer, Export, record_tool
 
 
 @record_tool(

@@ -195,11 +195,7 @@ def _first_doubts(run: Run | Answers, *, again: bool = False) -> list[Doubt]:
 
 
 def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
-    """Wonder about truths of which most were drawn among equals.
-
-    >>> [doubt.what for doubt in doubt_draws(3, 4)]
-    ['3 of 4 truths were drawn among equals: there are too few answers per task, or too many labels.']
-    """
+    """Wonder about truths of which most were drawn among equals."""
     if tied <= max(tasks / 2, 1):
         return []
     return [
@@ -211,11 +207,7 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
 
 
 def doubt_skipped(reading: Mapping[str, Any], engine: str) -> list[Doubt]:
-    """Warn of steps of the default method that were skipped because they need too much memory.
-
-    >>> [doubt.what.partition(":")[0] for doubt in doubt_skipped({"copies": "too many pairs"}, "disk")]
-    ['The search for copies was skipped']
-    """
+    """Warn of steps of the default method that were skipped because they need too much memory."""
     more = " Use engine='memory', or raise memory=." if engine == "disk" else ""
     skipped = {
         "copies": "The search for copies was skipped: the pairs of workers need too much memory",

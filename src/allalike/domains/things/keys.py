@@ -22,29 +22,17 @@ TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
 
 
 def is_box(value: Any) -> bool:
-    """Tell whether an object has the keys of a box.
-
-    >>> is_box({"bbox": [0, 0, 2, 1], "label": "cat"}), is_box({"x": 1, "y": 2})
-    (True, False)
-    """
+    """Tell whether an object has the keys of a box."""
     return isinstance(value, dict) and any(set(keys) <= set(value) for keys in BOX_KEYS)
 
 
 def is_point(value: Any) -> bool:
-    """Tell whether an object has the keys of a point in two dimensions or more, and not those of a box.
-
-    >>> is_point({"x": 1, "y": 2, "tool": 0}), is_point({"x": 1, "y": 2, "width": 3, "height": 4})
-    (True, False)
-    """
+    """Tell whether an object has the keys of a point in two dimensions or more, and not those of a box."""
     return isinstance(value, dict) and {"x", "y"} <= set(value) and not any(keys <= set(value) for keys in _BOXES)
 
 
 def is_span(value: Any) -> bool:
-    """Tell whether an object has the keys of a span.
-
-    >>> is_span({"start": 0, "end": 4, "label": "PER"}), is_span({"x": 1, "y": 2})
-    (True, False)
-    """
+    """Tell whether an object has the keys of a span."""
     return isinstance(value, dict) and any(set(keys) <= set(value) for keys in SPAN_KEYS)
 
 
