@@ -34,12 +34,6 @@ def by_method(found: Comparison) -> dict[str, dict[str, Any]]:
     return {row["method"]: row for row in found.rows}
 
 
-def crowd(domain: str) -> list[samples.Row]:
-    if domain == "binary":
-        return samples.rows(samples.BINARY)
-    return samples.crowd(domain, seed=3, n=7, m=16, missing=0.3)
-
-
 def label_of(found: Comparison, method: str) -> Array:
     outcome = found.outcomes[method].found
     assert outcome is not None
@@ -48,7 +42,7 @@ def label_of(found: Comparison, method: str) -> Array:
 
 @pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 6))
 def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
-    rows, kind = crowd(domain), samples.kind(domain)
+    rows, kind = samples.crowd(domain, seed=3, n=7, m=16, missing=0.3), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}
     found = compare(rows, domain=kind, gold=gold)
     serving = [method for method in METHODS if serves(METHODS[method](), found.run.encoding)]

@@ -212,18 +212,6 @@ def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> KeptVerdic
     return KeptVerdicts(*(np.array(column, object) for column in columns))
 
 
-@pytest.mark.parametrize("good", [None, "pass"])
-@pytest.mark.parametrize("first", [0, 1000])
-def test_a_judge_who_became_harsh_is_found(tmp_path: Path, good: str | None, first: int) -> None:
-    allalike.jury(draw_harsh(0)).save(tmp_path / "out")
-    panel = allalike.jury(draw_harsh(1, first=first, harsh=2), since=tmp_path / "out", good=good)
-    drift = panel.summary["panel"]["drift"]
-    assert drift["drifted"] == ["j2"]
-    assert drift["shared_tasks"] == (0 if first else 300)
-    assert panel.drift["found"].sum() == drift["found"]
-    assert panel.drift["probability"].is_monotonic_increasing
-
-
 def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:
     allalike.jury(draw_harsh(0, tasks=600), by="topic").save(tmp_path / "out")
     panel = allalike.jury(draw_harsh(1, tasks=600, harsh=1, only="art"), by="topic", since=tmp_path / "out")

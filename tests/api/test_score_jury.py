@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from scipy.optimize import minimize
 
 import allalike
 from allalike._core.columns.hashes import mix
@@ -157,21 +156,6 @@ def test_without_truths_the_expected_error_is_rather_too_large_than_too_small() 
     assert 0.95 < np.mean(ratio) < 1.3
 
 
-def test_criteria_in_vectors_meet_in_the_geometric_median() -> None:
-    rng = np.random.default_rng(9)
-    said = rng.normal(size=(7, 5, 3))
-    rows = [(f"j{i}", t, said[t, i].tolist()) for t in range(7) for i in range(5)]
-    panel = allalike.jury(rows, domain=allalike.Vector(rule="geometric median"))
-    weight = panel.judges["weight"].to_numpy()
-    for label, points in zip(panel.truth["label"], said, strict=True):
-        best = minimize(_cost, points.mean(axis=0), (points, weight), "Nelder-Mead", options={"xatol": 1e-9})
-        assert _cost(np.array(label), points, weight) <= best.fun + 1e-9
-
-
-def _cost(label: Scores, points: Scores, weight: Scores) -> float:
-    return float(weight @ np.linalg.norm(points - label, axis=1))
-
-
 @pytest.mark.parametrize("domain", ["ranking", "set", "text", "circular", "vector(distance=euclidean)"])
 def test_whatever_has_a_distance_has_all_tables(domain: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
@@ -201,16 +185,6 @@ def test_odd_panels_of_scores_are_told_of(crowd: str, domain: str) -> None:
     assert len(panel.smallest) >= 1
     assert len(panel.judges) == len(crowd.split())
     assert "Panel of" in repr(panel)
-
-
-def test_engines_and_orders_of_rows_do_not_matter(tmp_path: Path) -> None:
-    rows = rows_of(draw(11, judges=4, tasks=50)[0] + [0.0, 0.0, 0.0, 3.0])
-    panel = allalike.jury(rows, domain="real")
-    again = allalike.jury(rows[::-1], domain="real", engine=allalike.Disk(folder=str(tmp_path)))
-    assert again.smallest == panel.smallest
-    for name in ("offset", "rmse"):
-        assert again.judges[name].to_numpy() == pytest.approx(panel.judges[name].to_numpy())
-    assert again.sizes["worth"].to_numpy() == pytest.approx(panel.sizes["worth"].to_numpy())
 
 
 def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:

@@ -18,7 +18,7 @@ from allalike.distances.matching import measure_surfaces
 from allalike.engines import Engine
 from allalike.errors import OutputError
 from crowds.samples import crowd
-from running.program import call, run
+from running.program import run
 
 # Of MedPy 0.5.2, which cannot be installed beside a current numpy: dc, hd, hd95 and assd of two balls for each seed.
 MEDPY = (
@@ -192,19 +192,12 @@ def test_the_saved_table_begins_with_who_needs_a_look(tmp_path: Path) -> None:
     assert sorted(table.index) == result.workers["worker"].tolist()
 
 
-def test_the_block_list_has_one_id_a_line_and_may_be_written_again(tmp_path: Path) -> None:
-    pd.DataFrame(draw_odd_workers(), columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
-    typed = ["discover", "a.csv", "--no-report", "--block-list", "block.txt"]
-    for _ in range(2):
-        done = call(*typed, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert (tmp_path / "block.txt").read_text().splitlines() == ["copy2", "lazy"]
-    assert "block.txt" in done.stdout
-
-
-def test_a_block_list_takes_the_place_of_no_other_file(tmp_path: Path) -> None:
+def test_a_block_list_has_one_id_a_line_and_takes_the_place_of_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine\n")
     result = allalike.discover(draw_odd_workers())
+    for _ in range(2):  # of which the second takes the place of the first
+        result.save_block_list(tmp_path / "block.txt")
+        assert (tmp_path / "block.txt").read_text().splitlines() == ["copy2", "lazy"]
     with pytest.raises(OutputError):
         result.save_block_list(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine\n"

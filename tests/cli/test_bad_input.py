@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
-from allalike import AllalikeError
+from allalike import AllalikeError, errors
 from allalike.methods import PTD
 
 
 def test_every_error_is_a_builtin_too() -> None:
-    from allalike import errors
-
     for name in {*errors.__all__} - {"Proposal"}:
         kind = getattr(errors, name)
         builtin = (ValueError, LookupError, OSError, RuntimeError, ImportError, MemoryError, UserWarning)

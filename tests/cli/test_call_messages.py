@@ -130,7 +130,6 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --memory 1e999GB", "Write a size such as '2GB'"),
     ("good.csv --folder nowhere/x", "No work folder can be made"),
     ("good.csv -o good.csv", "is a file, not a folder"),
-    ("good.csv --output=", "Name a folder"),
     ("questions.csv --label answer*", "no column like 'answer*'", "'q_mood'"),
     ("questions.csv --label q_* --gold gold.csv", "--gold is for one column of labels"),
 )

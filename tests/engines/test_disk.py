@@ -9,7 +9,6 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -155,7 +154,7 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     from allalike.readers import scan
 
     run = Disk(folder=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
-    changed = run.map(_same)
+    changed = run.map(lambda block: block)
     [space] = work_folders(tmp_path)
     assert len(list(space.glob("allalike-*"))) == 2
     before, after = (each.sum(run.kernels.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
@@ -165,10 +164,6 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     assert len(list(space.glob("allalike-*"))) == 1
     found = find_truths(run, allalike.UA().weigh(run))
     assert found.joined().found["label"].shape == (run.n_tasks,)
-
-
-def _same(block: Any) -> Any:
-    return block
 
 
 def test_what_is_known_of_the_parts_does_not_grow_with_the_number_of_workers() -> None:
