@@ -157,8 +157,8 @@ def test_rows_in_another_order_and_another_engine_change_nothing(kind: str, tmp_
     table = pairs if kind == "pairs" else draw_scores(0)
     how: dict[str, Any] = {"order": "shown", "sample": "epoch", "about": "answers"} if kind == "pairs" else {}
     given = ((table, "memory"), (table[::-1], allalike.Disk(folder=str(tmp_path))))
-    told = [plain(describe(allalike.jury(rows, **how, engine=engine))) for rows, engine in given]
-    assert [*differences(*told, 1e-9)] == ['summary.engine: "memory" -> "disk"']
+    first, again = (plain(describe(allalike.jury(rows, **how, engine=engine))) for rows, engine in given)
+    assert [*differences(first, again, 1e-9)] == ['summary.engine: "memory" -> "disk"']
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])

@@ -331,26 +331,17 @@ def batch(path: Path) -> Path:
     return path
 
 
-def lines_of(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
-
-
-def decisions(path: Path) -> list[tuple[str, str, str]]:
-    """Return the worker of each assignment, and what is written to approve or to reject it."""
-    head, *rows = lines_of(path)
-    places = [head.index(name) for name in ("WorkerId", "Approve", "Reject")]
-    return [(row[places[0]], row[places[1]], row[places[2]]) for row in rows]
-
-
 def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tmp_path: Path) -> None:
     path = batch(tmp_path / "Batch_1_batch_results.csv")
     found = allalike.discover(path)
     assert found.save_block_list(tmp_path / "block.txt") == ["eve"]
     made = written(found, tmp_path, "mturk") / path.name
-    assert lines_of(made)[0] == HEAD
-    assert [row[:6] for row in lines_of(made)] == [row[:6] for row in lines_of(path)]
-    decided = decisions(made)
+    with made.open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == HEAD
+    with path.open(encoding="utf-8", newline="") as file:
+        assert [row[:6] for row in list(csv.reader(file))[1:]] == [row[:6] for row in rows]
+    decided = [(row[2], row[6], row[7]) for row in rows]
     why = "All of your answers are the same, whatever was asked."
     assert decided[:2] == [("ada", "", ""), ("ada", "by hand", "")]  # approved before, and decided by hand
     assert set(decided[2:60]) == {("ada", "x", ""), ("bob", "x", "")}
@@ -368,10 +359,12 @@ def test_a_crowd_alone_has_nobody_rejected(exports: Path, tmp_path: Path) -> Non
     blocked = set(found.save_block_list(tmp_path / "block.txt"))
     reasons = found.workers.set_index("worker")["reason"]
     same = {worker for worker in blocked if "always " in reasons[worker]}
-    decided = decisions(written(found, tmp_path, "mturk") / "batch.csv")
-    assert len(decided) == 180
-    for worker, approve, reject in decided:
-        assert (bool(reject), approve == "x") == (worker in same, worker not in blocked)
+    with (written(found, tmp_path, "mturk") / "batch.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 180
+    for row in rows:
+        assert bool(row["Reject"]) == (row["WorkerId"] in same)
+        assert (row["Approve"] == "x") == (row["WorkerId"] not in blocked)
 
 
 def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None:
@@ -382,5 +375,6 @@ def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None
     found = allalike.discover(path)
     blocked = found.save_block_list(tmp_path / "block.txt")
     assert blocked
-    decided = {*decisions(written(found, tmp_path, "mturk") / path.name)}
+    with (written(found, tmp_path, "mturk") / path.name).open(encoding="utf-8", newline="") as file:
+        decided = {(row["WorkerId"], row["Approve"], row["Reject"]) for row in csv.DictReader(file)}
     assert decided == {(who, "" if who in blocked else "x", "") for who in found.workers["worker"]}

@@ -433,6 +433,10 @@ def _read_objects(labels: _Labels) -> Domain | None:
     if found is not None or not all(isinstance(value, list) for value in values):
         return found
     items = [item for value in values for item in value]
+    if items and all(_has_ends(item, int | float) for item in items):
+        raise LabelError(
+            f"{labels.where}: spans such as {items[0]} need whole numbers: write milliseconds, not seconds."
+        )
     if items and all(isinstance(item, dict) or _has_ends(item, int | float) for item in items):
         raise LabelError(
             f"{labels.where}: the labels are regions or objects that are not weighed, such as {str(items[0])[:60]}."
