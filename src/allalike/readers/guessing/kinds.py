@@ -420,13 +420,7 @@ def _has_ends(item: Any, kind: Any) -> bool:
 
 
 def _read_objects(labels: _Labels) -> Domain | None:
-    """Read objects whose type says what they are, and lists of boxes, spans or points; refuse lists of other regions.
-
-    >>> _read_objects(_Labels(Column("label", [[{"points": [[2, 1]]}], []]), [], 2))
-    Traceback (most recent call last):
-    allalike.errors.LabelError: The table: the labels are regions or objects that are not weighed, such as {'points':
-    [[2, 1]]}. Compare them by a distance of your own (domain 'custom' in Python), or read another question of the file.
-    """
+    """Read objects whose type says what they are, and lists of boxes, spans or points; refuse lists of other regions."""
     values = labels.column.data
     typed = next((DOMAINS[name]() for name, test in _TYPES.items() if all(map(test, values))), None)
     found = typed or _find_objects(values)
