@@ -127,7 +127,7 @@ def test_names_are_known_before_anything_is_imported() -> None:
         "      'allalike.domains.real' in sys.modules, 'allalike.readers.tools.crowdsourcing' in sys.modules)\n"
         "METHODS['UA'], DOMAINS['real']\n"
         "print('allalike.methods.unweighted' in sys.modules, 'allalike.domains.real' in sys.modules,\n"
-        "      'allalike.methods.proximity' in sys.modules)\n"
+        "      'allalike.methods.mace' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[] False False", "True True False"]

@@ -48,8 +48,8 @@ def make_source(kind: str, folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 5)
-    monkeypatch.setattr(parquet, "_BATCH_BYTES", 100)
+    monkeypatch.setattr(parquet, "_STREAM_BATCH_ROWS", 5)
+    monkeypatch.setattr(parquet, "_STREAM_BATCH_BYTES", 100)
 
 
 @pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])

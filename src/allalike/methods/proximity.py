@@ -30,9 +30,10 @@ The methods differ in how the disparity becomes a fault, and the fault a weight:
     D-TD:     f_i = the mean distance of i's answers to the unweighted aggregate of each task
 
 with mu the mean fault, half the mean distance of two workers (`allalike.noise.Gaussian` and `allalike.noise.OneCoin`
-have the exact forms). P-TD and iP-TD need nothing but a distance; P-TD-AK needs labels with a noise model, and many
-tasks. With squared distances and means D-TD is no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so that
-with inverse weights it is P-TD-AK with ridge 4, and with max weights P-TD.
+have the exact forms). P-TD and iP-TD work for every label type with a distance; P-TD-AK needs labels with a noise
+model, and many tasks. D-TD works where the unweighted aggregate is mostly right. With squared distances and means it is
+no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so that it is P-TD-AK with ridge 4 and inverse weights,
+and P-TD with max weights.
 
 They fail where the bad workers are alike: copies of one bad worker, or a mistake that most workers share, look like
 agreement. Two workers have the same disparity, and get the same weight. With few workers the weighting ``max`` hurts:

@@ -420,7 +420,7 @@ def _has_ends(item: Any, kind: Any) -> bool:
 
 
 def _read_objects(labels: _Labels) -> Domain | None:
-    """Read objects whose type says what they are, and lists of boxes, spans or points; refuse lists of other regions."""
+    """Read objects whose type says what they are, and lists of boxes, spans or points; refuse other regions."""
     values = labels.column.data
     typed = next((DOMAINS[name]() for name, test in _TYPES.items() if all(map(test, values))), None)
     found = typed or _find_objects(values)
