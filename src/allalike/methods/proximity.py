@@ -314,9 +314,6 @@ def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
     return change
 
 
-# The methods.
-
-
 @dataclass(frozen=True, kw_only=True)
 class PTD(Method):
     """Proximity: the disparity itself is the fault (the paper's P-TD^D).
