@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from allalike._core.limits import MAX_DEPTH
@@ -53,15 +54,10 @@ def is_deep(value: Any) -> bool:
     >>> is_deep([[1], "[["])
     False
     """
-    level = [value]
+    level = [value] if isinstance(value, list | dict) else []
     for _ in range(MAX_DEPTH):
-        inner: list[Any] = []
-        for each in level:
-            if isinstance(each, list):
-                inner += each
-            elif isinstance(each, dict):
-                inner += each.values()
-        if not inner:
+        values = chain.from_iterable(each.values() if type(each) is dict else each for each in level)
+        level = [each for each in values if type(each) is list or type(each) is dict]
+        if not level:
             return False
-        level = inner
-    return any(isinstance(each, list | dict) for each in level)
+    return True
