@@ -29,7 +29,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "binary.csv": (bytes(range(256)) * 4, "cannot be read"),
     "long_text.csv": ("worker,task,label\na,1," + "x y z " * 900_000 + "\nb,1,x y z\n", "it has 5,399,999 characters"),
     "not.parquet": (GOOD, "cannot be read as Parquet"),
-    "not.jsonl": (GOOD, "cannot be read as JSON lines"),
+    "not.jsonl": (GOOD, "cannot be read as JSON"),
     "not.json": ("[1, 2", "cannot be read as JSON"),
     "numbers.json": ("[1, 2]", "row 1 is no record"),
     "mixed.jsonl": (

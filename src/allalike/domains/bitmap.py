@@ -81,7 +81,7 @@ def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
 
 
 def have_one_value(pixels: Array) -> bool:
-    """Tell whether all pixels have the same value, or the same colours.
+    """Return whether all pixels have the same value, or the same colours.
 
     >>> have_one_value(np.array([7, 7])), have_one_value(np.array([7, 8]))
     (True, False)

@@ -80,7 +80,7 @@ class Interval(Pairwise):
         return _merged(sorted(_pair(pair) for pair in value))
 
     def find_common(self, parsed: list[Any]) -> bool:
-        """Tell whether all bounds are whole numbers."""
+        """Return whether all bounds are whole numbers."""
         return all(isinstance(bound, int) for label in parsed for pair in label for bound in pair)
 
     def join_common(self, commons: Iterable[bool]) -> bool:

@@ -50,7 +50,7 @@ class Form:
         return "seconds" if self.times else "days"
 
     def fits(self, other: Form) -> bool:
-        """Tell whether moments of another form can be compared with these."""
+        """Return whether moments of another form can be compared with these."""
         either = self.times is None or other.times is None
         return (either or self.times == other.times) and (self.zone is None) == (other.zone is None)
 
@@ -127,7 +127,7 @@ class Form:
 
 
 def is_moment(value: Any) -> bool:
-    """Tell whether something is a date or a time, or the text of one.
+    """Return whether something is a date or a time, or the text of one.
 
     >>> is_moment("2024-02-29"), is_moment("2023-02-29"), is_moment("20240229"), is_moment(date(2024, 2, 29))
     (True, False, False, True)

@@ -93,7 +93,7 @@ class Method(Options, ABC):
     needs: ClassVar[str] = "labels that have a distance"
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Tell whether the method can deal with such labels."""
+        """Return whether the method can deal with such labels."""
         return True
 
     @abstractmethod

@@ -198,7 +198,7 @@ def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> 
 
 
 def serves(method: Method, labels: Encoding) -> bool:
-    """Tell whether a method can deal with such labels, or with the votes that they come down to.
+    """Return whether a method can deal with such labels, or with the votes that they come down to.
 
     >>> import allalike
     >>> boxes = allalike.read([("ada", 1, [[0, 0, 2, 2]])], domain="boxes").encoding

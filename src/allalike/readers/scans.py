@@ -154,7 +154,7 @@ class Scan(Options):
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
     def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
-        """Tell whether a label is several columns of a table that has these names."""
+        """Return whether a label is several columns of a table that has these names."""
         return has_fields(names, field_names(self.domain), self.columns, where)
 
     def read(self) -> Answers:

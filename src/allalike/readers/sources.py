@@ -75,7 +75,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
 
 
 def is_path(source: object) -> bool:
-    """Tell whether this names a file."""
+    """Return whether this names a file."""
     return isinstance(source, str | os.PathLike)
 
 
@@ -165,7 +165,7 @@ def _find_files(name: Any) -> list[Path]:
 
 
 def is_passing(name: Any) -> bool:
-    """Tell whether this is a file for the time being that has another name for people, such as standard input."""
+    """Return whether this is a file for the time being that has another name for people, such as standard input."""
     return isinstance(name, Path) and str(name) != os.fspath(name)
 
 

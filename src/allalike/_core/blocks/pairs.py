@@ -156,7 +156,7 @@ def pair_chunks(
 
 
 def are_alike(block: Block) -> bool:
-    """Tell whether all tasks have as many answers, and not too many of them to be paired task after task."""
+    """Return whether all tasks have as many answers, and not too many of them to be paired task after task."""
     return 1 < block.same_size <= _SMALL_TASK
 
 

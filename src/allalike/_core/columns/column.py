@@ -230,11 +230,11 @@ class Column:
         return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
 
     def is_numeric(self) -> bool:
-        """Tell whether every value is a number, or text that reads as one."""
+        """Return whether every value is a number, or text that reads as one."""
         return self._as_numbers is not None and bool(np.isfinite(self._as_numbers).all())
 
     def looks_numeric(self) -> bool:
-        """Tell whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.
+        """Return whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.
 
         >>> [Column.of_objects("label", [text, "12"]).looks_numeric() for text in ("7", "007", "x")]
         [True, False, False]

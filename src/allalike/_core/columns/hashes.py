@@ -198,7 +198,7 @@ def cast(data: Any, kind: Any, *, safe: bool = True) -> Any:
 
 
 def is_each(data: Any, pattern: str) -> bool:
-    """Tell whether a regular expression is found in each text.
+    """Return whether a regular expression is found in each text.
 
     >>> import pyarrow as pa
     >>> is_each(pa.array(["12", "7"]), "^[0-9]+$"), is_each(pa.array(["12", "x"]), "^[0-9]+$")
@@ -365,7 +365,7 @@ def find_beyond(column: Any) -> int | None:
 
 
 def _is_within(column: Any) -> bool:
-    """Tell whether all values have a form in Python; of dates and times, the first and the last tell of all."""
+    """Return whether all values have a form in Python; of dates and times, the first and the last tell of all."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -378,7 +378,7 @@ def _is_within(column: Any) -> bool:
 
 
 def _is_shown(value: Any) -> bool:
-    """Tell whether a value of Arrow, or a column of them, can be had in Python."""
+    """Return whether a value of Arrow, or a column of them, can be had in Python."""
     try:
         value.as_py() if hasattr(value, "as_py") else value.to_pylist()
     except (ValueError, OverflowError):

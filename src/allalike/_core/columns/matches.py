@@ -131,7 +131,7 @@ def _object_places(wanted: list[Any], known: list[Any]) -> Places:
 
 
 def _is_same(value: Any, exact: dict[Any, int], known: list[Any]) -> bool:
-    """Tell whether a value is there as it is: True is not 1, though Python says so."""
+    """Return whether a value is there as it is: True is not 1, though Python says so."""
     return value in exact and isinstance(value, bool) == isinstance(known[exact[value]], bool)
 
 

@@ -71,7 +71,7 @@ def plain_of(value: np.generic) -> Any:
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Tell whether an Arrow type holds text or bytes of any length.
+    """Return whether an Arrow type holds text or bytes of any length.
 
     >>> import pyarrow as pa
     >>> is_string(pa.large_string()), is_string(pa.int8())
@@ -308,7 +308,7 @@ def _may_have_zeros(column: Any) -> bool:
 
 
 def has_blank_edges(column: Any) -> bool:
-    """Tell whether a string of a chunked Arrow column may begin or end with a blank.
+    """Return whether a string of a chunked Arrow column may begin or end with a blank.
 
     >>> import pyarrow as pa
     >>> has_blank_edges(pa.chunked_array([["cat", "dog "]])), has_blank_edges(pa.chunked_array([["a b"]]))
@@ -322,7 +322,7 @@ def has_blank_edges(column: Any) -> bool:
 
 
 def has_leading_zeros(column: Any) -> bool:
-    """Tell whether a string of a chunked Arrow column has a needless zero, as codes have and numbers have not.
+    """Return whether a string of a chunked Arrow column has a needless zero, as codes have and numbers have not.
 
     >>> import pyarrow as pa
     >>> has_leading_zeros(pa.chunked_array([["12", "007"]])), has_leading_zeros(pa.chunked_array([["0", "0.7", "10"]]))
@@ -435,7 +435,7 @@ def plain_values(objects: list[Any]) -> list[Any]:
 
 
 def is_nothing(value: Any) -> bool:
-    """Tell whether something is no value: None, NaN, or what pandas has for it.
+    """Return whether something is no value: None, NaN, or what pandas has for it.
 
     >>> is_nothing(float("nan")), is_nothing(None), is_nothing(0)
     (True, True, False)
@@ -446,7 +446,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def is_hashable(value: Any) -> bool:
-    """Tell whether Python can tell a value from others.
+    """Return whether Python can tell a value from others.
 
     >>> is_hashable(("x", 1)), is_hashable(("x", []))
     (True, False)
@@ -459,7 +459,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def _is_text(value: str | bytes | None) -> bool:
-    r"""Tell whether a string, or some bytes, can be written as UTF-8; nothing can.
+    r"""Return whether a string, or some bytes, can be written as UTF-8; nothing can.
 
     >>> _is_text("x"), _is_text("\ud800"), _is_text(b"x"), _is_text(b"\xff")
     (True, False, True, False)
@@ -472,7 +472,7 @@ def _is_text(value: str | bytes | None) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Tell whether something is a number that can be near another, of whatever type.
+    """Return whether something is a number that can be near another, of whatever type.
 
     >>> is_real(2**70), is_real(Decimal(1)), is_real(1j), is_real("1")
     (True, True, False, False)
@@ -510,7 +510,7 @@ def shorten(value: Any) -> str:
 
 
 def reads_as_number(value: Any) -> bool:
-    """Tell whether a value is a finite number, or text that reads as one.
+    """Return whether a value is a finite number, or text that reads as one.
 
     >>> reads_as_number(" 1.5"), reads_as_number("1_000"), reads_as_number("nan")
     (True, False, False)

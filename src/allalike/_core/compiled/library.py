@@ -65,7 +65,7 @@ def _record_path() -> Path:
 
 
 def _is_damaged() -> bool:
-    """Tell whether the library is another than the one that was recorded."""
+    """Return whether the library is another than the one that was recorded."""
     try:
         recorded, data = _record_path().read_bytes().split(), library_path().read_bytes()
     except OSError:

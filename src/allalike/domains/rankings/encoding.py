@@ -66,7 +66,7 @@ class RankingOptions(Domain):
         return read_ranking(split_items(value, self.separator or "") if self._splits(value) else value)
 
     def _splits(self, value: Any) -> bool:
-        """Tell whether a label is a text with separators, for lists and other forms are still read as such."""
+        """Return whether a label is a text with separators, for lists and other forms are still read as such."""
         listed = self.separator is not None and isinstance(value, str) and self.separator in value
         return listed and not value.lstrip().startswith(("[", "{"))
 

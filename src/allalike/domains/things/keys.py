@@ -22,22 +22,22 @@ TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
 
 
 def is_box(value: Any) -> bool:
-    """Tell whether an object has the keys of a box."""
+    """Return whether an object has the keys of a box."""
     return isinstance(value, dict) and any(set(keys) <= set(value) for keys in BOX_KEYS)
 
 
 def is_point(value: Any) -> bool:
-    """Tell whether an object has the keys of a point in two dimensions or more, and not those of a box."""
+    """Return whether an object has the keys of a point in two dimensions or more, and not those of a box."""
     return isinstance(value, dict) and {"x", "y"} <= set(value) and not any(keys <= set(value) for keys in _BOXES)
 
 
 def is_span(value: Any) -> bool:
-    """Tell whether an object has the keys of a span."""
+    """Return whether an object has the keys of a span."""
     return isinstance(value, dict) and any(set(keys) <= set(value) for keys in SPAN_KEYS)
 
 
 def are_tags(values: Sequence[Any]) -> bool:
-    """Tell whether these are tags of tokens.
+    """Return whether these are tags of tokens.
 
     >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["B-PER", "cat"]), are_tags([])
     (True, False, False)

@@ -103,7 +103,7 @@ def find_class_signal(run: Run) -> Signal:
 
 
 def fits(run: Run, width: int) -> bool:
-    """Tell whether tables with so many columns and a row for each worker fit in memory."""
+    """Return whether tables with so many columns and a row for each worker fit in memory."""
     tables = _TABLES + _TABLES_PER_PROCESS * run.n_processes
     return 8 * tables * run.problems.n_workers * width <= run.free_memory
 

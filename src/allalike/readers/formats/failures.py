@@ -139,7 +139,7 @@ def check_columns(
 
 
 def _is_ascii(column: Any) -> bool:
-    """Tell whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
+    """Return whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
     if not pa.types.is_string(column.type):
         return False
     texts = [np.frombuffer(data, np.int8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None]

@@ -161,7 +161,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except UnicodeError as error:
         raise undecodable(path, "utf-8", error, number) from error
     except ValueError as error:
-        raise InputError(f"{path} cannot be read as JSON lines (line {number}): {str(error).rstrip('.')}.") from error
+        raise InputError(f"{path}: line {number} cannot be read as JSON: {error}. Correct or remove it.") from error
     if not isinstance(record, dict):
         raise InputError(f"{path}: line {number} is null, a list or a value, not an object. Correct or remove it.")
     return record

@@ -204,7 +204,7 @@ def is_lazy(source: Any) -> bool:
 
 
 def is_stream(source: Any) -> bool:
-    """Tell whether this is a stream of Arrow, and no frame in memory.
+    """Return whether this is a stream of Arrow, and no frame in memory.
 
     >>> table = pa.table({"worker": ["ada"]})
     >>> is_stream(table), is_stream(table.to_reader())

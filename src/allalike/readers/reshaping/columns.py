@@ -116,7 +116,7 @@ def _find_place(names: Sequence[str]) -> list[str]:
 
 
 def _are_answers(table: Table, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
-    """Tell whether no other column is the label, and the columns are numbers that differ among answers to a task."""
+    """Return whether no other column is the label, and the columns are numbers that differ among answers to a task."""
     others = [name for name in table.names if name not in parts]
     picked = _pick(others, {role: name for role, name in chosen.items() if role != "label"}, table, ("worker", "task"))
     if picked is None or _pick([name for name in others if name not in picked.values()], {}, table, ("label",)):
@@ -256,7 +256,7 @@ def part_table(
 
 
 def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:
-    """Tell whether the fields of a label are columns of a table, which has these names; all must be, or none."""
+    """Return whether the fields of a label are columns of a table, which has these names; all must be, or none."""
     known = set(names)
     missing = [name for name in fields if name not in known]
     if not fields or "label" in columns or len(missing) == len(fields):

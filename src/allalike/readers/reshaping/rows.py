@@ -353,7 +353,7 @@ def _take_details(table: Table, name: str) -> Table:
 
 
 def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
-    """Tell whether it is said, or an id says, that rows are parts of answers."""
+    """Return whether it is said, or an id says, that rows are parts of answers."""
     if not _may_have_parts(repeats, domain):
         return False
     return find_part_columns(table, picked, given=repeats == SET) is not None

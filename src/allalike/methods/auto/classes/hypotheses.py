@@ -212,7 +212,7 @@ def second_hypothesis(
 
 
 def clearly_better(one: Outline, other: Outline, standard_errors: float) -> bool:
-    """Tell whether one hypothesis is more likely than another by more than so many standard errors."""
+    """Return whether one hypothesis is more likely than another by more than so many standard errors."""
     lead = one.likelihood - other.likelihood
     return bool(lead.sum() > standard_errors * np.sqrt(len(lead)) * lead.std())
 

@@ -111,7 +111,7 @@ class Departures:
         return self.joint / self.departs if self.departs > 0 else float("nan")
 
     def shows_copies(self, n_classes: int) -> bool:
-        """Tell whether the members copy, and are not only good.
+        """Return whether the members copy, and are not only good.
 
         >>> Departures(clear=100, departs=10, joint=9, shared=100, same=99, gain=0, squares=0).shows_copies(2)
         True

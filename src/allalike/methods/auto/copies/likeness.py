@@ -200,7 +200,7 @@ def find_groups(
 
 
 def _may_meet(run: Run) -> bool:
-    """Tell whether any problem has two workers who answered five tasks."""
+    """Return whether any problem has two workers who answered five tasks."""
     busy = run.problems.add(run.answer_counts >= LEAST_COMMON)
     return bool((busy >= 2).any())
 
