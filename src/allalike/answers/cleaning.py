@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import distinct
-from allalike._core.columns.values import arrow_of, has_blank_edges, is_string
+from allalike._core.columns.values import arrow_of, has_blank_edges, is_text
 from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, LabelError
@@ -133,7 +133,7 @@ class Cleaning:
         if isinstance(data, list):
             return label.replaced([meant[row] for row in rows], rows), kept, dropped
         kind = data.type.value_type if pa.types.is_dictionary(data.type) else data.type
-        if not _is_text(kind):
+        if not is_text(kind):
             return label.keep(stays), kept, dropped
         return label.replaced(_dictionary(codes[stays], meant, np.ones(len(rows), np.bool_), kind), rows), kept, dropped
 
@@ -200,11 +200,11 @@ class Cleaning:
         data = label.data
         if isinstance(data, list):
             return label.replaced([v.strip() if isinstance(v, str) else v for v in data], np.arange(len(data)))
-        if pa.types.is_dictionary(data.type) and _is_text(data.type.value_type):
-            if not any(has_blank_edges(pa.chunked_array([chunk.dictionary])) for chunk in data.chunks):
+        if pa.types.is_dictionary(data.type) and is_text(data.type.value_type):
+            if not has_blank_edges(data):
                 return label
             data = data.cast(data.type.value_type)
-        if not _is_text(data.type):
+        if not is_text(data.type):
             return label
         if has_blank_edges(data):
             label = label.replaced(pc.utf8_trim_whitespace(data), np.arange(len(data)))
@@ -220,10 +220,6 @@ def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) 
     numbers[present] = among[codes] if len(among) else 0
     indices = pa.array(numbers, mask=~present)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, pa.array(list(place), kind or pa.string()))])
-
-
-def _is_text(kind: Any) -> bool:
-    return is_string(kind) and "binary" not in str(kind)
 
 
 def check_ids(column: Column, *, before: int | None = None) -> None:

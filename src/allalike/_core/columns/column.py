@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from copy import copy
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,28 +23,22 @@ from allalike._core.columns.values import (
     find_zeros,
     has_leading_zeros,
     hold_objects,
-    is_hashable,
-    is_real,
     is_string,
     numpy_of,
     reads_as_number,
     shorten,
 )
+from allalike._core.late import pa
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    _Part = tuple["Column", npt.NDArray[np.int64]]
+
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
 _LOOK_ROWS = 1 << 13  # which show whether strings recur
 _CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
-
-
-def _reason(error: Exception) -> str:
-    """Say why a label cannot be parsed."""
-    if isinstance(error, UnicodeError):
-        return "it is no valid text"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 class Column:
@@ -69,30 +66,19 @@ class Column:
 
     @classmethod
     def of_objects(cls, name: str, objects: list[Any]) -> Column:
-        """Make a column of Python objects; numbers and strings go to Arrow, other hashables stay as they are.
-
-        >>> Column.of_objects("worker", ["ada", "bob"]).data.type
-        DataType(string)
-        """
+        """Make a column of Python objects; numbers and strings go to Arrow, other hashables stay as they are."""
         return cls(name, hold_objects(name, objects))
 
     @classmethod
     def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
-        """Make a column of which it is known already what its values are, and which row has which.
-
-        >>> from allalike._core.columns.values import Values
-        >>> Column.of_codes("worker", np.array([1, 1], np.int32), Values(["ada", "bob"])).factors[1].tolist()
-        ['ada', 'bob']
-        """
+        """Make a column of known values, with the place of each row's value among them."""
         column = cls(name, values.data)
-        column.__dict__["factors"] = codes, values
+        vars(column)["factors"] = codes, values
         return column
 
     @cached_property
     def data(self) -> Any:
         """The values as they came."""
-        import pyarrow as pa
-
         data = self._source() if callable(self._source) else self._source
         if isinstance(data, list):
             return data
@@ -102,31 +88,27 @@ class Column:
         return plain
 
     def __len__(self) -> int:
-        return len(self.factors[0]) if "factors" in self.__dict__ else len(self.data)
+        return len(self.factors[0]) if "factors" in vars(self) else len(self.data)
 
     @cached_property
     def kind(self) -> str:
-        """What the values are by type: text, whole, number, truth value or object."""
-        import pyarrow as pa
-
+        """The type of the values: text, whole, number, truth value or object."""
         if isinstance(self.data, list):
             return "object"
-        kind = self.data.type
-        if pa.types.is_dictionary(kind):
+        types, kind = pa.types, self.data.type
+        if types.is_dictionary(kind):
             kind = kind.value_type
-        tests = {
-            "text": is_string,
-            "whole": pa.types.is_integer,
-            "number": lambda k: pa.types.is_floating(k) or pa.types.is_decimal(k),
-            "truth value": pa.types.is_boolean,
-        }
-        return next((name for name, test in tests.items() if test(kind)), "object")
+        if is_string(kind):
+            return "text"
+        if types.is_integer(kind):
+            return "whole"
+        if types.is_boolean(kind):
+            return "truth value"
+        return "number" if types.is_floating(kind) or types.is_decimal(kind) else "object"
 
     @cached_property
     def factors(self) -> tuple[Codes, Values]:
         """The code of each row, and the distinct values in their order; what they came from is let go."""
-        import pyarrow as pa
-
         if isinstance(self.data, list):
             try:
                 factors = factorize_objects(self.data)
@@ -139,12 +121,16 @@ class Column:
         return factors
 
     def indistinct(self) -> InputError:
-        """Return what to say where Python objects cannot be told apart.
+        """Return the error for Python objects that have no hash, such as lists.
 
         >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
         The tasks cannot be told apart: that in row 1 is ['x'], of type list. Write them as texts or numbers.
         """
-        row, value = next((row, each) for row, each in enumerate(self.data) if not is_hashable(each))
+        row = 0
+        with suppress(TypeError):
+            while hash(self.data[row]) is not None:
+                row += 1
+        value = self.data[row]
         return InputError(
             f"The {self.name}s cannot be told apart: that in row {self.row(row)} is {shorten(value)}, of type"
             f" {type(value).__name__}. Write them as texts or numbers."
@@ -153,38 +139,41 @@ class Column:
     def parsed(
         self, parse: Callable[[Any], Any], parse_texts: Callable[[Any], list[Any]] | None = None
     ) -> tuple[Codes, list[Any]]:
-        """Parse every different value once; return the place of each row's value, and the parsed values.
+        """Parse every distinct value once; return the place of each row's value, and the parsed values.
 
-        A value that is refused is an error that names its row. Another function may parse an Arrow array of texts at
-        once; where it returns nothing, the first one is asked.
+        An error names the row of the value. ``parse_texts`` may parse an Arrow array of texts at once; values for which
+        it returns None are parsed one by one.
 
         >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
         (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
         """
         key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
         if key not in self._parsed:
-            codes, values = self._distinct()
+            if "factors" not in vars(self) and isinstance(self.data, list):  # perhaps not hashable
+                codes, values = np.arange(len(self.data), dtype=np.int32), Values(self.data)
+            else:
+                codes, values = self.factors
             at_once = parse_texts if not isinstance(values.data, list) and is_string(values.data.type) else None
-            found = [None] * len(values) if at_once is None else at_once(values.data)
-            for code, value in enumerate(values.tolist() if None in found else []):
-                found[code] = self._parse(parse, value, codes, code) if found[code] is None else found[code]
-            self._parsed = {key: (codes, found)}
+            parsed = [None] * len(values) if at_once is None else at_once(values.data)
+            for code, value in enumerate(values.tolist() if None in parsed else []):
+                parsed[code] = self._parse(parse, value, codes, code) if parsed[code] is None else parsed[code]
+            self._parsed = {key: (codes, parsed)}
         return self._parsed[key]
 
-    def _distinct(self) -> tuple[Codes, Values]:
-        if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable
-            return np.arange(len(self.data), dtype=np.int32), Values(self.data)
-        return self.factors
-
     def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
+        options: Mapping[str, Any] = {}
         try:
             return parse(value)
-        except (ValueError, RecursionError) as error:
-            row = self.row(int(np.argmax(codes == code)))
-            what, settles = (error.args[0], error.settles) if isinstance(error, InputError) else (_reason(error), {})
-            raise LabelError(
-                f"The {self.name} in row {row} does not fit: {what}. It is {shorten(value)}.", **settles
-            ) from None
+        except InputError as error:
+            reason, options = error.args[0], error.settles
+        except UnicodeError:
+            reason = "it is no valid text"
+        except RecursionError:
+            reason = "it is nested too deeply"
+        except ValueError as error:
+            reason = str(error)
+        row = self.row(int(np.argmax(codes == code)))
+        raise LabelError(f"The {self.name} in row {row} does not fit: {reason}. It is {shorten(value)}.", **options)
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
@@ -208,21 +197,17 @@ class Column:
 
     @cached_property
     def _as_numbers(self) -> npt.NDArray[np.float64] | None:
-        import pyarrow as pa
-
         try:
             return self._cast_to_numbers()
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             return None
 
     def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
-        """Read the values as numbers: each different one once, if it is known that they are few."""
-        import pyarrow as pa
-
-        if "factors" in self.__dict__ or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
+        """Read the values as numbers, and only the distinct ones if these are known."""
+        if "factors" in vars(self) or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
             return Column(self.name, values.data)._cast_to_numbers()[codes]
-        if isinstance(self.data, list) and all(map(is_real, self.data)):
+        if isinstance(self.data, list) and all(isinstance(value, Real | Decimal) for value in self.data):
             return np.array([as_float(value) for value in self.data])
         data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
         if is_string(data.type) and not self.trimmed:
@@ -239,22 +224,16 @@ class Column:
         >>> [Column.of_objects("label", [text, "12"]).looks_numeric() for text in ("7", "007", "x")]
         [True, False, False]
         """
-        import pyarrow as pa
-
         if self.kind != "text":
             return self.kind in ("whole", "number")
         few = self.n_distinct(_SAMPLE_ROWS) <= _MAX_FEW_VALUES
-        values = self.factors[1].data if few or "factors" in self.__dict__ else self.data
+        values = self.factors[1].data if few or "factors" in vars(self) else self.data
         strings = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-        if pa.types.is_integer(strings.type):
-            return True
-        if pa.types.is_dictionary(strings.type):
-            strings = strings.cast(strings.type.value_type)
-        return not has_leading_zeros(strings) and self.is_numeric()
+        return pa.types.is_integer(strings.type) or (not has_leading_zeros(strings) and self.is_numeric())
 
     def n_distinct(self, sample: int | None = None) -> int:
         """Count the different values, of the first rows or of all."""
-        if sample is None or "factors" in self.__dict__ or isinstance(self.data, list):
+        if sample is None or "factors" in vars(self) or isinstance(self.data, list):
             return len(self.factors[1])
         return len(call("unique", self.data.slice(0, sample)))
 
@@ -266,8 +245,6 @@ class Column:
 
     def missing(self) -> npt.NDArray[np.bool_]:
         """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
-        import pyarrow as pa
-
         if isinstance(self.data, list):
             nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
             blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
@@ -283,11 +260,7 @@ class Column:
         return mask
 
     def zeros(self) -> npt.NDArray[np.bool_]:
-        r"""Mark the rows with a string that has a zero byte in it.
-
-        >>> Column.of_objects("worker", ["ada", "b\0b"]).zeros()
-        array([False,  True])
-        """
+        """Mark the rows with a string that contains a zero byte."""
         if isinstance(self.data, list):
             return np.array([isinstance(value, str) and "\0" in value for value in self.data], np.bool_)
         return find_zeros(self.data)
@@ -308,25 +281,17 @@ class Column:
         return column
 
     def compacted(self) -> Column:
-        """Return the column with strings that recur kept as a dictionary, which is looked through faster.
-
-        >>> Column.of_objects("label", ["x", "y"] * 9).compacted().data.type
-        DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
-        """
+        """Return the column with strings that recur as a dictionary, of which only the distinct ones are checked."""
         if isinstance(self.data, list) or not is_string(self.data.type):
             return self
         if len(call("unique", self.data.slice(0, _LOOK_ROWS))) > min(_LOOK_ROWS // 8, len(self.data) // 2):
             return self
         column = copy(self)
-        column.__dict__["data"] = call("dictionary_encode", self.data)
+        vars(column)["data"] = call("dictionary_encode", self.data)
         return column
 
     def head(self, rows: int) -> Column:
-        """Return the first rows only.
-
-        >>> Column.of_objects("label", ["x", "y"]).head(1).data.to_pylist()
-        ['x']
-        """
+        """Return the first rows only."""
         return Column(self.name, self.data[:rows], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
@@ -352,14 +317,11 @@ class Column:
         return self._first(lambda value: not reads_as_number(value))
 
     def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
-        if "factors" not in self.__dict__:
+        if "factors" not in vars(self):
             return next((self.row(r), v) for r, v in enumerate(map(self.value, range(len(self)))) if is_meant(v))
         codes, values = self.factors
         row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
         return self.row(row), values[int(codes[row])]
-
-
-# Columns of records whose fields are columns: what each field holds is kept as it came, and not row by row.
 
 
 class RecordColumn(Column):
@@ -373,7 +335,7 @@ class RecordColumn(Column):
     def __init__(self, name: str, fields: Mapping[str, Column]) -> None:
         super().__init__(name, lambda: _join(fields))
         self.fields = dict(fields)
-        self._parts: dict[str, list[tuple[Column, npt.NDArray[np.int64]]]] = {}
+        self._parts: dict[str, list[_Part]] = {}
 
     @property
     def kind(self) -> str:
@@ -385,12 +347,10 @@ class RecordColumn(Column):
         """Which rows are without each of the fields."""
         return {name: column.missing() for name, column in self.fields.items()}
 
-    def split(
-        self, key: str, part: Callable[[int, Column], tuple[Column, npt.NDArray[np.int64]]]
-    ) -> list[tuple[Column, npt.NDArray[np.int64]]]:
-        """Return, for each field, what ``part`` makes of its number and the column of what is filled, and the rows.
+    def split(self, key: str, part: Callable[[int, Column], _Part]) -> list[_Part]:
+        """Return, for each field, what ``part`` makes of its number and its column without gaps, and the rows.
 
-        It is done once for each key, because columns let go of what they came from.
+        The result is kept, because columns let go of what they came from.
         """
         if key not in self._parts:
             parts = []
@@ -436,11 +396,12 @@ class RecordColumn(Column):
 
 
 def _join(fields: Mapping[str, Column]) -> list[dict[str, Any] | None]:
-    """Return a mapping for each row, of what is there."""
-    values = [(_list(column), column.missing().tolist()) for column in fields.values()]
-    rows = zip(*(zip(*pair, strict=True) for pair in values), strict=True)
-    return [{name: value for name, (value, gone) in zip(fields, row, strict=True) if not gone} or None for row in rows]
-
-
-def _list(column: Column) -> list[Any]:
-    return list(column.data) if isinstance(column.data, list) else column.data.to_pylist()
+    """Return a mapping for each row, of the fields that have a value."""
+    n_rows = len(next(iter(fields.values())))
+    records: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+    for name, column in fields.items():
+        values = column.data if isinstance(column.data, list) else column.data.to_pylist()
+        for record, value, gone in zip(records, values, column.missing().tolist(), strict=True):
+            if not gone:
+                record[name] = value
+    return [record or None for record in records]

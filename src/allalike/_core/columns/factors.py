@@ -1,9 +1,9 @@
 """Factors: the distinct values of a column, in order, and the number of each row's value.
 
 A dictionary of a million strings misses the cache on every row, so columns with many distinct values are grouped
-by sorting hashes instead, which is three to four times faster. A second hash tells values apart that share the
+by sorting hashes instead, which is three to four times faster. A second hash distinguishes values that share the
 part of the first by which they were sorted: about 100 bits in all, so that among a hundred million different
-values the chance that two are taken for one is below 1e-14.
+values the chance of a collision is below 1e-14.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import call, cast, hash_strings, is_each, mix, string_bytes, string_words, write
-from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
-from allalike._core.late import pc
+from allalike._core.columns.values import Values, arrow_of, is_string, is_text, numpy_of
+from allalike._core.late import pa, pc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,19 +45,13 @@ def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> t
     """
     rows, code, values = _groups(column, many)
     rank, values = ranked(values, text=text)
-    return _scattered(rank[code], rows), values
+    return _put_back(rank[code], rows), values
 
 
 def distinct(column: Any) -> tuple[Codes, Values]:
-    """Number the rows of an Arrow column by their values, in whatever order.
-
-    >>> import pyarrow as pa
-    >>> codes, values = distinct(pa.chunked_array([["b", "a"], ["b"]]))
-    >>> values.take(codes).tolist()
-    ['b', 'a', 'b']
-    """
+    """Number the rows of an Arrow column by their values, in whatever order."""
     rows, code, values = _groups(column, None)
-    return _scattered(code, rows), values
+    return _put_back(code, rows), values
 
 
 def factorize_objects(objects: list[Any]) -> tuple[Codes, Values]:
@@ -80,8 +74,6 @@ def unite(parts: Sequence[Values]) -> tuple[Codes, Values]:
     >>> codes, values.tolist()
     (array([1, 2, 0, 1], dtype=int32), ['a', 'b', 'c'])
     """
-    import pyarrow as pa
-
     joined = Values.join(parts)
     if isinstance(joined.data, list):
         return factorize_objects(joined.data)
@@ -89,11 +81,7 @@ def unite(parts: Sequence[Values]) -> tuple[Codes, Values]:
 
 
 def order_of(values: Values) -> npt.NDArray[Any]:
-    """Return the places of values in their natural order, or in that of their representations where they have none.
-
-    >>> order_of(Values(["b", "a", "c"]))
-    array([1, 0, 2])
-    """
+    """Return the places of values in their natural order, or in that of their representations where they have none."""
     if not isinstance(values.data, list):
         return _order(values.data)
     keys = values.data
@@ -110,13 +98,9 @@ def _holds_sets(value: Any) -> bool:
 
 
 def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
-    """Return the place of each value among all in order, and all in order; with ``text`` as `factorize` does.
-
-    >>> rank, values = ranked(Values(["b", "a"]), text=False)
-    >>> rank, values.tolist()
-    (array([1, 0], dtype=int32), ['a', 'b'])
-    """
-    values = _whole_numbers(values) if text else values
+    """Return the place of each value among all in order, and all in order; with ``text`` as `factorize` does."""
+    if text and is_each(values.data, "^(0|-?[1-9][0-9]{0,17})$"):
+        values = Values(cast(values.data, pa.int64()))
     order = order_of(values)
     rank = np.empty(len(values), np.int32)
     rank[order] = np.arange(len(values), dtype=np.int32)
@@ -124,16 +108,10 @@ def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
 
 
 def group_by_hash(hashes: Hashes, checks: Hashes) -> tuple[Rows, Codes, Rows]:
-    """Bring rows with the same hash together: return the rows in this order, their groups, and each group's first row.
+    """Sort rows by hash: return the rows in this order, their groups, and each group's first row.
 
-    One sort does it: the lower bits of a hash make room for the number of its row. The second hash finds values
-    that share no more than the upper bits, and tells them apart.
-
-    >>> hashes = np.array([1 << 60, 5 << 60, 1 << 60], np.uint64)
-    >>> group_by_hash(hashes, hashes)
-    (array([0, 2, 1]), array([0, 0, 1], dtype=int32), array([0, 1]))
-    >>> group_by_hash(hashes, np.array([7, 8, 9], np.uint64))
-    (array([0, 2, 1]), array([0, 1, 2], dtype=int32), array([0, 2, 1]))
+    One sort is enough, because the number of a row takes the place of the lower bits of its hash. The second hash
+    distinguishes values that share only the upper bits.
     """
     bits = np.uint64(max(len(hashes) - 1, 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
@@ -165,24 +143,21 @@ def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]:
     """Return rows in some order, unless they are in their own, the number of each one's value, and the values."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_floating(kind):
         column = pc.add(column, pa.scalar(0.0, kind))  # so that there is one zero
     if (is_string(kind) or pa.types.is_integer(kind)) and (_has_many(column) if many is None else many):
-        rows, code, first = _by_hash(column)
-        return rows, code, Values(_whole(column).take(arrow_of(first)))
-    code, values = _of_dictionary(column if pa.types.is_dictionary(kind) else call("dictionary_encode", column))
-    return None, code, values
-
-
-def _scattered(code: Codes, rows: Rows | None) -> Codes:
-    if rows is None:
-        return code
-    codes = np.empty(len(code), np.int32)
-    codes[rows] = code
-    return codes
+        rows, code, first = _group_rows(column)
+        if column.nbytes > 1 << 30 and is_string(kind):
+            column = column.cast(pa.large_string() if is_text(kind) else pa.large_binary())
+        whole = column.combine_chunks()  # because rows are taken from many chunks slowly
+        return rows, code, Values(whole.take(arrow_of(first)))
+    coded = column if pa.types.is_dictionary(kind) else call("dictionary_encode", column)
+    coded = coded.unify_dictionaries()
+    if not len(coded):
+        return None, np.empty(0, np.int32), Values(pa.array([], coded.type.value_type))
+    codes = np.concatenate([numpy_of(chunk.indices).astype(np.int32) for chunk in coded.chunks])
+    return None, *only_used(codes, Values(coded.chunk(0).dictionary))
 
 
 def _has_many(column: Any) -> bool:
@@ -190,40 +165,30 @@ def _has_many(column: Any) -> bool:
     return len(column) > _SAMPLE_ROWS and len(sample.unique()) > _MIN_VARIED_VALUES
 
 
-def _by_hash(column: Any) -> tuple[Rows, Codes, Rows]:
+def _group_rows(column: Any) -> tuple[Rows, Codes, Rows]:
     if not is_string(column.type):
         hashes = mix(numpy_of(column).astype(np.int64).view(np.uint64))  # one to one: needs no second hash
         return group_by_hash(hashes, hashes)
     hashes, checks = np.empty(len(column), np.uint64), np.empty(len(column), np.uint64)
     start = 0
     for chunk in column.chunks:
-        hashes[start : start + len(chunk)], checks[start : start + len(chunk)] = hash_strings(chunk)
-        start += len(chunk)
+        end = start + len(chunk)
+        hashes[start:end], checks[start:end] = hash_strings(chunk)
+        start = end
     return group_by_hash(hashes, checks)
 
 
-def _whole(column: Any) -> Any:
-    """Return the chunks of a column as one array; taking rows from many chunks is slow."""
-    import pyarrow as pa
-
-    if column.nbytes > 1 << 30 and is_string(column.type):
-        binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-        column = column.cast(pa.large_binary() if binary else pa.large_string())
-    return column.combine_chunks()
-
-
-def _of_dictionary(column: Any) -> tuple[Codes, Values]:
-    import pyarrow as pa
-
-    column = column.unify_dictionaries()
-    if not len(column):
-        return np.empty(0, np.int32), Values(pa.array([], column.type.value_type))
-    codes = np.concatenate([numpy_of(chunk.indices).astype(np.int32) for chunk in column.chunks])
-    return only_used(codes, Values(column.chunk(0).dictionary))
+def _put_back(codes: Codes, rows: Rows | None) -> Codes:
+    """Return the codes in the order of the column."""
+    if rows is None:
+        return codes
+    ordered = np.empty(len(codes), np.int32)
+    ordered[rows] = codes
+    return ordered
 
 
 def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
-    """Leave out the values that do not occur; if all do, they are the same object as before.
+    """Remove the values that do not occur; if all do, they are the same object as before.
 
     >>> codes, values = only_used(np.array([2, 0]), Values(["a", "b", "c"]))
     >>> codes, values.tolist()
@@ -237,20 +202,13 @@ def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
     return place[codes], values.take(used)
 
 
-def _whole_numbers(values: Values) -> Values:
-    import pyarrow as pa
-
-    written_so = is_each(values.data, "^(0|-?[1-9][0-9]{0,17})$")
-    return Values(cast(values.data, pa.int64())) if written_so else values
-
-
 def _order(array: Any) -> npt.NDArray[Any]:
     """Sort an Arrow array; many short strings by their bytes as numbers, without the prefix that all share."""
     if len(array) > _MIN_STRINGS_AS_NUMBERS and is_string(array.type):
         data, ends = string_bytes(array)
         lengths = np.diff(ends)
-        ends_of_order = call("min_max", array)
-        low, high = (_as_bytes(ends_of_order[name].as_py()) for name in ("min", "max"))
+        first_and_last = (call("min_max", array)[name].as_py() for name in ("min", "max"))
+        low, high = (text.encode() if isinstance(text, str) else text for text in first_and_last)
         differing = (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
         shared = next(differing, min(len(low), len(high)))
         if lengths.max() - shared <= _SORT_KEY_BYTES:
@@ -258,7 +216,3 @@ def _order(array: Any) -> npt.NDArray[Any]:
             keys = [*([lengths] if lengths.min() < lengths.max() else []), *reversed(words)]
             return np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0] if keys else lengths)
     return numpy_of(call("sort_indices", array))
-
-
-def _as_bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
