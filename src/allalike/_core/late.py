@@ -1,4 +1,4 @@
-"""What is loaded when it is first used: large packages, and names that a package of ours shows."""
+"""Late imports: large packages, and the public names of our packages, are imported when they are first used."""
 
 from __future__ import annotations
 
@@ -22,15 +22,10 @@ class _Late(ModuleType):
 
 
 def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
-    """Return ``__all__`` and ``__getattr__`` of a package whose names have homes elsewhere.
+    """Return ``__all__`` and ``__getattr__`` of a package whose names are imported when they are used.
 
     Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as NAME``.
-    The loader finds these lines in a zip, too.
-
-    >>> import allalike
-    >>> names, get = lend(allalike.__spec__)
-    >>> "Answers" in names, get("Answers") is allalike.Answers
-    (True, True)
+    The loader also finds it in a zip.
     """
     loader: Any = package.loader
     stub = loader.get_data(f"{str(package.origin).removesuffix('c')}i").decode()
@@ -47,10 +42,8 @@ def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
 
 
 def need(module: str, why: str, extra: str) -> Any:
-    """Return a module that not everybody has, or say why it is needed and how to get it.
+    """Return an optional module, or raise an error that says why it is needed and how to install it.
 
-    >>> need("numpy", "Numbers need numpy", "numbers").__name__
-    'numpy'
     >>> need("nowhere", "Somewhere needs nowhere", "places")
     Traceback (most recent call last):
     allalike.errors.UnsupportedError: Somewhere needs nowhere. Install it with: pip install 'allalike[places]'.

@@ -1,42 +1,8 @@
 """Limits: how much is read and worked on at most, in one place.
 
-Files come from strangers. Whatever costs more than its size tells is refused before it is begun, with a message that
-says what the limit is, what was given and what to do instead. `docs/guide/LIMITS.md` lists these, and a test holds
-the list to them.
-
->>> MAX_DEPTH
-100
+Files come from strangers. A file that would cost more than its size suggests is refused before it is read. The message
+names the limit, the value and a remedy. `docs/guide/LIMITS.md` lists the limits, and a test compares the two.
 """
-
-from __future__ import annotations
-
-__all__ = [
-    "FREE_BOOK_BYTES",
-    "FREE_BYTES",
-    "MAX_COLUMNS",
-    "MAX_DEPTH",
-    "MAX_EDITED_CHARACTERS",
-    "MAX_EMPTY_CELLS",
-    "MAX_FETCHED_BYTES",
-    "MAX_FETCHED_FILES",
-    "MAX_FIELDS",
-    "MAX_FIELD_BYTES",
-    "MAX_HOURS",
-    "MAX_ITEMS",
-    "MAX_LEVELS",
-    "MAX_LISTED_ITEMS",
-    "MAX_MEMBERS",
-    "MAX_OPTION_CHARACTERS",
-    "MAX_ORDERED_ITEMS",
-    "MAX_PIXELS",
-    "MAX_RATIO",
-    "MAX_SAMPLES",
-    "MAX_SHEET_ROWS",
-    "MAX_TEXT_CHARACTERS",
-    "MAX_UNPACKED_BYTES",
-    "MAX_VOTERS",
-    "MAX_VOXELS",
-]
 
 # Files
 MAX_RATIO = 200  # of what a file unpacks to and its size; answers of people are packed 5 to 50 times

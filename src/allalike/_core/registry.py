@@ -1,10 +1,10 @@
-"""Find a thing by its name, and help those who misspell it."""
+"""Find a class by its name, and help those who misspell it."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import MutableMapping
+from collections import UserDict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -12,14 +12,14 @@ from allalike._core.options import check_length
 from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
 
 class Alias(NamedTuple):
-    """What something is called elsewhere, its name here if that is the same thing, and what is to be said of it.
+    """A name that others use, our name if that is the same thing, and a remark.
 
     >>> Alias("MajorityVote", "UA").note
     'MajorityVote is called UA here.'
@@ -31,64 +31,49 @@ class Alias(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What is said where ours is taken for it."""
+        """The message where our class is taken for it."""
         return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
 _REGISTRIES: dict[str, Registry[Any]] = {}
 
 
-class Registry(MutableMapping[str, type[T]]):
-    """Our classes of one kind by their names, and behind them those that other packages offer.
+class Registry(UserDict[str, type[T]]):
+    """Our classes of one kind by name, and behind them those of other packages.
 
-    Ours are imported when they are first asked for, so that all names are known while few classes are loaded. A package
-    offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own
-    name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when `everything` is
-    listed. As a mapping it holds ours alone.
+    Ours are given as ``module:Class`` and imported when they are first asked for. A package offers a class by an entry
+    point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own name. It is imported when it
+    is asked for by that name (`find`, `make`, `choose`), or when `everything` is listed. As a mapping, a registry holds
+    our classes alone.
     """
 
     def __init__(
         self, kind: str, base: Any, package: str, homes: Mapping[str, str], elsewhere: Iterable[Alias] = ()
     ) -> None:
+        super().__init__(cast("Mapping[str, type[T]]", homes))
         self.kind, self.base, self.package, self.homes = kind, base, package, homes
-        self._own: dict[str, type[T] | str] = dict(homes)
-        _REGISTRIES[kind] = self
         self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
+        _REGISTRIES[kind] = self
 
     def __getitem__(self, name: str) -> type[T]:
-        found = self._own[name]
+        found: Any = self.data[name]
         if isinstance(found, str):
             home, _, called = found.partition(":")
-            found = self._own[name] = cast("type[T]", getattr(import_module(f"{self.package}.{home}"), called))
-        return found
-
-    def __setitem__(self, name: str, cls: type[T]) -> None:
-        self._own[name] = cls
-
-    def __delitem__(self, name: str) -> None:
-        del self._own[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._own
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._own)
-
-    def __len__(self) -> int:
-        return len(self._own)
+            found = self.data[name] = getattr(import_module(f"{self.package}.{home}"), called)
+        return cast("type[T]", found)
 
     def __repr__(self) -> str:
         return f"<{self.kind}s {', '.join(self)}>"
 
     def find_class(self, called: str) -> type[T]:
-        """Return the class that is called so: what its package has as ``__getattr__``."""
+        """Return the class with this Python name, as ``__getattr__`` of its package does."""
         for name, home in self.homes.items():
             if home.endswith(f":{called}"):
                 return self[name]
         raise AttributeError(f"module {self.package!r} has no attribute {called!r}")
 
     def everything(self) -> dict[str, type[T]]:
-        """Return ours and those of other packages; one that cannot be used is left out, with a warning."""
+        """Return our classes and those of other packages; warn of those that cannot be used."""
         found = dict(self)
         for name, point in self.offered().items():
             try:
@@ -98,14 +83,14 @@ class Registry(MutableMapping[str, type[T]]):
         return found
 
     def offered(self) -> dict[str, EntryPoint]:
-        """Return what other packages offer under names that are not ours."""
+        """Return the entry points of other packages under names that are not ours."""
         from importlib.metadata import entry_points
 
         points = entry_points(group=f"allalike.{self.kind}s")
         return {point.name: point for point in reversed(list(points)) if point.name not in self}
 
     def load(self, point: EntryPoint) -> type[T]:
-        """Import what another package offers, and refuse what does not fit."""
+        """Import a class of another package, and check it."""
         package = f"the package {point.dist.name}" if point.dist else "another package"
         offer = f"The {self.kind} {point.name!r} of {package} ({point.value})"
         try:
@@ -124,12 +109,7 @@ class Registry(MutableMapping[str, type[T]]):
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """Return the registry of all things of one kind, for those of them that are made of others.
-
-    >>> from allalike.domains import DOMAINS
-    >>> registry_of("domain") is DOMAINS
-    True
-    """
+    """Return the registry of one kind, for classes that are made of others of their kind."""
     return _REGISTRIES[kind]
 
 
@@ -152,19 +132,17 @@ def find(name: str, known: Mapping[str, T], kind: str) -> T:
     alias = _find_alias(name, known)
     if alias and alias.ours:
         return known[alias.ours]
-    hint = f" {alias.details}" if alias else did_you_mean(name, [*known, *offered])
     names = [*known, *offered]
+    hint = f" {alias.details}" if alias else did_you_mean(name, names)
     raise UnknownNameError(f"No {kind} is called {name!r}.{hint} Known {kind}s: {', '.join(names)}.")
 
 
 def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
-    """Say what is called otherwise here, if a name from elsewhere is given.
+    """Return the message for a name from elsewhere that is taken for one of ours.
 
     >>> from allalike.methods import METHODS
     >>> explain_name("KOS(max_iter=3)", METHODS)
     'KOS is called IBP here (whose first messages are 1, and not drawn around it).'
-    >>> explain_name("UA", METHODS) is None
-    True
     """
     name = given.partition("(")[0] if isinstance(given, str) else ""
     alias = None if _match(name.strip(), known) else _find_alias(name, known)
@@ -184,7 +162,7 @@ def _match(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask whether a known name was meant, if one is close.
+    """Return the question whether a known name was meant, if one is close.
 
     >>> did_you_mean("meen", ["mean", "median"])
     " Did you mean 'mean'?"
@@ -194,11 +172,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def find_close(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is closest to another, if one is close.
-
-    >>> find_close("usr", ["item", "user"]), find_close("who", ["item", "user"])
-    ('user', None)
-    """
+    """Return the known name that is closest to another, if one is close."""
     import difflib
 
     plain = {key.casefold(): key for key in known}
@@ -207,57 +181,31 @@ def find_close(name: str, known: Iterable[str]) -> str | None:
 
 
 def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
-    """Make a thing from its name, with options in brackets if there are any.
+    """Make an object of the class with this name, with options in brackets.
 
     >>> from allalike.methods import METHODS
     >>> make("iP-TD(max_iter=3)", METHODS, "method").max_iter
     3
     >>> from allalike.domains import DOMAINS
-    >>> make("categorical(extract=number)", DOMAINS, "domain").extract
-    'number'
     >>> make("ordinal(levels=[poor, fair, good])", DOMAINS, "domain").levels
     ('poor', 'fair', 'good')
     """
     check_length(spec, f"The {kind}")
-    name, bracket, options = spec.strip().partition("(")
+    name, bracket, text = spec.strip().partition("(")
     name = name.strip()
-    if not name or ")" in name or (bracket and not options.endswith(")")):
+    if not name or ")" in name or (bracket and not text.endswith(")")):
         raise UnknownNameError(f"{spec!r} is not the name of a {kind}. Known {kind}s: {', '.join(known)}.")
-    cls = find(name, known, kind)
-    return cls(**check_options(cls, _options(options[:-1], spec), kind))
-
-
-def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:
-    """Return what is given, or make it of its name or its class.
-
-    >>> from allalike.methods import METHODS, PTD, Method
-    >>> choose("P-TD", METHODS, "method", Method) == choose(PTD, METHODS, "method", Method) == PTD()
-    True
-    """
-    if isinstance(given, str):
-        if note := explain_name(given, known):
-            warnings.warn(NameWarning(note), stacklevel=3)
-        return make(given, known, kind)
-    if isinstance(given, type) and issubclass(given, base):
-        return given()
-    if isinstance(given, base):
-        return given
-    raise OptionError(
-        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
-    )
-
-
-def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the options if the class has all of them."""
+    cls: Any = find(name, known, kind)
+    options = _parse_options(text[:-1], spec)
     fields = [field.name for field in dataclasses.fields(cls) if field.init]
-    for name in options:
-        if name not in fields:
+    for option in options:
+        if option not in fields:
             has = f"It has {', '.join(fields)}." if fields else "It has none."
-            raise OptionError(f"{kind.capitalize()} {cls.name} has no option {name!r}. {has}")
-    return dict(options)
+            raise OptionError(f"{kind.capitalize()} {cls.name} has no option {option!r}. {has}")
+    return cast("T", cls(**options))
 
 
-def _options(text: str, spec: str) -> dict[str, Any]:
+def _parse_options(text: str, spec: str) -> dict[str, Any]:
     import ast
 
     def read(value: ast.expr) -> Any:
@@ -272,3 +220,18 @@ def _options(text: str, spec: str) -> dict[str, Any]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass
     raise OptionError(f"The options in {spec!r} cannot be read. Write them as name(option=value, option='word').")
+
+
+def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:
+    """Return an object as it is, or make it from its class or its name."""
+    if isinstance(given, str):
+        if note := explain_name(given, known):
+            warnings.warn(NameWarning(note), stacklevel=3)
+        return make(given, known, kind)
+    if isinstance(given, type) and issubclass(given, base):
+        return given()
+    if isinstance(given, base):
+        return given
+    raise OptionError(
+        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
+    )

@@ -1,4 +1,4 @@
-"""Words: how many there are of something, and which options a sentence names."""
+"""Words of messages: counts of things, and names of options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))"
 
 
 def count(number: int, noun: str) -> str:
-    """Write how many there are of something.
+    """Write a number with a noun.
 
     >>> count(1, "task"), count(2000, "task"), count(2, "class")
     ('1 task', '2,000 tasks', '2 classes')
@@ -26,7 +26,7 @@ def count(number: int, noun: str) -> str:
 
 
 def write_options(sentence: str, write: Callable[[str, str], str]) -> str:
-    """Write options, which a sentence names as Python has them, as a face of the program calls them.
+    """Replace the options that a sentence names as in Python by their names in another interface.
 
     >>> write_options("Use engine='memory', or leave out per_task().", lambda name, value: f"<{name} {value}>")
     'Use <engine memory>, or leave out <per_task >.'
