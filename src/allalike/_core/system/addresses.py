@@ -68,7 +68,7 @@ class Address(str):
 
 @contextmanager
 def reaching(address: Address) -> Iterator[None]:
-    """Do something elsewhere; what goes wrong there is said in a line, without secrets.
+    """Turn the errors of a connection into one line without secrets.
 
     >>> with reaching(Address("s3://bucket/a.csv")):
     ...     raise ValueError("no bucket")
@@ -95,7 +95,7 @@ def reaching(address: Address) -> Iterator[None]:
 
 
 def find_address(name: str | os.PathLike[str]) -> Address | None:
-    """Return the address that is named, be it by the path of a database; nothing of other files of this machine.
+    """Return an address, also by the path of a database; None for other files of this machine.
 
     >>> find_address("crowd.duckdb"), find_address("s3://bucket/a.csv"), find_address("postgresql://ada:secret@host/b")
     ('crowd.duckdb', 's3://bucket/a.csv', 'postgresql://ada@host/b')
@@ -111,7 +111,7 @@ def find_address(name: str | os.PathLike[str]) -> Address | None:
 
 
 def find_folder(name: str | os.PathLike[str]) -> Path:
-    """Return the folder of a saved result, and refuse an address, from which none can be loaded."""
+    """Return the folder of a saved result, and refuse an address."""
     if (address := find_address(name)) is not None:
         raise UnsupportedError(
             f"{address} is no folder. A result is loaded from a folder of this machine, and goes on there."

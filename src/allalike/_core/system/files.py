@@ -1,4 +1,4 @@
-"""Files: found, checked and written whole; what must not stop half-way is finished before the program ends."""
+"""Files: atomic writes, temporary folders, bounded archives, and signals that arrive meanwhile."""
 
 from __future__ import annotations
 
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Let SIGINT and SIGTERM take effect only when this is done; those that are ignored stay ignored.
-
-    >>> try:
-    ...     with signals_deferred():
-    ...         signal.raise_signal(signal.SIGINT)
-    ...         done = True
-    ... except KeyboardInterrupt:
-    ...     print("done, and interrupted" if done else "interrupted")
-    done, and interrupted
-    """
+    """Let SIGINT and SIGTERM take effect only at the end; those that are ignored stay ignored."""
     if threading.current_thread() is not threading.main_thread():  # where signals raise nothing
         yield
         return
@@ -55,9 +46,7 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def ending_asked() -> Iterator[threading.Event]:
-    """Give an event that is set when the program is asked to end, which then is for whoever waits for it to do.
-
-    SIGINT, SIGTERM and SIGHUP ask for it; those that are ignored stay ignored.
+    """Yield an event that is set by SIGINT, SIGTERM and SIGHUP; those that are ignored stay ignored.
 
     >>> with ending_asked() as asked:
     ...     signal.raise_signal(signal.SIGTERM)
@@ -79,12 +68,9 @@ def ending_asked() -> Iterator[threading.Event]:
             signal.signal(number, before[number])
 
 
-# Atomic files, temporary folders, and what they have in common.
-
-
 @contextmanager
 def output_errors(what: str) -> Iterator[None]:
-    """Say that something cannot be written, and why.
+    """Turn failures of the system into an error that says what cannot be written, and why.
 
     >>> with output_errors("The table cannot be written to out.csv"):
     ...     raise OSError(28, "No space left on device")
@@ -106,15 +92,7 @@ def output_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
-    """Give a path to write to; what is written there takes the place of the file when all went well.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_file(Path(folder, "deep", "note.txt")) as beside:
-    ...         _ = beside.write_text("done")
-    ...     Path(folder, "deep", "note.txt").read_text(), len(list(Path(folder, "deep").iterdir()))
-    ('done', 1)
-    """
+    """Yield a path to write to, which replaces the file at the end."""
     with output_errors(failure or f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".allalike-{uuid.uuid4().hex}{path.suffix}")
@@ -126,47 +104,20 @@ def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
 
 
 def list_files(folder: Path) -> list[str]:
-    """List the files in a folder, at any depth, by their paths from there, in order.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("labels", "other"):
-    ...         Path(folder, name).mkdir()
-    ...     Path(folder, "labels", "t1.png").touch()
-    ...     list_files(Path(folder))
-    ['labels/t1.png']
-    """
+    """List the files in a folder, at any depth, by their paths from there, in order."""
     found = ((Path(place), name) for place, _, names in os.walk(folder) for name in names)
     return sorted((place / name).relative_to(folder).as_posix() for place, name in found)
 
 
-def flush_files(folder: Path) -> None:
-    """Have the system write files to the disk before they are put in place; those in inner folders may be many.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "note.txt").touch()
-    ...     flush_files(Path(folder))
-    """
-    for path in folder.iterdir():
-        if path.is_file():
-            with path.open("r+b") as file:
-                os.fsync(file.fileno())
-
-
 def is_link(path: Path) -> bool:
-    """Return whether a path is a link, or on Windows a junction, which is the same for folders.
-
-    >>> is_link(Path())
-    False
-    """
+    """Return whether a path is a link, or on Windows a junction, which is the same for folders."""
     is_junction = getattr(os.path, "isjunction", None)  # since Python 3.12
     return path.is_symlink() or (is_junction is not None and is_junction(path))
 
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """Give a temporary folder that only this user can read, and remove it in the end.
+    """Yield a temporary folder that only this user can read, and remove it in the end.
 
     >>> with work_folder() as folder:
     ...     folder.is_dir()
@@ -182,30 +133,15 @@ def work_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-# Archives: zip files, unless their list of members is too long.
-
-
-_MEMBER = b"PK\x01\x02"  # with which each entry of the list begins
-
-
+_MEMBER = b"PK\x01\x02"  # the beginning of each entry of the list of members
 _MAX_ENTRY_BYTES = 1 << 12  # on average
 
 
 class Archive(zipfile.ZipFile):
-    """A zip file, whose members are counted before they are looked at one by one.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "book.xlsx")
-    ...     with zipfile.ZipFile(path, "w") as archive:
-    ...         archive.writestr("sheet.xml", "<a/>")
-    ...     with Archive(path) as archive:
-    ...         archive.namelist()
-    ['sheet.xml']
-    """
+    """A zip file whose list of members is refused if it is too long, before it is parsed."""
 
     def __init__(self, path: str | Path, most: int = MAX_MEMBERS) -> None:
-        self._list = _List(path)
+        self._list = _MemberList(path)
         self._list.most = most
         try:
             super().__init__(self._list)
@@ -220,8 +156,8 @@ class Archive(zipfile.ZipFile):
         self._list.close()
 
 
-class _List(io.FileIO):
-    """A file of which more than the end is read once, in one go: the list of members, which comes before them."""
+class _MemberList(io.FileIO):
+    """A zip file while its list of members is read, in one go."""
 
     is_read = False
     most = MAX_MEMBERS
@@ -229,15 +165,14 @@ class _List(io.FileIO):
     def read(self, size: int | None = -1) -> Any:
         if self.is_read:
             return super().read(size)
-        if size is not None and size > self.most * _MAX_ENTRY_BYTES:
-            raise _too_long(self.name, f"a list of files of {size:,} bytes", self.most)
-        data = super().read(size)
-        if (number := data.count(_MEMBER)) > self.most:
-            raise _too_long(self.name, f"{number:,} files", self.most)
-        return data
-
-
-def _too_long(path: Any, what: str, most: int) -> InputError:
-    return InputError(
-        f"{path} holds {what}, and an archive may hold {most:,} files. Unpack it, and give those that are needed."
-    )
+        what = f"a list of files of {size or 0:,} bytes"
+        if size is None or size <= self.most * _MAX_ENTRY_BYTES:
+            data = super().read(size)
+            number = data.count(_MEMBER)
+            if number <= self.most:
+                return data
+            what = f"{number:,} files"
+        raise InputError(
+            f"{self.name!s} holds {what}, and an archive may hold {self.most:,} files. Unpack it, and give those that"
+            " are needed."
+        )

@@ -1,4 +1,4 @@
-"""Parse JSON text. Whatever is wrong with it is a `ValueError`, also values that are nested too deeply."""
+"""Parse JSON text. All errors are a `ValueError`, also of values that are nested too deeply."""
 
 from __future__ import annotations
 
@@ -49,11 +49,7 @@ def _parse(text: str | bytes, options: dict[str, Any]) -> Any:
 
 
 def is_deep(value: Any) -> bool:
-    """Return whether lists and dictionaries are nested more deeply than `MAX_DEPTH`.
-
-    >>> is_deep([[1], "[["])
-    False
-    """
+    """Return whether lists and dictionaries are nested more deeply than `MAX_DEPTH`."""
     level = [value] if isinstance(value, list | dict) else []
     for _ in range(MAX_DEPTH):
         values = chain.from_iterable(each.values() if type(each) is dict else each for each in level)

@@ -1,4 +1,4 @@
-"""Memory: how much of it can be had, and how sizes are written."""
+"""Measure free and used memory, and parse sizes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-
-_LITTLE = 1 << 26  # bytes, for which nobody looks
+_LITTLE = 1 << 26  # bytes, for which the free memory is not measured
 
 # Of version 2 and version 1 of control groups: the folder of their files, the file of the limit, that of what is used,
 # and what of that can be given back at once, as memory.stat calls it.
@@ -26,57 +25,18 @@ _GROUP_FILES = (
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Return how many bytes can be had without swapping, of what the machine, a container and this process may have.
+    """Return how many bytes are free without swapping, within the limits of the machine, a container and this process.
 
-    Examples
-    --------
-    >>> free_memory() > 0
-    True
+    Linux has a file for it that is read faster than psutil is imported.
     """
-    return min([_free_of_machine(root), *_free_in_groups(root), *_free_of_process()])
-
-
-def used_memory() -> int:
-    """Return how many bytes this process and all that it started have, with what they share counted for each.
-
-    What this process does not use any more is given back to the system before, where that is possible.
-
-    Examples
-    --------
-    >>> used_memory() > 0
-    True
-    """
-    import psutil
-
-    give_back()
-    own, used = psutil.Process(), 0
-    for each in (own, *own.children(recursive=True)):
-        with suppress(psutil.Error):  # it has ended meanwhile
-            used += each.memory_info().rss
-    return used
-
-
-def give_back() -> None:
-    """Give back to the system what this process does not use any more, where that is possible.
-
-    >>> give_back()
-    """
-    import ctypes
-
-    with suppress(OSError, TypeError, AttributeError):  # other systems than Linux, or another library of C
-        ctypes.CDLL(None).malloc_trim(0)
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-
-
-def _free_of_machine(root: Path) -> int:
-    """Return what the machine has left; Linux says so in a file that is read faster than psutil is imported."""
-    with suppress(OSError, StopIteration):
+    try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10
-    import psutil
+        free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10
+    except (OSError, StopIteration):
+        import psutil
 
-    return int(psutil.virtual_memory().available)
+        free = int(psutil.virtual_memory().available)
+    return min([free, *_free_in_groups(root), *_free_of_process()])
 
 
 def _free_of_process() -> Iterator[int]:
@@ -91,24 +51,6 @@ def _free_of_process() -> Iterator[int]:
             yield max(0, limit - psutil.Process().memory_info().vms)
 
 
-def check_memory(needed: float, what: str, instead: str) -> None:
-    """Refuse what would need more bytes than can be had, before it is begun, and say what to do instead.
-
-    >>> check_memory(1e6, "A small table", "Write less.")
-    >>> check_memory(1e18, "A large table", "Write less.")
-    Traceback (most recent call last):
-    allalike.errors.TooLargeError: A large table would need about 1,000,000,000.0 GB of memory, and there are ... GB.
-    Write less.
-    """
-    if needed <= _LITTLE:
-        return
-    free = free_memory()
-    if needed > free:
-        raise TooLargeError(
-            f"{what} would need about {needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB. {instead}"
-        )
-
-
 def _free_in_groups(root: Path) -> Iterator[int]:
     """Yield what the limit of each control group leaves that this process is in: its own, and those above."""
     try:
@@ -118,25 +60,56 @@ def _free_in_groups(root: Path) -> Iterator[int]:
     fields = (line.split(":", 2) for line in lines)
     own = {controller: place for _, controllers, place in fields for controller in controllers.split(",")}
     for (folder, *names), place in zip(_GROUP_FILES, (own.get(""), own.get("memory")), strict=True):
-        if place is not None:
-            top = root / "sys/fs/cgroup" / folder
-            group = top / place.lstrip("/")
-            for each in (group, *group.parents[: len(group.parts) - len(top.parts)]):
-                yield from _free_in_group(each, *names)
+        if place is None:
+            continue
+        top = root / "sys/fs/cgroup" / folder
+        group = top / place.lstrip("/")
+        for each in (group, *group.parents[: len(group.parts) - len(top.parts)]):
+            with suppress(
+                OSError, ValueError
+            ):  # "max" is no limit; within a container, folders of the host are missing
+                limit, used, facts = ((each / name).read_text("ascii") for name in (*names[:2], "memory.stat"))
+                back = dict(line.split() for line in facts.splitlines()).get(names[2], 0)
+                yield max(0, int(limit) - int(used) + int(back))
 
 
-def _free_in_group(group: Path, limit: str, used: str, cached: str) -> Iterator[int]:
-    """Yield what the limit of a control group leaves, if it has one that can be read."""
-    try:
-        most, now, facts = ((group / name).read_text(encoding="ascii") for name in (limit, used, "memory.stat"))
-        back = dict(line.split() for line in facts.splitlines()).get(cached, 0)
-        yield max(0, int(most) - int(now) + int(back))
-    except (OSError, ValueError):  # "max" is no limit; within a container, folders of the host are not there
-        return
+def used_memory() -> int:
+    """Return how many bytes this process and its children use, with shared memory counted for each.
+
+    Memory that this process does not use any more is given back to the system before, where that is possible.
+    """
+    import ctypes
+
+    import psutil
+
+    with suppress(OSError, TypeError, AttributeError):  # other systems than Linux, or another library of C
+        ctypes.CDLL(None).malloc_trim(0)
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    own, used = psutil.Process(), 0
+    for each in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            used += each.memory_info().rss
+    return used
+
+
+def check_memory(needed: float, what: str, instead: str) -> None:
+    """Refuse a step that would need more bytes than are free, and name an alternative.
+
+    >>> check_memory(1e6, "A small table", "Write less.")
+    >>> check_memory(1e18, "A large table", "Write less.")
+    Traceback (most recent call last):
+    allalike.errors.TooLargeError: A large table would need about 1,000,000,000.0 GB of memory, and there are ... GB.
+    Write less.
+    """
+    if needed > _LITTLE and needed > (free := free_memory()):
+        raise TooLargeError(
+            f"{what} would need about {needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB. {instead}"
+        )
 
 
 def parse_size(size: str | float, option: str) -> int:
-    """Return how many bytes are meant.
+    """Return the number of bytes.
 
     >>> parse_size("2GB", "memory"), parse_size("1.5 mb", "memory"), parse_size(1e6, "memory")
     (2000000000, 1500000, 1000000)

@@ -1,8 +1,8 @@
-"""Write files into a folder together, without replacing or following what is not ours.
+"""Write files into a folder together, without replacing inputs or files of others, and without following links.
 
-A folder of our own is written beside its place and exchanged with it in one step. Where other files are in the folder,
-these stay, and ours are replaced file by file. A list of them (`UNFINISHED`) stays in the folder until the
-last one is in place. Until then the result is reported as incomplete; the next run replaces it.
+A folder of our own is written beside its place and exchanged with it in one step. In a folder that also holds other
+files, ours are replaced one by one, and a list of them (`UNFINISHED`) stays in the folder until the last one is in
+place. Until then the result is reported as incomplete; the next run replaces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.system.files import flush_files, is_link, list_files, output_errors, signals_deferred
+from allalike._core.system.files import is_link, list_files, output_errors, signals_deferred
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OutputError
 
@@ -65,26 +65,17 @@ class Output:
     @cached_property
     def _place(self) -> Path:
         """The folder itself, wherever links lead."""
-        try:
-            return Path(os.path.realpath(self.folder))
-        except ValueError as error:  # such as a null byte
-            raise OSError(0, str(error)) from error
+        return Path(os.path.realpath(self.folder))
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse to write files of these names if they would take the place of what must stay.
-
-        >>> Output(folder=Path("nowhere")).check(["truth.csv"])
-        """
+        """Refuse to write files of these names if they would replace a file that must stay."""
         with output_errors(self.failure):
             self._check_folder()
             self._find_replaced(list(names))
 
     @contextmanager
     def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
-        """Give a folder to write to, whose files are put in place when all went well.
-
-        Some ``names`` that are known beforehand can be checked before anything is written.
-        """
+        """Yield a folder to write to, whose files are put in place at the end; known ``names`` are checked before."""
         with output_errors(self.failure), self._missing_folders():
             replaced = self._find_replaced(list(names))
             whole = not self._place.exists() or self._can_be_exchanged(replaced)
@@ -101,7 +92,7 @@ class Output:
                     shutil.rmtree(stage, ignore_errors=True)
 
     def _check_folder(self) -> None:
-        """Refuse a folder that cannot be, or cannot be written to."""
+        """Refuse a folder that cannot exist or be written to."""
         place = self._place
         nearest = next(path for path in (place, *place.parents) if path.exists())
         if not nearest.is_dir():
@@ -111,7 +102,7 @@ class Output:
 
     @contextmanager
     def _missing_folders(self) -> Iterator[None]:
-        """Make the folders around this one that are missing, and remove them again after a failure."""
+        """Make the missing folders around this one, and remove them again after a failure."""
         self._check_folder()
         missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
         try:
@@ -126,40 +117,35 @@ class Output:
 
     def _find_replaced(self, names: list[str]) -> list[str]:
         """Return which files have to go for these, or refuse."""
-        listed = {*self.find_own(self._place), *_list_unfinished(self._place)}
-        own = {name for name in listed if self._has(name)}
+        place = self._place
+        listed = {*self.find_own(place), *_list_unfinished(place)}
+        own = {name for name in listed if os.path.lexists(place / name) and not _is_behind_link(place, name)}
         for name in names:
-            self._check_way(name, own)
-            if _is_special(self._place / name):
-                raise OutputError(f"{self.folder / name} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
-        others = [name for name in names if name not in own and _is_file(self._place / name)]
+            self._check_name(name, own)
+        others = [name for name in names if name not in own and _is_file(place / name)]
         replaced = sorted({*own, *others})
         self._check_inputs(names, replaced)
         if others and not self.overwrite:
             raise OutputError(f"{self.folder / others[0]} is there already, and allalike did not write it. {_WAY_OUT}")
         return replaced
 
-    def _has(self, name: str) -> bool:
-        """Return whether something of this name is in the folder itself, and not where a link leads."""
-        return os.path.lexists(self._place / name) and not _leads_through_link(self._place, name)
-
-    def _check_way(self, name: str, own: set[str]) -> None:
-        """Refuse a file where there is a folder with other things in it, or the other way round."""
-        path = self._place / name
-        if _leads_through_link(self._place, name):
-            raise OutputError(
-                f"{self.folder / name} is behind a link, and nothing is written through one. {_ELSEWHERE}"
-            )
+    def _check_name(self, name: str, own: set[str]) -> None:
+        """Refuse a file behind a link, on a device, or where there is a folder with files of others."""
+        path, shown = self._place / name, self.folder / name
+        if _is_behind_link(self._place, name):
+            raise OutputError(f"{shown} is behind a link, and nothing is written through one. {_ELSEWHERE}")
         if path.is_dir() and not path.is_symlink():
-            inside = {f"{name}/{inner}" for inner in _content(path)}
+            inside = {f"{name}/{inner}" for inner in _list_content(path)}
             if not inside or inside - own:
-                raise IsADirectoryError(0, f"{self.folder / name} is a folder, not a file")
+                raise IsADirectoryError(0, f"{shown} is a folder, not a file")
+        elif path.exists() and not path.is_file():
+            raise OutputError(f"{shown} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
         for outer in list(Path(name).parents)[:-1]:
             if _is_file(self._place / outer) and outer.as_posix() not in own:
                 raise NotADirectoryError(0, f"{self.folder / outer} is a file")
 
     def _check_inputs(self, names: list[str], replaced: list[str]) -> None:
-        """Refuse to replace an input, or to write into a folder that is one; also where a link leads to it."""
+        """Refuse to replace an input, or to write into a folder that is one, also if a link leads to it."""
         inputs = {_identity(path): path for path in self.inputs} if names or replaced else {}
         inputs.pop(None, None)
         for name in replaced:
@@ -198,13 +184,14 @@ class Output:
         outermost = {name.partition("/")[0] for name in replaced}
         if any(entry.name not in outermost for entry in place.iterdir()):  # before all of a large folder is listed
             return False
-        return _content(place) <= set(replaced)
+        return _list_content(place) <= set(replaced)
 
     def _replace_one_by_one(self, stage: Path, new: list[str], old: list[str]) -> None:
         """Remove the files that do not come again, and move the new ones to their places, the index last."""
         place = self._place
         marks = {name: _mark(stage / name) for name in new}
-        _write_flushed(stage / UNFINISHED, json.dumps(marks))
+        (stage / UNFINISHED).write_text(json.dumps(marks), encoding="utf-8")
+        flush_files(stage)
         (stage / UNFINISHED).replace(place / UNFINISHED)
         for name in sorted(set(old) - set(new)):
             with _opened(place, name) as (path, folder), suppress(FileNotFoundError):
@@ -237,11 +224,12 @@ def _mark(path: Path) -> list[int]:
     return [status.st_ino, status.st_mtime_ns]
 
 
-def _write_flushed(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+def flush_files(folder: Path) -> None:
+    """Have the system write files to the disk before they are put in place; those in inner folders may be many."""
+    for path in folder.iterdir():
+        if path.is_file():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
 
 
 @contextmanager
@@ -280,7 +268,7 @@ def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str
     if not _CAN_OPEN:
         if make:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
-        if _leads_through_link(place, name):
+        if _is_behind_link(place, name):
             raise OSError(errno.ELOOP, f"{place / name} is behind a link")
         yield str(place / name), None
         return
@@ -298,34 +286,25 @@ def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str
         os.close(folder)
 
 
-def _leads_through_link(folder: Path, name: str) -> bool:
-    """Return whether a link lies on the way from a folder to something in it, which itself may be one.
-
-    >>> _leads_through_link(Path(), "labels/t1.png")
-    False
-    """
+def _is_behind_link(folder: Path, name: str) -> bool:
+    """Return whether a link lies on the way from a folder to something in it, which may itself be one."""
     return any(is_link(folder / outer) for outer in list(Path(name).parents)[:-1])
-
-
-def _is_special(path: Path) -> bool:
-    """Return whether something is there that is neither a file nor a folder, such as a device or a pipe."""
-    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _is_file(path: Path) -> bool:
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
-def _content(folder: Path) -> set[str]:
+def _list_content(folder: Path) -> set[str]:
     """List everything in a folder, at any depth: files, links, and empty folders."""
-    found: set[str] = set()
+    content: set[str] = set()
     for place, folders, files in os.walk(folder):
         inner = Path(place)
         links = [name for name in folders if (inner / name).is_symlink()]
-        found.update((inner / name).relative_to(folder).as_posix() for name in (*files, *links))
+        content.update((inner / name).relative_to(folder).as_posix() for name in (*files, *links))
         if not (folders or files) and inner != folder:
-            found.add(inner.relative_to(folder).as_posix())
-    return found
+            content.add(inner.relative_to(folder).as_posix())
+    return content
 
 
 def _rights(folder: Path) -> tuple[int, int, int]:

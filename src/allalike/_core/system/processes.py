@@ -1,4 +1,4 @@
-"""Processes: functions applied in several of them, and things as bytes on their way or on disk."""
+"""Apply functions in several processes, and turn objects into bytes on their way or on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike.errors import TooLargeError
 
@@ -28,21 +27,12 @@ if TYPE_CHECKING:
     NumberedResults = Generator[tuple[int, Any], None, None]
 
 _ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used where they lie
-
-
 _MIN_OUT_OF_BAND = 1 << 12  # bytes; smaller arrays stay in the pickle
-
-
 _NARROW_TYPES = [np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)]
 
 
 def pack(thing: Any) -> bytes:
-    """Turn anything that pickles into bytes; the integers of an array take as few as the largest of them needs.
-
-    >>> codes = np.arange(100_000) % 100
-    >>> codes.nbytes, len(pack(codes)) < 101_000
-    (800000, True)
-    """
+    """Turn anything that pickles into bytes; the integers of an array take as few as the largest of them needs."""
     out_of_band: list[memoryview] = []
 
     def is_small(buffer: pickle.PickleBuffer) -> bool:
@@ -62,12 +52,9 @@ def pack(thing: Any) -> bytes:
 
 
 def unpack(data: bytes | bytearray | memoryview) -> Any:
-    """Return what was packed; the integers of an array have the type again that they had.
+    """Return what was packed; the integers of an array have their old type again.
 
-    Arrays can be written to. Where the data can be too, as a `bytearray`, large ones are not copied but lie in it.
-
-    >>> unpack(pack({"codes": np.array([3, 1]), "who": ["ada", "bob"]}))
-    {'codes': array([3, 1]), 'who': ['ada', 'bob']}
+    Arrays can be written to. If the data are a `bytearray`, large arrays lie in it and are not copied.
     """
     view = memoryview(data)
     count = int(np.frombuffer(view, "<i8", 1)[0])
@@ -87,19 +74,12 @@ class _Packer(pickle.Pickler):
             low, high = thing.min(), thing.max()
             narrow = next((kind for kind in _NARROW_TYPES if kind.min <= low and high <= kind.max), None)
             if narrow is not None and narrow.dtype.itemsize < thing.dtype.itemsize:
-                return _widened, (thing.astype(narrow.dtype), thing.dtype)
+                return np.ndarray.astype, (thing.astype(narrow.dtype), thing.dtype)
         return NotImplemented
 
 
-def _widened(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    return array.astype(dtype)
-
-
-# Apply functions in several processes (loky's, which need no guard in the user's script).
-
-
 class Processes:
-    """A pool of processes, started when they are needed; a pool of one is this process.
+    """A pool of processes (loky's), started when they are needed; a pool of one is this process.
 
     >>> with Processes(2) as processes:
     ...     list(processes.map(divmod, [(7, 2), (9, 3)]))
@@ -119,9 +99,9 @@ class Processes:
         self.close()
 
     def map(self, function: Callable[..., Any], jobs: Sequence[Job], *, most: float = math.inf) -> Iterator[Any]:
-        """Yield what the function returns for each job, in the order of jobs; several threads may ask for that.
+        """Yield the function's result of each job, in the order of jobs; several threads may call this.
 
-        If there are more than ``most`` processes, all is done in this one.
+        If there are more than ``most`` processes, the jobs are done in this one.
         """
         if self.number > most or self.number == 1 or len(jobs) <= 1:
             yield from starmap(function, jobs)
@@ -129,15 +109,10 @@ class Processes:
         with self._submitted(function, jobs) as futures:
             for number, future in enumerate(futures):
                 yield future.result()
-                futures[number] = None  # type: ignore[call-overload]  # what it returned may be large
+                futures[number] = None  # type: ignore[call-overload]  # the result may be large
 
     def map_unordered(self, function: Callable[..., Any], jobs: Sequence[Job]) -> NumberedResults:
-        """Yield the number of each job and what the function returns for it, as soon as it is known.
-
-        >>> with Processes(2) as processes:
-        ...     sorted(processes.map_unordered(divmod, [(7, 2), (9, 3)]))
-        [(0, (3, 1)), (1, (3, 0))]
-        """
+        """Yield the number and the result of each job, as soon as it is done."""
         if self.number == 1 or len(jobs) <= 1:
             yield from enumerate(starmap(function, jobs))
             return
@@ -162,14 +137,13 @@ class Processes:
             executor = self._executors[0]
         try:
             yield [executor.submit(function, *job) for job in jobs]
-        except TerminatedWorkerError as error:
+        except BaseException as error:
             self.close()
+            if not isinstance(error, TerminatedWorkerError):
+                raise
             raise TooLargeError(
                 f"Another process was ended from outside, most likely for want of memory. {self._remedy}"
             ) from error
-        except BaseException:
-            self.close()
-            raise
 
 
 def _end_all(executors: list[Any], owner: int) -> None:

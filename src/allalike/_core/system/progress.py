@@ -1,7 +1,4 @@
-"""Progress: report to a watcher the stage of a run, and how much of it is done.
-
-The logger ``allalike`` is told, too: of a new stage as information, of how far it is for debugging.
-"""
+"""Report the stage of a run, and how much of it is done, to a watcher and to the logger ``allalike``."""
 
 from __future__ import annotations
 
@@ -33,19 +30,13 @@ STAGES = {
 
 _log = logging.getLogger("allalike")
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
-_FIRST = 1 << 10  # of what is done at once, if nobody knows how long it takes
-_SHORT_SECONDS = 0.2  # of a piece, after which the next is larger
-_SECONDS_UNTOLD, _SECONDS_UNSURE = 1.0, 5.0  # after which it is told how far it is, and refused if it takes too long
+_FIRST = 1 << 10  # size of the first range
+_SHORT_SECONDS = 0.2  # after a range that took less, the next is larger
+_SECONDS_SILENT, _SECONDS_UNSURE = 1.0, 5.0  # before progress is reported, and before a step is refused
 
 
 def report(stage: str, done: int = 0, total: int = 0) -> None:
-    """Report a stage of the run, and how much of it is done where that is known.
-
-    >>> with watching(lambda *event: print(event)):
-    ...     report("rounds", 2, 15)
-    ('rounds', 2, 15)
-    >>> report("nobody watches")
-    """
+    """Report a stage of the run, and how much of it is done where that is known."""
     if watcher := _watcher.get():
         watcher(stage, done, total)
     level = logging.DEBUG if done else logging.INFO
@@ -82,10 +73,9 @@ def watching(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
 def pieces(
     total: int, most: int, what: str, *, refuse: str = "", clock: Callable[[], float] = monotonic
 ) -> Iterator[slice]:
-    """Yield ranges of things that are worked on, up to so many at once, small ones first.
+    """Yield ranges of a long step, small ones first and none longer than ``most``, and report the progress.
 
-    Whoever watches is told how far it is. What would take longer than `MAX_HOURS` is refused after a few seconds, if it
-    is said what to do instead.
+    A step that would take longer than `MAX_HOURS` is refused after a few seconds, if ``refuse`` names an alternative.
 
     >>> [(some.start, some.stop) for some in pieces(5000, 2000, "counting")]
     [(0, 1024), (1024, 3024), (3024, 5000)]
@@ -104,7 +94,7 @@ def pieces(
         if now - begun > _SECONDS_UNSURE and expected > 3600 * MAX_HOURS and refuse:
             hours = f"about {expected / 3600:,.0f} hours"
             raise TooLargeError(f"This takes {hours} ({what}), and {MAX_HOURS} may be. {refuse}")
-        if now - begun > _SECONDS_UNTOLD:
+        if now - begun > _SECONDS_SILENT:
             report(what, done, total)
         if now - last < _SHORT_SECONDS:
             size = min(2 * size, most)

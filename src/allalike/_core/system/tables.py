@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa, pc
@@ -15,28 +16,16 @@ FORMATS = ("csv", "parquet")
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    r"""Write tables with the same columns one behind the other, in the format that the path's ending names.
-
-    >>> import pyarrow as pa, tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "truth.csv")
-    ...     write_tables(path, [pa.table({"task": [1]}), pa.table({"task": [2]})])
-    ...     path.read_text()
-    '"task"\n1\n2\n'
-    """
-    writer = None
-    try:
+    """Write tables with the same columns one behind the other, in the format that the path's ending names."""
+    with ExitStack() as stack:
+        writer: Any = None
         for table in tables:
             if writer is None:
-                writer = _writer(path, table.schema)
+                writer = stack.enter_context(_open_writer(path, table.schema))
             writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
-def _writer(path: Path, schema: pa.Schema) -> Any:
+def _open_writer(path: Path, schema: pa.Schema) -> Any:
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -46,23 +35,17 @@ def _writer(path: Path, schema: pa.Schema) -> Any:
     return pacsv.CSVWriter(path, schema, write_options=pacsv.WriteOptions(quoting_style="needed"))
 
 
-# Formulas: cells that a spreadsheet would compute in place of showing them, and how they are kept from it.
-#
-# An id or a label may be ``=HYPERLINK(...)`` or ``@SUM(...)``, by accident or because somebody wants whoever opens
-# the table to run it. What begins with = + - @ (also in their wide forms), a tab or the end of a line is taken for a
-# formula. An apostrophe before it makes it text to a spreadsheet. Numbers such as -1.5 stay as they are.
-#
-# What already begins with apostrophes before such a sign gets one more, so that taking one away gives back what was:
-#
-#     guard:   =1+1 -> '=1+1     '=1+1 -> ''=1+1     -1.5 -> -1.5     yes -> yes
-
+# Formulas. A spreadsheet computes a cell such as ``=HYPERLINK(...)`` or ``@SUM(...)``, written by accident or by an
+# attacker: any text that begins with = + - @ (also in their wide forms), a tab or the end of a line. An apostrophe
+# before it makes it text. Numbers such as -1.5 stay as they are. A text that already begins with apostrophes before
+# such a sign gets one more, so that removing one restores the original.
 
 _FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def guard_text(text: str) -> str:
-    """Return a text as it is to be written where spreadsheets read it.
+    """Return a text with an apostrophe if a spreadsheet would take it for a formula.
 
     >>> [guard_text(text) for text in ("=1+1", "-1.5", "-x", "yes", "'=1+1")]
     ["'=1+1", '-1.5', "'-x", 'yes', "''=1+1"]
@@ -71,21 +54,12 @@ def guard_text(text: str) -> str:
 
 
 def unguard_text(text: str) -> str:
-    """Return what a text was before it was guarded.
-
-    >>> [unguard_text(guard_text(text)) for text in ("=1+1", "-1.5", "'tis", "'=1+1")]
-    ['=1+1', '-1.5', "'tis", "'=1+1"]
-    """
+    """Return the text before it was guarded."""
     return text[1:] if text.startswith("'") and re.match(_FORMULA, text) else text
 
 
 def guard_table(table: pa.Table) -> pa.Table:
-    """Return a table whose texts, and the names of whose columns, are as they are to be written.
-
-    >>> import pyarrow as pa
-    >>> guard_table(pa.table({"=a": ["=1+1", None, "-5"], "b": [-1, 0, 1]})).to_pydict()
-    {"'=a": ["'=1+1", None, '-5'], 'b': [-1, 0, 1]}
-    """
+    """Return a table with guarded texts and names of columns."""
 
     def guard(column: pa.ChunkedArray) -> pa.ChunkedArray:
         kind = column.type
