@@ -37,21 +37,17 @@ _LEFT_OUT = {
 
 
 def say_left_out(what: str, number: int) -> str:
-    """Say how many rows or answers were dealt with in a way that has a name.
+    """Format a note about excluded or added rows.
 
-    >>> say_left_out("missing_dropped", 1), say_left_out("repeats_set_aside", 20)
-    ('Dropped 1 row without a label.', 'Set aside 20 repeated answers of a worker to a task.')
+    >>> say_left_out("repeats_set_aside", 20)
+    'Set aside 20 repeated answers of a worker to a task.'
     """
     done, noun, which = _LEFT_OUT[what]
     return f"{done} {count(number, noun)} {which}."
 
 
 def say_columns(columns: Mapping[str, str]) -> str:
-    """Say which column is which.
-
-    >>> say_columns({"worker": "who", "label": "said"})
-    "'who' is the worker, 'said' is the label"
-    """
+    """Format the roles of columns."""
     return ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
 
 
@@ -153,15 +149,9 @@ class Answers:
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str | None) -> Answers:
-        """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
+        """Join answers whose workers have the same numbers; of repeats, those of earlier parts come first.
 
         The encoding is that of the labels of all parts. Gold must be given again.
-
-        >>> import allalike
-        >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
-        >>> joined = Answers.join(parts, parts[0].encoding, repeats="first")
-        >>> joined.tasks.tolist(), joined.worker, joined.notes
-        ([6, 7], array([1, 0, 1], dtype=int32), {'repeats_set_aside': 1})
         """
         number, tasks = unite([part.tasks for part in parts])
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
@@ -229,17 +219,7 @@ class Answers:
         return replace(self, gold_task=task, gold_label=self.encoding.fit_tasks(truths.label[known], task, self.tasks))
 
     def with_gold(self, gold: Gold) -> Answers:
-        """Return the answers with known truths; those of tasks that nobody answered are counted in the notes.
-
-        >>> import allalike
-        >>> from allalike.answers import Gold
-        >>> from allalike._core.columns.column import Column
-        >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
-        >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
-        >>> answers = answers.with_gold(gold)
-        >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
-        (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
-        """
+        """Return the answers with gold labels; those of tasks without answers are counted in the notes."""
         encoding, truths = gold.encode(self.encoding)
         answers = replace(self, encoding=encoding).with_truths(truths)
         counts = gold.count(len(answers.gold_task), answers.tasks[0])
@@ -247,22 +227,22 @@ class Answers:
 
     @property
     def domain(self) -> Domain:
-        """The kind of label."""
+        """The label type."""
         return self.encoding.domain
 
     @property
     def n_answers(self) -> int:
-        """How many answers there are."""
+        """The number of answers."""
         return len(self.worker)
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks have answers."""
+        """The number of tasks with answers."""
         return len(self.tasks)
 
     @property
     def n_single(self) -> int:
-        """How many tasks have one answer only."""
+        """The number of tasks with one answer only."""
         return int(np.count_nonzero(np.diff(self.starts) == 1))
 
     @property
@@ -294,7 +274,7 @@ class Answers:
 
     @property
     def answer_counts(self) -> npt.NDArray[np.int64]:
-        """How many answers each worker gave."""
+        """The number of answers by each worker."""
         return np.bincount(self.worker, minlength=len(self.workers))
 
     @property
@@ -305,13 +285,7 @@ class Answers:
         return self.tasks.take(np.repeat(np.arange(len(self.tasks)), np.diff(self.starts)))
 
     def blocks(self, block_answers: int) -> Iterator[Block]:
-        """Cut the answers into blocks of whole tasks with about this many answers.
-
-        >>> import allalike
-        >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
-        >>> [block.label.tolist() for block in answers.blocks(2)]
-        [[0, 1], [1, 1]]
-        """
+        """Cut the answers into blocks of whole tasks with about this many answers."""
         hashes = self.tasks.hashes()
         marks = np.arange(block_answers, self.n_answers, block_answers)
         bounds = np.unique(np.concatenate([[0], np.searchsorted(self.starts, marks), [len(self.tasks)]]))
@@ -332,7 +306,7 @@ class Answers:
             )
 
     def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
-        """Let a block know all workers, or only its own where a sum over all would cost more than the block."""
+        """Give a block all workers, or only its own where a sum over all would cost more than the block."""
         n_workers = len(self.workers)
         if n_workers * _FEWEST_PER_WORKER > len(worker):
             first = worker.min()

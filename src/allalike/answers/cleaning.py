@@ -1,6 +1,6 @@
-"""Cleaning: labels that say nothing are left out, and different spellings of a label become one.
+"""Cleaning: labels that mean "no answer" are excluded, and different spellings of a label become one.
 
-Labels are looked at one different one at a time, however many rows have it.
+Only distinct labels are looked at, however many rows have them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ _MAX_SHOWN = 80  # characters of a label
 
 @dataclass(frozen=True)
 class Dropped:
-    """How many rows were left out, and why: without a label, with one that means none, or with one not understood.
+    """Numbers of excluded rows: without a label, with one that means "no answer", or with one that cannot be parsed.
 
-    ``example`` is the first label that was not understood, with its row.
-
-    >>> (Dropped(missing=1) + Dropped(missing=2, unparsed=1, example=(7, "?"))).notes(9)
-    {'missing_dropped': 3, 'unparsed': {'labels': 1, 'of': 6, 'example': '?'}}
+    ``example`` is the first label that cannot be parsed, with its row.
     """
 
     missing: int = 0
@@ -48,7 +45,7 @@ class Dropped:
 
     @property
     def total(self) -> int:
-        """How many rows were left out."""
+        """The number of excluded rows."""
         return self.missing + self.abstained + self.unparsed
 
     def check(self, rows: int, steps: tuple[str, ...] = ()) -> None:
@@ -67,7 +64,7 @@ class Dropped:
         raise InputError(f"No row has a label: all {rows:,} rows {reason}.")
 
     def notes(self, rows: int) -> dict[str, Any]:
-        """Return what a summary says of rows that were left out, of all that there were."""
+        """Return the entries of a summary about excluded rows."""
         counts = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
         notes: dict[str, Any] = {name: number for name, number in counts.items() if number}
         if self.unparsed:
@@ -83,7 +80,7 @@ def _shorten(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
-    """What is done with labels before they become answers.
+    """Rules for labels before they become answers.
 
     >>> label = Column.of_objects("label", ["cat ", "cat", None, "?"])
     >>> columns, kept, dropped = Cleaning(missing="drop", abstain=("?",)).clean({"label": label})
@@ -99,10 +96,9 @@ class Cleaning:
     def clean(
         self, columns: dict[str, Column], *, before: int | None = None
     ) -> tuple[dict[str, Column], Mask, Dropped]:
-        """Return the rows that have a label, as it is meant, which rows these are, and how many were left out.
+        """Return the rows with a label, as it is meant; which rows these are; and how many were excluded.
 
-        If the columns are all there are, an error counts the rows without a label; of a batch, ``before`` rows came
-        ahead.
+        An error counts the rows without a label, except in a batch, ahead of which ``before`` rows came.
         """
         label = self.map_labels(columns["label"].compacted())
         blank = label.missing()
@@ -116,7 +112,7 @@ class Cleaning:
         return {**columns, "label": label}, kept, dropped
 
     def clean_labels(self, label: Column, blank: Mask) -> tuple[Column, Mask, Dropped]:
-        """Do the same with a column of labels of which it is known which are missing."""
+        """Do the same with a column of labels, of which ``blank`` marks the missing ones."""
         missing, kept = int(blank.sum()), ~blank
         label = label.keep(kept) if missing else label
         if self.spelling.is_plain and not self.abstain:
@@ -138,12 +134,7 @@ class Cleaning:
         return label.replaced(_dictionary(codes[stays], meant, np.ones(len(rows), np.bool_), kind), rows), kept, dropped
 
     def find_unreadable(self, label: Column) -> tuple[Mask, Mask]:
-        """Mark the rows without a label, and those in which none is understood; one that means none is understood.
-
-        >>> label = Column.of_objects("label", ["It is 7.", None, "No.", "?"])
-        >>> Cleaning(abstain=("?",), spelling=Spelling(extract="number")).find_unreadable(label)
-        (array([False,  True, False, False]), array([False, False,  True, False]))
-        """
+        """Mark the rows without a label, and those whose label cannot be parsed."""
         label = self.map_labels(label.compacted())
         blank = label.missing()
         unparsed = np.zeros(len(blank), np.bool_)
@@ -152,7 +143,7 @@ class Cleaning:
         return blank, unparsed
 
     def _understand(self, label: Column) -> tuple[Any, list[Any], list[Any], npt.NDArray[np.int8]]:
-        """Return the place of each row's value, the values, what they mean, and what becomes of each row."""
+        """Return the place of each row's value, the values, their meanings, and whether each row is kept."""
         if isinstance(label.data, list):
             codes, values = np.arange(len(label.data)), label.data
         else:
@@ -173,7 +164,7 @@ class Cleaning:
         return isinstance(value, str | int | float) and match_key(value) in self.abstain
 
     def map_labels(self, label: Column) -> Column:
-        """Put what spellings mean in their place; labels are texts from there on."""
+        """Replace spellings by their meanings; labels are texts from there on."""
         if not self.label_map:
             return label
         if isinstance(label.data, list):
@@ -194,7 +185,7 @@ class Cleaning:
         return found if found is not None else value if isinstance(value, str) else str(value)
 
     def _strip(self, label: Column) -> Column:
-        """Take blanks away from strings that begin or end with them."""
+        """Strip strings."""
         if not self.spelling.strip or label.kind not in ("text", "object"):
             return label
         data = label.data
@@ -247,14 +238,7 @@ def zero_error(role: str, row: int, found: Any) -> InputError:
 
 
 def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any = None) -> InputError:
-    """Return the error of a row without a worker, task or label.
-
-    It counts such rows, and all, where that is known, and says what was found instead of a label.
-
-    >>> print(blank_error("label", 2, (7, 90), "NA"))
-    Row 2 has no label ('NA' stands there); 7 rows of 90 have none. A missing answer is a missing row: remove such rows,
-    or have them dropped. Say it with missing='drop'.
-    """
+    """Return the error of a row without a worker, task or label; such rows and all are counted if that is known."""
     what = f"Row {row} has no {role}{f' ({found!r} stands there)' if isinstance(found, str) and found else ''}"
     if counted is not None:
         number, total = counted
@@ -271,11 +255,11 @@ _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 
 
 def find_misreadings(answers: Any) -> set[str]:
-    """Name what makes every result of answers, or of a run, worthless: columns are hardly those that were meant.
+    """Name the signs that columns were confused, so that every result of the answers or run would be worthless.
 
-    These are ``repeats`` of a worker and a task, unless they are samples; one ``worker``, one ``task``, unless it is an
-    election, or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are
-    ``unlike``, as many as answers.
+    These are ``repeats`` of a worker and a task, except samples; one ``worker``, one ``task``, except in an election,
+    or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are ``unlike``, as many
+    as answers.
 
     >>> import allalike
     >>> sorted(find_misreadings(allalike.read([("ada", 1, "x"), ("ada", 2, "x")])))

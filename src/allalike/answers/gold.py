@@ -1,4 +1,4 @@
-"""Gold: correct labels that are known beforehand, matched with the tasks of the answers; and workers' history."""
+"""Gold labels, matched with the tasks of the answers; and workers' statistics from earlier answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
 
 _PLAIN = (str, int, float)
-_MAX_ANSWERS = 1e12  # as many as nobody ever gave
+_MAX_ANSWERS = 1e12
 Floats = npt.NDArray[np.float64]
 
 
@@ -35,10 +35,10 @@ class Truths:
 
 @dataclass(frozen=True)
 class Gold:
-    """Gold labels as they came: a column of tasks, none of which comes twice, and one of labels.
+    """Gold labels as they came: a column of distinct tasks, and one of labels.
 
-    ``blank`` says how many tasks came without a label, and are left out, and ``stated`` whether somebody said what the
-    labels mean among the answers, so that nobody need wonder.
+    ``blank`` counts the excluded tasks without a label. ``stated`` is whether the user mapped the labels to those of
+    the answers, so that no mapping needs to be guessed.
     """
 
     task: Column
@@ -61,7 +61,7 @@ class Gold:
     def of(
         cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None, *, stated: bool = False
     ) -> Gold:
-        """Leave out tasks without a label, as ``blank`` marks them, and labels that are there already."""
+        """Exclude tasks without a label, which ``blank`` marks, and duplicate labels."""
         blank = label.missing() if blank is None else blank
         _refuse_missing(task)
         stays = ~blank
@@ -71,7 +71,7 @@ class Gold:
         return cls(task.keep(stays), label.keep(stays), int(blank.sum()), stated)
 
     def split(self, domain: Domain) -> Gold:
-        """Return the labels one by one, where one stands for several, as the answers are split."""
+        """Split labels that stand for several, as the answers are split."""
         if domain.pictures is None or not domain.pictures.splits:
             return self
         columns = {"task": Column("task", _list(self.task)), "label": Column("label", _list(self.label))}
@@ -79,7 +79,7 @@ class Gold:
         return Gold(split["task"], split["label"], self.blank, self.stated)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
-        """Turn the labels into codes; return also the encoding that knows them, for nobody need have answered them."""
+        """Turn the labels into codes; return also the encoding that has them, because no answer may have them."""
         codes, ids = self.task.factors
         try:
             encoding, label = encoding.encode_gold(self.label)
@@ -88,13 +88,7 @@ class Gold:
         return encoding, Truths(ids, label[np.argsort(codes)])
 
     def joined(self, more: Gold) -> Gold:
-        """Return these labels and more; where both have a task, the label that came later; texts if some are.
-
-        >>> one, two = (Gold(Column.of_objects("task", [1, task]), Column.of_objects("label", ["x", label]))
-        ...             for task, label in ((2, "y"), (3, "z")))
-        >>> one.joined(two).label.data.to_pylist()
-        ['x', 'y', 'z']
-        """
+        """Return these labels and more; if both have a task, the later label; texts if some are."""
         tasks = join_values("task", [*_list(self.task), *_list(more.task)])
         labels = join_values("label", [*_list(self.label), *_list(more.label)])
         known = dict(zip(_list(tasks), _list(labels), strict=True))
@@ -123,11 +117,7 @@ class Gold:
 
 
 def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the gold label of each task, or refuse two that differ.
-
-    >>> match_truths([("t1", "x"), ("t2", "y"), ("t1", "x")])
-    {'t1': 'x', 't2': 'y'}
-    """
+    """Return the gold label of each task, or refuse two that differ."""
     found: dict[Any, Any] = {}
     for task, label in pairs:
         if not _is_same(found.setdefault(task, label), label):
@@ -168,11 +158,7 @@ def _list(column: Column, rows: Any = slice(None)) -> list[Any]:
 
 
 def join_values(role: str, values: list[Any]) -> Column:
-    """Make one column of values from several parts; numbers among texts are texts in all of them.
-
-    >>> join_values("task", ["t1", 2]).data.to_pylist()
-    ['t1', '2']
-    """
+    """Make one column of values from several parts; numbers among texts become texts."""
     kinds = set(map(type, values))
     if str in kinds and kinds <= {str, int, float, bool}:
         values = list(map(str, values))
@@ -184,7 +170,7 @@ def join_values(role: str, values: list[Any]) -> Column:
 
 @dataclass(frozen=True)
 class History:
-    """What earlier answers say of each worker.
+    """Worker statistics from earlier answers.
 
     >>> History.of(["eve", "ada"], [10, 5], [0.1, 0.2]).of_workers(["ada", "bob"])
     History(answers=array([5., 0.]), fault=array([0.2, 0. ]), workers=())
@@ -196,17 +182,17 @@ class History:
 
     @classmethod
     def of(cls, workers: Sequence[Any], answers: Any, fault: Any) -> History:
-        """Keep what is known of some workers; what is not known of them counts nothing."""
+        """Keep the statistics of some workers; unknown ones count nothing."""
         number, mean = np.asarray(answers, np.float64), np.asarray(fault, np.float64)
         known = np.isfinite(number) & np.isfinite(mean) & (number > 0)
         counted = np.minimum(np.where(known, number, 0.0), _MAX_ANSWERS)
         return cls(counted, np.where(known, mean, 0.0), tuple(workers))
 
     def of_workers(self, workers: Sequence[Any], *, most: float = np.inf) -> History:
-        """Return what is known of these workers, in their order; ids are the same if they are written the same.
+        """Return the statistics of these workers, in their order; ids are the same if their texts are.
 
-        What is known of a worker several times, as where tables were put together, is added up. No fault is larger than
-        ``most``, which is what labels of this type can be apart.
+        Several statistics of a worker, as in concatenated tables, are added up. No fault is larger than ``most``, the
+        largest distance of labels of this type.
         """
         place = {str(worker): number for number, worker in enumerate(workers)}
         known = np.array([place.get(str(worker), -1) for worker in self.workers], np.intp)

@@ -1,9 +1,8 @@
-"""Storage: answers and other columns as Parquet files, from which they come back as they were.
+"""Store answers and other columns as Parquet files.
 
-A column that Arrow can hold is that column. Python objects are texts of JSON, which the schema of the file says: lists
-and what is plain are themselves, everything else is an object with one key, the name of its type, such as
-``{"tuple": [1, 2]}``. Nothing that is read can be anything but these, and nothing is executed. Pages have checksums,
-and whatever is wrong with a file is an error that names it.
+Python objects are stored as JSON texts, which the schema of the file says: lists and plain values as themselves, other
+values as an object with the name of its type as key, such as ``{"tuple": [1, 2]}``. Only these types are read, and
+nothing is executed. Pages have checksums, and every error names the file.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ def name_files(folder: Path, name: str) -> list[Path]:
 
 
 def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values | Array]]) -> None:
-    """Write columns into a file behind those that are there, and into one more where their types change.
+    """Write columns into one more file, and into another one where their types change.
 
-    Values that cannot be written are a `TypeError`.
+    Values that cannot be written raise a `TypeError`.
     """
     import pyarrow.parquet as pq
 
@@ -100,9 +99,9 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
 
 
 def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
-    """Yield the columns of files, some rows at a time, as they were written, and of one type in all of them.
+    """Yield the columns of files, some rows at a time, and of one type in all of them.
 
-    If they must be ``complete``, a missing value is an error; whatever is wrong with a file is one that names it.
+    If they must be ``complete``, a missing value is an error.
     """
     import pyarrow.parquet as pq
 
@@ -123,7 +122,7 @@ def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool 
 
 
 def _find_common(kinds: set[Any]) -> Any:
-    """Return a type for all values; those of later files may be texts where the first ones were numbers."""
+    """Return a type for all values; later files may have texts where the first ones had numbers."""
     if len(kinds) == 1:
         return next(iter(kinds))
     if any(map(is_string, kinds)):
@@ -183,7 +182,7 @@ def _read(value: Any) -> Any:
 
 
 def _read_mask(parts: list[Any]) -> Mask:
-    """Return a mask of which all numbers fit each other; no more is unpacked than the picture has."""
+    """Return a mask whose numbers are consistent; no more is unpacked than the picture has."""
     (height, width, top, left), (rows, columns), text, grid = parts
     if not all(type(number) is int and number >= 0 for number in (height, width, top, left, rows, columns)):
         raise ValueError("a mask has sizes that are not whole numbers, or negative")

@@ -1,4 +1,4 @@
-"""Stream: answers that are still to be read, batch after batch."""
+"""Streams: answers that are read batch after batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OBJECT_BYTES = 1 << 9  # of a Python object, about
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Answers that are read batch after batch, with what the user wants done with them.
+    """Answers that are read batch after batch, with the user's options.
 
     >>> import allalike
     >>> stream = allalike.scan([("ada", 1, "x"), ("bob", 1, "y")]).stream()
@@ -46,24 +46,17 @@ class Stream:
 
 
 def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Join batches of the same types until they have enough rows or bytes to be worth a pass.
-
-    >>> batch = {"label": Column.of_objects("label", ["x", "y"])}
-    >>> [len(joined["label"]) for joined in join_batches([batch, batch])]
-    [4]
-    """
+    """Join batches of the same types until they have enough rows or bytes to be worth a pass."""
     waiting: list[Batch] = []
     rows = size = 0
     for batch in batches:
-        if waiting and _kinds(batch) != _kinds(waiting[0]):
+        full = rows >= _BATCH_ROWS or size >= _BATCH_BYTES
+        if waiting and (full or _kinds(batch) != _kinds(waiting[0])):
             yield _joined(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)
         rows += len(batch["label"])
         size += sum(_size(column.data) for column in batch.values())
-        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _joined(waiting)
-            waiting, rows, size = [], 0, 0
     if waiting:
         yield _joined(waiting)
 

@@ -22,9 +22,9 @@ DATASETS: dict[str, str] = {name: SOURCES[source].datasets[name]["summary"] for 
 def fetch(name: str) -> Path:
     """Download the files of a data set or source unless they are here, check them, and return their folder.
 
-    Files that are in a folder of `ALLALIKE_DATA` (several are separated as in `PATH`), under the name of their source,
-    are not downloaded. Others go to the user's cache, each when it is whole and checked; a fetch that was interrupted
-    goes on with those that are not there.
+    Files in a folder of `ALLALIKE_DATA` (several are separated as in `PATH`), under the name of their source, are not
+    downloaded. Others go to the user's cache, each when it is complete and checked. An interrupted fetch goes on with
+    the missing files.
 
     >>> fetch("IT")  # doctest: +SKIP
     PosixPath('/home/ada/.cache/allalike/quiz_it')
@@ -38,13 +38,10 @@ def fetch(name: str) -> Path:
 
 
 def path(name: str) -> Path:
-    """Return the folder in which the files of a data set or source lie.
+    """Return the folder with the files of a data set or source.
 
     >>> path("IT")  # doctest: +SKIP
     PosixPath('/home/ada/.cache/allalike/quiz_it')
-    >>> path("quiz_itt")
-    Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No data set is called 'quiz_itt'. Did you mean 'quiz_it'? ...
     """
     from allalike.datasets.downloads import require_folder
 

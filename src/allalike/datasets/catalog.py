@@ -1,11 +1,11 @@
-"""The catalogue: which public data there are, who made them, under which licence, and where each file lies."""
+"""The catalogue of public data sets: who made them, under which licence, and where each file lies."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Mapping  # noqa: TC003  # hints of public classes are evaluated
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 from itertools import product
 from typing import Any
@@ -20,13 +20,10 @@ class File:
     file
         The path in the source's folder.
     path
-        Where it lies in the repository, if it is called otherwise there.
+        The path in the repository, if it is another.
     bytes, sha256
-        Its size and checksum; nothing where everyone brings a file of her own, or where the source has those of all
+        Size and checksum. They are missing if everyone brings their own file, or if the source has a checksum of all
         files together.
-
-    >>> SOURCES["quiz_it"].files[0].file
-    'answer.csv'
     """
 
     file: str
@@ -37,33 +34,29 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Files that were published together: who made them, and where they lie.
+    """Files that were published together.
 
     Parameters
     ----------
     name
-        The name, which is that of the folder too.
+        The name of the source and of its folder.
     domain
-        The kinds of label in it.
+        The label types.
     citation, licence
-        Who made it, and what the source says about using it.
+        Authors, and what the source says about its use.
     files
-        What belongs to it.
+        The files.
     bytes, sha256
-        The size and the checksum of all files together, where they are many: then they are fetched as one archive of
-        the repository. The checksum is what `sha256sum FILES | sha256sum` says, with the files sorted.
+        Size and checksum of all files together, if they are many: then they are fetched as one archive of the
+        repository. The checksum is that of `sha256sum FILES | sha256sum`, with the files sorted.
     repo, commit, root
-        Where the files lie: the GitHub repository, the commit, and the folder in it.
+        The GitHub repository, the commit, and the folder in it.
     public
-        Whether there is a public copy at all.
+        Whether there is a public copy.
     note
-        What else to know.
+        A remark.
     datasets
-        What is known of the answers in each data set: domain, workers, tasks, answers, gold.
-
-    >>> source = SOURCES["quiz_it"]
-    >>> source.repo, source.size
-    ('garfieldpigljy/CrowdLabelwithTextContent', 13030)
+        The data sets in it by name: summary, domain, and numbers of workers, tasks, answers and gold labels.
     """
 
     name: str
@@ -82,11 +75,11 @@ class Source:
 
     @property
     def size(self) -> int:
-        """How many bytes the files have."""
+        """The size of all files in bytes."""
         return self.bytes or sum(file.bytes for file in self.files)
 
     def path(self, file: File) -> str:
-        """Return where a file lies in the repository.
+        """Return the path of a file in the repository.
 
         >>> source = SOURCES["quiz_it"]
         >>> source.path(source.files[0])
@@ -96,57 +89,27 @@ class Source:
         return f"{self.root}/{path}" if self.root else path
 
 
-class Catalogue(Mapping[str, Source]):
-    """All sources by name; what is known of one is read when it is asked for.
-
-    >>> len(SOURCES) >= 40, "snow_rte" in SOURCES, SOURCES["GG"].public
-    (True, True, False)
-    """
-
-    def __getitem__(self, name: str) -> Source:
-        """Read one source."""
-        if name not in _names():
-            raise KeyError(name)
-        return _read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names, in order."""
-        return iter(_names())
-
-    def __len__(self) -> int:
-        """Count the sources."""
-        return len(_names())
-
-
-SOURCES = Catalogue()
-
-_FOLDER = files("allalike.datasets") / "catalog"
-
-
-@cache
-def _names() -> tuple[str, ...]:
-    return tuple(sorted(page.name.removesuffix(".toml") for page in _FOLDER.iterdir() if page.name.endswith(".toml")))
-
-
-@cache
-def _read(name: str) -> Source:
-    import tomllib
-
-    facts = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    listed = facts.pop("files")
-    if "sha256" in facts:
-        listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
-    return Source(name=name, files=tuple(File(**file) for file in listed), **facts)
-
-
 def _expand(pattern: str) -> list[str]:
     """List the names that braces stand for, as a shell does.
 
     >>> _expand("{a,b}/{1,2}.png")
     ['a/1.png', 'a/2.png', 'b/1.png', 'b/2.png']
     """
-    parts = re.split(r"\{(.*?)\}", pattern)
-    choices = [
-        part.split(",") if place % 2 else [part] for place, part in enumerate(parts)
-    ]  # each second was in braces
+    parts = re.split(r"\{(.*?)\}", pattern)  # every second one was in braces
+    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
     return ["".join(chosen) for chosen in product(*choices)]
+
+
+def _read(name: str, text: str) -> Source:
+    facts = tomllib.loads(text)
+    listed = facts.pop("files")
+    if "sha256" in facts:
+        listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
+    return Source(name=name, files=tuple(File(**file) for file in listed), **facts)
+
+
+_PAGES = {page.name: page for page in (files("allalike.datasets") / "catalog").iterdir() if page.name.endswith(".toml")}
+SOURCES = {
+    name.removesuffix(".toml"): _read(name.removesuffix(".toml"), _PAGES[name].read_text(encoding="utf-8"))
+    for name in sorted(_PAGES)
+}

@@ -1,4 +1,4 @@
-"""Where the files of a source lie on this machine, whether they are those of the catalogue, and their download."""
+"""Find the files of a source on this machine, check them, and download them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from allalike.datasets.catalog import File, Source
 
-_FILE_HOST = "https://raw.githubusercontent.com"
-_ARCHIVE_HOST = "https://github.com"
 _TIMEOUT = 30.0  # seconds without a byte
 _RETRIES = 2
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
@@ -32,7 +30,7 @@ _MAX_UNPACKED_BYTES = 1 << 32  # to read through, not to write: a bomb is longer
 
 
 def cache_folder() -> Path:
-    """Return the folder in which fetched sources are kept."""
+    """Return the folder of fetched sources."""
     usual = {"darwin": "~/Library/Caches", "win32": os.environ.get("LOCALAPPDATA") or "~/AppData/Local"}
     base = os.environ.get("XDG_CACHE_HOME") or usual.get(sys.platform, "~/.cache")
     return Path(base).expanduser() / "allalike"
@@ -51,7 +49,7 @@ def find_folder(source: Source) -> Path | None:
 
 
 def require_folder(source: Source) -> Path:
-    """Return the first folder that has all files of a source, or say how to get them."""
+    """Return the first folder that has all files of a source, or raise an error that says how to get them."""
     folder = find_folder(source)
     if folder is not None:
         return folder
@@ -60,14 +58,14 @@ def require_folder(source: Source) -> Path:
 
 
 def how_to_get(source: Source) -> str:
-    """Say how to get the files of a source."""
+    """Return a sentence about how to get the files of a source."""
     if source.public:
         return f"'allalike datasets fetch {source.name}' fetches them."
     return f"{source.note} They belong in {folders(source)[0]}."
 
 
 def find_difference(source: Source, folder: Path, *, checksums: bool = False) -> str:
-    """Say in what a folder differs from the catalogue, by sizes or also by checksums; nothing if it does not.
+    """Describe how a folder differs from the catalogue, by sizes or also by checksums; "" if it does not.
 
     >>> from allalike.datasets.catalog import SOURCES
     >>> find_difference(SOURCES["snow_rte"], Path("nowhere"))
@@ -76,7 +74,7 @@ def find_difference(source: Source, folder: Path, *, checksums: bool = False) ->
     if not folder.is_dir():
         return "no such folder"
     for file in source.files:
-        if difference := _differs(file, folder / file.file, checksums):
+        if difference := _find_file_difference(file, folder / file.file, checksum=checksums):
             return f"{file.file} {difference}"
     if source.bytes:
         size = sum((folder / file.file).stat().st_size for file in source.files)
@@ -87,7 +85,7 @@ def find_difference(source: Source, folder: Path, *, checksums: bool = False) ->
     return ""
 
 
-def _differs(file: File, path: Path, checksum: bool) -> str:
+def _find_file_difference(file: File, path: Path, *, checksum: bool) -> str:
     if not path.is_file():
         return "is not there"
     size = path.stat().st_size
@@ -104,25 +102,19 @@ def _sha256(path: Path) -> str:
 
 
 def sha256_of_tree(folder: Path, names: Iterable[str]) -> str:
-    """Return one checksum of many files: what `sha256sum NAMES | sha256sum` says of them, with the names sorted."""
+    """Return one checksum of many files: that of `sha256sum NAMES | sha256sum`, with the names sorted."""
     listing = "".join(f"{_sha256(folder / name)}  {name}\n" for name in sorted(names, key=str.encode))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def file_url(source: Source, file: File) -> str:
-    """Return where a file is published; ALLALIKE_MIRROR names another host that has it under the same path.
-
-    >>> from allalike.datasets.catalog import SOURCES
-    >>> source = SOURCES["dots_puzz_preflib"]
-    >>> file_url(source, source.files[0])
-    'https://raw.githubusercontent.com/PrefLib/PrefLib-Data/1a8e9.../datasets/00024%20-%20dots/00024-00000001.soc'
-    """
-    return f"{_host(_FILE_HOST)}/{source.repo}/{source.commit}/{quote(source.path(file))}"
+    """Return the address of a file; ALLALIKE_MIRROR names another host that has it under the same path."""
+    return f"{_host('https://raw.githubusercontent.com')}/{source.repo}/{source.commit}/{quote(source.path(file))}"
 
 
 def archive_url(source: Source) -> str:
-    """Return where all files of a source's repository are published as one; ALLALIKE_MIRROR names another host."""
-    return f"{_host(_ARCHIVE_HOST)}/{source.repo}/archive/{source.commit}.tar.gz"
+    """Return the address of the archive of a source's repository; ALLALIKE_MIRROR names another host."""
+    return f"{_host('https://github.com')}/{source.repo}/archive/{source.commit}.tar.gz"
 
 
 def _host(usual: str) -> str:
@@ -130,41 +122,35 @@ def _host(usual: str) -> str:
 
 
 def fetch_source(source: Source) -> Path:
-    """Return a folder with all files of a source, checked; what is not on this machine is downloaded into the cache."""
+    """Return a folder with all files of a source, checked; missing files are downloaded into the cache."""
     folder = find_folder(source)
     if not source.public:
         if folder is None:
             raise DataError(f"{source.name!r} cannot be fetched. {how_to_get(source)}")
         return folder
-    difference = "" if folder is None else find_difference(source, folder, checksums=True)
-    if folder is not None and not difference:
-        return folder
-    if folder is not None and folder.parent != cache_folder():
-        raise DataError(f"{folder}: {difference}. ALLALIKE_DATA names the folder; remove the files to fetch them.")
-    return _into_cache(source)
-
-
-def _into_cache(source: Source) -> Path:
-    """Download what is not there or not right. A file goes into the folder when it is whole and checked."""
+    if folder is not None:
+        difference = find_difference(source, folder, checksums=True)
+        if not difference:
+            return folder
+        if folder.parent != cache_folder():
+            raise DataError(f"{folder}: {difference}. ALLALIKE_DATA names the folder; remove the files to fetch them.")
     folder, begun = cache_folder() / source.name, cache_folder() / f".{source.name}.part"
     try:
-        begun.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(source):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with _locked(source):
             shutil.rmtree(begun, ignore_errors=True)  # of a run that was killed
             try:
                 (_fetch_archive if source.sha256 else _fetch_files)(source, begun, folder)
             finally:
                 shutil.rmtree(begun, ignore_errors=True)
-    except DataError:
-        raise
     except OSError as error:
         raise DataError(f"The files of {source.name!r} cannot be written to {folder}: {error}.") from error
     return folder
 
 
 @contextmanager
-def _alone(source: Source) -> Iterator[None]:
-    """Wait for another run that fetches the same source, as both would write to the same place."""
+def _locked(source: Source) -> Iterator[None]:
+    """Wait for another run that fetches the same source, because both would write to the same place."""
     try:
         import fcntl
     except ImportError:  # Windows itself keeps a second run from files that are open
@@ -176,21 +162,22 @@ def _alone(source: Source) -> Iterator[None]:
 
 
 def _fetch_files(source: Source, begun: Path, folder: Path) -> None:
+    """Download the files that are missing or wrong; each goes into the folder when it is complete and checked."""
     done = 0
     for file in source.files:
-        if _differs(file, folder / file.file, checksum=True):
-            url, bar = file_url(source, file), _Bar(source, done, source.size, file.bytes)
-            _download(url, begun / file.file, bar, f"sha256:{file.sha256}")
+        if _find_file_difference(file, folder / file.file, checksum=True):
+            progress = _Progress(source, done, source.size, file.bytes)
+            _download(file_url(source, file), begun / file.file, progress, f"sha256:{file.sha256}")
             _move(file, begun, folder)
         done += file.bytes
 
 
 def _fetch_archive(source: Source, begun: Path, folder: Path) -> None:
-    """Take the wanted files out of the archive of the whole repository, and check them as one."""
-    if not find_difference(source, folder, checksums=True):
+    """Take the wanted files out of the archive of the whole repository, and check them together."""
+    if not find_difference(source, folder, checksums=True):  # another run was faster
         return
     url, archive, unpacked = archive_url(source), begun / "archive.tar.gz", begun / "files"
-    _download(url, archive, _Bar(source, 0, 0, _MAX_ARCHIVE_BYTES))
+    _download(url, archive, _Progress(source, 0, 0, _MAX_ARCHIVE_BYTES))
     try:
         _unpack(source, archive, unpacked)
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
@@ -202,7 +189,7 @@ def _fetch_archive(source: Source, begun: Path, folder: Path) -> None:
 
 
 def _unpack(source: Source, archive: Path, folder: Path) -> None:
-    """Write the wanted files under the names that the catalogue gives them: no member decides where it goes."""
+    """Write the wanted files under the names of the catalogue: no member decides where it goes."""
     wanted = {source.path(file): folder / file.file for file in source.files}
     left = source.size
     with tarfile.open(archive, "r:gz") as members:
@@ -223,39 +210,34 @@ def _move(file: File, begun: Path, folder: Path) -> None:
     (begun / file.file).replace(folder / file.file)
 
 
-def _download(url: str, target: Path, bar: _Bar, checksum: str | None = None) -> None:
-    """Download a file, with some tries; it appears when it is whole and has its checksum."""
+def _download(url: str, target: Path, progress: _Progress, checksum: str | None = None) -> None:
+    """Download a file with pooch, which tries again, checks the checksum, and moves the complete file to its place."""
     pooch = need("pooch", "Fetching needs pooch", "datasets")
     from requests.exceptions import RequestException
 
-    name, logger = target.name, pooch.get_logger()
+    def download(url: str, path: str, _store: object) -> None:
+        progress.url, progress.path = url, Path(path)
+        pooch.HTTPDownloader(progressbar=progress, timeout=_TIMEOUT)(url, path, None)
+
+    name = target.name
     store = pooch.create(target.parent, "", registry={name: checksum}, urls={name: url}, retry_if_failed=_RETRIES)
+    logger = pooch.get_logger()
     level = logger.level
     logger.setLevel("ERROR")
-
-    def download(url: str, path: str, _store: object) -> None:
-        bar.path = Path(path)
-        pooch.HTTPDownloader(bar, timeout=_TIMEOUT)(url, path, None)
-
     try:
         store.fetch(name, downloader=download)
     except RequestException as error:
         raise DataError(f"{url} cannot be fetched: {_reason(error)}. Nothing of it was kept.") from error
-    except _TooLongError as error:
-        raise DataError(f"{url} has more than {bar.most:,} bytes. Nothing of it was kept.") from error
     except ValueError as error:
         raise DataError(f"{url} does not have the {checksum} of the catalogue. Nothing of it was kept.") from error
     finally:
         logger.setLevel(level)
 
 
-class _TooLongError(Exception):
-    """A download that has more bytes than it may have."""
+class _Progress:
+    """A progress bar for pooch that reports the bytes of a file, and stops a download that has too many."""
 
-
-class _Bar:
-    """A progress bar for pooch, which tells how many bytes came, and stops a download that has too many."""
-
+    url: str
     path: Path
     total = 0  # pooch sets it to what the server says
 
@@ -266,7 +248,7 @@ class _Bar:
         """Look how many bytes are here: pooch tells the size of its buffer."""
         here = self.path.stat().st_size
         if here > self.most:
-            raise _TooLongError
+            raise DataError(f"{self.url} has more than {self.most:,} bytes. Nothing of it was kept.")
         report(self.stage, self.done + here, self.whole or self.total)
 
     def reset(self) -> None:
@@ -277,7 +259,7 @@ class _Bar:
 
 
 def _reason(error: OSError) -> str:
-    """Say why a request failed, without the names of objects in memory."""
+    """Return why a request failed, without the names of objects in memory."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"HTTP Error {response.status_code}: {response.reason}"
