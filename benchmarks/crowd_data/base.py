@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.answers import Answers
-    from allalike.datasets.catalog import Source
+    from allalike.datasets import Source
     from allalike.domains import Domain
 
 __all__ = ["Dataset", "Parsed", "Parser"]
@@ -85,7 +85,7 @@ class Dataset:
         What to know about how the files are read.
 
     >>> import allalike
-    >>> from allalike.datasets.catalog import SOURCES
+    >>> from allalike.datasets import SOURCES
     >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])
     >>> Dataset(name="mine", answers=answers, gold={1: "x"}, source=SOURCES["GG"]).domain.name
     'categorical'

@@ -129,8 +129,7 @@ def _missing(setting: Setting, chunk: int, fewer: Mapping[str, int], kept: _Kept
 
 def _solve_all(jobs: list[Repetitions], processes: int) -> Generator[tuple[Repetitions, dict[str, Floats]], None, None]:
     with Processes(processes, remedy="Use fewer processes (jobs).") as pool:
-        for number, errors in pool.map_unordered(solve, jobs):
-            yield jobs[number], errors
+        yield from zip(jobs, pool.map(solve, jobs), strict=True)
 
 
 def _duration(seconds: float) -> str:

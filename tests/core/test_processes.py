@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -25,18 +24,6 @@ def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
         list(processes.map(signal.raise_signal, [(signal.SIGKILL,), (signal.SIGKILL,)]))
 
 
-def test_jobs_come_back_with_their_numbers_as_soon_as_they_are_done(tmp_path: Path) -> None:
-    done = tmp_path / "done"
-    patient = f"import pathlib, time\nwhile not pathlib.Path({str(done)!r}).exists():\n    time.sleep(0.01)"
-    numbers = []
-    with Processes(2) as processes:
-        for number, _ in processes.map_unordered(exec, [(patient,), ("",)]):
-            numbers.append(number)
-            done.touch()
-        assert dict(processes.map_unordered(max, [(number, 2) for number in range(4)])) == {0: 2, 1: 2, 2: 2, 3: 3}
-    assert numbers == [1, 0]
-
-
 def test_a_function_of_the_prompt_is_sent_along() -> None:
     with Processes(2) as processes:
         assert list(processes.map(lambda number: number + 1, [(1,), (2,)])) == [2, 3]
@@ -44,8 +31,8 @@ def test_a_function_of_the_prompt_is_sent_along() -> None:
 
 def test_whoever_stops_listening_ends_what_is_under_way() -> None:
     with Processes(2) as processes:
-        with closing(processes.map_unordered(time.sleep, [(0,), (600,), (600,)])) as done:
-            assert next(done) == (0, None)
+        with closing(processes.map(time.sleep, [(0,), (600,), (600,)])) as done:
+            assert next(done) is None
         assert list(processes.map(max, [(1, 2), (3, 4)])) == [2, 4]
 
 

@@ -5,15 +5,123 @@ The parsers that read their files are in `benchmarks/crowd_data` of the reposito
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+import tomllib
+from collections.abc import Mapping  # noqa: TC003
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import product
+from pathlib import Path  # noqa: TC003  # hints of public names are evaluated
+from typing import Any
 
 from allalike._core.registry import find
-from allalike.datasets.catalog import SOURCES, File, Source
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["DATASETS", "SOURCES", "File", "Source", "fetch", "path", "source_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """One file of a source.
+
+    Parameters
+    ----------
+    file
+        The path in the source's folder.
+    path
+        The path in the repository, if it is another.
+    bytes, sha256
+        Size and checksum. They are missing if everyone brings their own file, or if the source has a checksum of all
+        files together.
+    """
+
+    file: str
+    bytes: int = 0
+    sha256: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Files that were published together.
+
+    Parameters
+    ----------
+    name
+        The name of the source and of its folder.
+    domain
+        The label types.
+    citation, licence
+        Authors, and what the source says about its use.
+    files
+        The files.
+    bytes, sha256
+        Size and checksum of all files together, if they are many: then they are fetched as one archive of the
+        repository. The checksum is that of `sha256sum FILES | sha256sum`, with the files sorted.
+    repo, commit, root
+        The GitHub repository, the commit, and the folder in it.
+    public
+        Whether there is a public copy.
+    note
+        A remark.
+    datasets
+        The data sets in it by name: summary, domain, and numbers of workers, tasks, answers and gold labels.
+    """
+
+    name: str
+    domain: str
+    citation: str
+    licence: str
+    files: tuple[File, ...]
+    bytes: int = 0
+    sha256: str = ""
+    repo: str = ""
+    commit: str = ""
+    root: str = ""
+    public: bool = True
+    note: str = ""
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+
+    @property
+    def size(self) -> int:
+        """The size of all files in bytes."""
+        return self.bytes or sum(file.bytes for file in self.files)
+
+    def path(self, file: File) -> str:
+        """Return the path of a file in the repository.
+
+        >>> source = SOURCES["quiz_it"]
+        >>> source.path(source.files[0])
+        'Datasets/ITMANAGE/answer.csv'
+        """
+        path = file.path or file.file
+        return f"{self.root}/{path}" if self.root else path
+
+
+def _expand(pattern: str) -> list[str]:
+    """List the names that braces stand for, as a shell does.
+
+    >>> _expand("{a,b}/{1,2}.png")
+    ['a/1.png', 'a/2.png', 'b/1.png', 'b/2.png']
+    """
+    parts = re.split(r"\{(.*?)\}", pattern)  # every second one was in braces
+    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in product(*choices)]
+
+
+def _read(name: str, text: str) -> Source:
+    facts = tomllib.loads(text)
+    listed = facts.pop("files")
+    if "sha256" in facts:
+        listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
+    return Source(name=name, files=tuple(File(**file) for file in listed), **facts)
+
+
+_PAGES = {page.name: page for page in (files("allalike.datasets") / "catalog").iterdir() if page.name.endswith(".toml")}
+SOURCES = {
+    name.removesuffix(".toml"): _read(name.removesuffix(".toml"), _PAGES[name].read_text(encoding="utf-8"))
+    for name in sorted(_PAGES)
+}
+
 
 _SOURCE_OF = {name: source for source in SOURCES for name in SOURCES[source].datasets}
 DATASETS: dict[str, str] = {name: SOURCES[source].datasets[name]["summary"] for name, source in _SOURCE_OF.items()}

@@ -21,7 +21,7 @@ from allalike.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from allalike.datasets.catalog import File, Source
+    from allalike.datasets import File, Source
 
 _TIMEOUT = 30.0  # seconds without a byte
 _RETRIES = 2
@@ -67,7 +67,7 @@ def how_to_get(source: Source) -> str:
 def find_difference(source: Source, folder: Path, *, checksums: bool = False) -> str:
     """Describe how a folder differs from the catalogue, by sizes or also by checksums; "" if it does not.
 
-    >>> from allalike.datasets.catalog import SOURCES
+    >>> from allalike.datasets import SOURCES
     >>> find_difference(SOURCES["snow_rte"], Path("nowhere"))
     'no such folder'
     """

@@ -9,8 +9,7 @@ import os
 import pickle
 import time
 import weakref
-from concurrent.futures import as_completed
-from contextlib import contextmanager
+from collections import deque
 from itertools import starmap
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,9 @@ import numpy as np
 from allalike.errors import TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Generator, Sequence
 
     Job = tuple[Any, ...]
-    NumberedResults = Generator[tuple[int, Any], None, None]
 
 _ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used where they lie
 _MIN_OUT_OF_BAND = 1 << 12  # bytes; smaller arrays stay in the pickle
@@ -98,7 +95,9 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def map(self, function: Callable[..., Any], jobs: Sequence[Job], *, most: float = math.inf) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], jobs: Sequence[Job], *, most: float = math.inf
+    ) -> Generator[Any, None, None]:
         """Yield the function's result of each job, in the order of jobs; several threads may call this.
 
         If there are more than ``most`` processes, the jobs are done in this one.
@@ -106,29 +105,6 @@ class Processes:
         if self.number > most or self.number == 1 or len(jobs) <= 1:
             yield from starmap(function, jobs)
             return
-        with self._submitted(function, jobs) as futures:
-            for number, future in enumerate(futures):
-                yield future.result()
-                futures[number] = None  # type: ignore[call-overload]  # the result may be large
-
-    def map_unordered(self, function: Callable[..., Any], jobs: Sequence[Job]) -> NumberedResults:
-        """Yield the number and the result of each job, as soon as it is done."""
-        if self.number == 1 or len(jobs) <= 1:
-            yield from enumerate(starmap(function, jobs))
-            return
-        with self._submitted(function, jobs) as futures:
-            numbers = {future: number for number, future in enumerate(futures)}
-            for future in as_completed(futures):
-                yield numbers[future], future.result()
-
-    def close(self) -> None:
-        """End all processes; those that are needed later are started anew."""
-        with self._starting:
-            _end_all(self._executors, os.getpid())
-
-    @contextmanager
-    def _submitted(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[list[Future[Any]]]:
-        """Submit the jobs, and end the processes if the caller stops early."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 
         with self._starting:
@@ -136,14 +112,21 @@ class Processes:
                 self._executors.append(ProcessPoolExecutor(self.number, initializer=_end_with, initargs=(os.getpid(),)))
             executor = self._executors[0]
         try:
-            yield [executor.submit(function, *job) for job in jobs]
-        except BaseException as error:
+            futures = deque(executor.submit(function, *job) for job in jobs)
+            while futures:
+                yield futures.popleft().result()  # which is not kept, because it may be large
+        except BaseException as error:  # also if the caller stops early
             self.close()
             if not isinstance(error, TerminatedWorkerError):
                 raise
             raise TooLargeError(
                 f"Another process was ended from outside, most likely for want of memory. {self._remedy}"
             ) from error
+
+    def close(self) -> None:
+        """End all processes; those that are needed later are started anew."""
+        with self._starting:
+            _end_all(self._executors, os.getpid())
 
 
 def _end_all(executors: list[Any], owner: int) -> None:
