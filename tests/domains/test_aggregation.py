@@ -17,7 +17,7 @@ from scipy.special import expit, logit, softmax
 import allalike
 from allalike import Memory
 from allalike._core.blocks.block import Block, Ties, group_labels
-from allalike._core.masks.packed import Mask, fill_outline
+from allalike._core.masks import Mask, fill_outline
 from allalike.domains.bitmap import Bitmap
 from allalike.rules.geometric import geometric_median
 from allalike.rules.levels import level_mean, level_median

@@ -1,7 +1,7 @@
 """Masks: labels that say which pixels of a picture belong to an object.
 
 Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike._core.masks.packed`), and unpacked only when
+counts nothing. They are kept packed and cut to the object (`allalike._core.masks`), and unpacked only when
 shown. With the areas a and b of two masks, and c that of what they have in common,
 
     jaccard:  d = 1 - c / (a + b - c)
@@ -23,10 +23,22 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
-from allalike._core.masks.files import Layer, MaskFile, is_volume, read_grid, read_picture, split_maps, write_masks
-from allalike._core.masks.packed import Grid, Mask, Pixels, check_size, fill_outline, of_run_lengths
+from allalike._core.masks import (
+    Grid,
+    Mask,
+    MaskFile,
+    Pixels,
+    check_size,
+    fill_outline,
+    is_volume,
+    of_run_lengths,
+    read_grid,
+    read_picture,
+    write_masks,
+)
 from allalike._core.options import check_number, flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
@@ -42,7 +54,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
     from allalike.domains.contract import Domain
 
 
@@ -151,6 +162,14 @@ class Masks(NamedTuple):
     corner: npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """A label map, and the value whose pixels are the mask."""
+
+    label: Any
+    value: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bitmap(Marks, Pairwise, Pictures):
     """Masks, compared by the pixels they have in common.
@@ -218,15 +237,21 @@ class Bitmap(Marks, Pairwise, Pictures):
         return bool(self.values)
 
     def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """Make an answer of each of the ``values`` of a label map."""
-        return split_maps(columns, self.values)
+        """Make an answer of each of the ``values`` of a label map; its task is named after both, such as ``ct7/1``."""
+        rows = np.repeat(np.arange(len(columns["label"])), len(self.values))
+        split = {role: Values(column.data).take(rows) for role, column in columns.items()}
+        layers = list(self.values) * len(columns["label"])
+        tasks = [t if t is None else f"{t}/{value:g}" for t, value in zip(split["task"].tolist(), layers, strict=True)]
+        maps = [m if m is None else _Layer(m, value) for m, value in zip(split["label"].tolist(), layers, strict=True)]
+        split |= {"task": Values(Column.of_objects("task", tasks).data), "label": Values(maps)}
+        return {role: column.replaced(split[role].data, rows) for role, column in columns.items()}
 
     def parse(self, value: Any) -> Mask:
         """Read a mask, fill it if it is an outline, and pack it; what is packed already stays as it is."""
         if isinstance(value, Mask):
             return value
         chosen = self.on
-        if isinstance(value, Layer):
+        if isinstance(value, _Layer):
             value, chosen = value.label, value.value
         elif self.values:
             raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
