@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.domains.rankings.ballots import Ballots, Parts, Ranked, decide
 from allalike.domains.rankings.kernels import find_places
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
-from allalike.rules.ballots import Ballots, Parts, Ranked, decide
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats, Ties

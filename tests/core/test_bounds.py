@@ -12,10 +12,10 @@ import allalike
 from allalike._core.blocks import pairs
 from allalike._core.blocks.block import Ties
 from allalike._core.system import memory
+from allalike.domains.rankings import elimination, kemeny, tables
+from allalike.domains.rankings.ballots import Ballots, Part
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
-from allalike.rules import elimination, kemeny, tables
-from allalike.rules.ballots import Ballots, Part
 from crowds import samples
 
 PAIRWISE = ("text", "set", "interval", "bitmap", "custom", "boxes", "spans", "points")

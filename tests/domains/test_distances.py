@@ -15,9 +15,10 @@ from allalike import DOMAINS, Domain, Memory
 from allalike._core.blocks.block import Block, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.registry import make
-from allalike.distances import absolute, gleu, jaccard, kendall, lengths, tokens
+from allalike.distances import absolute, gleu, jaccard, lengths, tokens
 from allalike.distances.matching import match
 from allalike.distances.nearness import find_near
+from allalike.domains.rankings import kendall
 from crowds import plain_distances as plain
 from crowds.custom import distance
 from crowds.plain_distances import PLAIN

@@ -54,11 +54,7 @@ def find_extractor(how: str) -> Extract:
 
 
 def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
-    """Return the way to extract labels, or several that follow each other, if there is such a way.
-
-    >>> check_extract(["json:answer", "number"], "extract")
-    ('json:answer', 'number')
-    """
+    """Return the way to extract labels, or several that follow each other, if there is such a way."""
     steps = tuple(how) if isinstance(how, list | tuple) else (how,)
     for step in steps:
         if not isinstance(step, str):
@@ -188,11 +184,7 @@ _BOLD_PATTERN = re.compile(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
 def find_boxed(text: str) -> str | None:
-    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line.
-
-    >>> find_boxed(r"so \boxed{1}, no, \boxed{\frac{1}{2}}.")
-    '\\frac{1}{2}'
-    """
+    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line."""
     starts = [found.end() for found in _BOX_PATTERN.finditer(text)]
     if not starts:
         return None
@@ -205,21 +197,13 @@ def find_boxed(text: str) -> str | None:
 
 
 def find_tagged(text: str) -> str | None:
-    """Return what stands in the last tag of an answer.
-
-    >>> find_tagged("Well... <answer> 42 </answer>")
-    '42'
-    """
+    """Return what stands in the last tag of an answer."""
     found = [match[2].strip() for match in _TAG_PATTERN.finditer(text)]
     return found[-1] if found else None
 
 
 def find_phrases(text: str) -> Iterator[str]:
-    """Yield the lines that begin behind "answer is" or "answer:", the last one first.
-
-    >>> list(find_phrases("The answer is 41. Wait. Final answer: 42"))
-    ['42', '41. Wait. Final answer: 42']
-    """
+    """Yield the lines that begin behind "answer is" or "answer:", the last one first."""
     for match in reversed(deque(_PHRASE_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
         line = text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip()
         if line:
@@ -227,11 +211,7 @@ def find_phrases(text: str) -> Iterator[str]:
 
 
 def find_bold(text: str) -> Iterator[str]:
-    """Yield what is printed in bold letters, the last one first.
-
-    >>> list(find_bold("**Step 1** gives **42**."))
-    ['42', 'Step 1']
-    """
+    """Yield what is printed in bold letters, the last one first."""
     for match in reversed(deque(_BOLD_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
         yield (match[1] or match[2]).strip()
 
@@ -398,11 +378,7 @@ def extract_number(text: str) -> str | None:
 
 
 def write_number(number: Decimal) -> str:
-    """Write a number in its shortest form.
-
-    >>> write_number(Decimal("1000.50")), write_number(Decimal("1E+3")), write_number(Decimal("-0.0"))
-    ('1000.5', '1000', '0')
-    """
+    """Write a number in its shortest form."""
     if not number:
         return "0"
     short = number.normalize() if len(number.as_tuple().digits) <= _NUMBERS_MAX_CHARACTERS else number

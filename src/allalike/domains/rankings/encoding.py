@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.comparisons import Comparisons
 from allalike._core.blocks.pairs import AnswerHashes
-from allalike._core.blocks.rankings import (
+from allalike._core.columns.hashes import hash_objects, mix
+from allalike._core.columns.values import Values
+from allalike._core.options import choice, option
+from allalike.domains.capabilities import Things
+from allalike.domains.contract import Domain, Encoding
+from allalike.domains.rankings.ballots import Part, Parts, hash_orders
+from allalike.domains.rankings.codes import (
     NEXT,
     REST,
     TIED,
@@ -24,11 +29,9 @@ from allalike._core.blocks.rankings import (
     renumber,
     unpack,
 )
-from allalike._core.columns.hashes import hash_objects, mix
-from allalike._core.columns.values import Values
-from allalike._core.options import choice, option
-from allalike.domains.capabilities import Things
-from allalike.domains.contract import Domain, Encoding
+from allalike.domains.rankings.comparisons import Comparisons
+from allalike.domains.rankings.elimination import check_items
+from allalike.domains.rankings.kemeny import MOST_EXACT
 from allalike.domains.rankings.kernels import (
     RankingKernels,
     describe_difference,
@@ -41,9 +44,6 @@ from allalike.domains.rankings.kernels import (
 )
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
-from allalike.rules.ballots import Part, Parts, hash_orders
-from allalike.rules.elimination import check_items
-from allalike.rules.kemeny import MOST_EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ class RankingOptions(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingEncoding(Encoding, Things[Encoding]):
-    """The items that occur, in their order; codes are those of `allalike._core.blocks.rankings`.
+    """The items that occur, in their order; codes are those of `allalike.domains.rankings.codes`.
 
     Behind the items of the answers stand those that only known truths have, ``n_unanswered`` of them. ``longest`` is
     how many items the longest ranking has.

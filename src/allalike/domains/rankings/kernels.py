@@ -1,8 +1,8 @@
 """How rankings are compared and aggregated, one block at a time.
 
 Tasks whose answers all order the same items go by positions, as ever. Where there are ties or gaps, a task goes by
-pairs of items (`allalike.distances.comparisons`); the numbers would be the same, but complete orders need no list of
-pairs.
+pairs of items (`allalike.domains.rankings.compared`); the numbers would be the same, but complete orders need no list
+of pairs.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import add_pairs, pair_chunks
-from allalike._core.blocks.rankings import Listed, numbers
 from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc, pd
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.system.json_text import parse_json
-from allalike.distances import comparisons, footrule, kendall
 from allalike.domains.contract import Kernels
+from allalike.domains.rankings import compared as comparisons
+from allalike.domains.rankings import footrule, kendall
+from allalike.domains.rankings.ballots import Parts
+from allalike.domains.rankings.bradley_terry import sort_scores
+from allalike.domains.rankings.codes import Listed, numbers
 from allalike.domains.spelling import json_list
-from allalike.rules.ballots import Parts
-from allalike.rules.bradley_terry import sort_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@
     footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
 
 A ranking is a vote on each pair of its items, so a worker's distance to her peers needs no pairs of answers
-(`allalike.distances.kendall`). How many rankings become one is an old question with many answers: `allalike.rules` has
-fifteen of them.
+(`allalike.domains.rankings.kendall`). How many rankings become one is an old question: there are
+fifteen rules for it.
 
 It works for orders of some items by everyone, for lists of the best few, for ties, and for comparisons of two items at
 a time. It fails where a ranking is a matter of taste, for then there is no true order; where two workers compared no
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from allalike._core.blocks.rankings import add_up, take_apart
 from allalike.domains.capabilities import Adding
+from allalike.domains.rankings.codes import add_up, take_apart
 from allalike.domains.rankings.encoding import RankingEncoding, RankingOptions
 from allalike.domains.rankings.kernels import DISTANCES, list_items
+from allalike.domains.rankings.voting import VOTING
 from allalike.noise import General, Noise, OneCoin
 from allalike.rules import Rule
-from allalike.rules.voting import VOTING
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array

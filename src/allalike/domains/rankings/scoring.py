@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Ties
-from allalike.rules.ballots import Ballots, Ranked, decide
+from allalike.domains.rankings.ballots import Ballots, Ranked, decide
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Ties
-from allalike._core.blocks.rankings import unpack
-from allalike.rules.ballots import Ballots, Ranked, decide, list_ballots
+from allalike.domains.rankings.ballots import Ballots, Ranked, decide, list_ballots
+from allalike.domains.rankings.codes import unpack
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats

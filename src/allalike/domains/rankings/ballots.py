@@ -18,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike._core.blocks.rankings import TIED, Sides, item_pairs, pack, pack_rows
 from allalike._core.columns.hashes import mix
+from allalike.domains.rankings.codes import TIED, Sides, item_pairs, pack, pack_rows
+from allalike.domains.rankings.tables import check_tables, few_tasks
 from allalike.errors import UnsupportedError
 from allalike.rules.base import Decision, unknown
-from allalike.rules.tables import check_tables, few_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike._core.blocks.comparisons import Comparisons
+    from allalike.domains.rankings.comparisons import Comparisons
 
 
 class Scored(NamedTuple):

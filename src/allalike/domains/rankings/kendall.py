@@ -11,7 +11,7 @@ pair, and all rankings are the same.
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats
-from allalike._core.blocks.rankings import Sides, item_pairs
+from allalike.domains.rankings.codes import Sides, item_pairs
 
 
 def distance(left: Array, right: Array) -> Floats:

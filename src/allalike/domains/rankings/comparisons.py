@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
-from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, Rankings, count_pairs, share_pairs, sort_triples, unpack
+from allalike.domains.rankings.codes import PAIRS_PER_CHUNK, Rankings, count_pairs, share_pairs, sort_triples, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

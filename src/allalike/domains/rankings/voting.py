@@ -9,10 +9,10 @@ import numpy as np
 
 from allalike._core.blocks.block import group_labels
 from allalike._core.blocks.pairs import AnswerHashes
-from allalike.rules.bradley_terry import bradley_terry
-from allalike.rules.elimination import minimax, ranked_pairs, stv
-from allalike.rules.kemeny import kemeny, slater
-from allalike.rules.scoring import borda, bucklin, copeland, maximin, plurality, schulze, veto
+from allalike.domains.rankings.bradley_terry import bradley_terry
+from allalike.domains.rankings.elimination import minimax, ranked_pairs, stv
+from allalike.domains.rankings.kemeny import kemeny, slater
+from allalike.domains.rankings.scoring import borda, bucklin, copeland, maximin, plurality, schulze, veto
 from allalike.rules.vote import best_worker
 from allalike.rules.vote import plurality as most_given
 

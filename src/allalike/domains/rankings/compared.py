@@ -5,7 +5,7 @@
 where r is a worker's share for the first item of a pair: 1, 0, or 1/2 for a tie, and in between where she compared the
 pair several times. Between complete orders without ties it is Kendall tau; a tie is halfway between both orders, which
 is Fagin's K(1/2) (Fagin, Kumar, Mahdian, Sivakumar and Vee 2004). Sums over the peers of a worker need no distances of
-pairs of answers: see `allalike._core.blocks.comparisons`. With few common pairs it says little, and it is no metric
+pairs of answers: see `allalike.domains.rankings.comparisons`. With few common pairs it says little, and it is no metric
 where gaps are unknown: a>b and b>c agree with whatever they do not compare.
 """
 
@@ -16,13 +16,13 @@ import itertools
 import numpy as np
 
 from allalike._core.blocks.block import Array, Floats, sum_by
-from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, PairShares, count_pairs, share_pairs, unpack
+from allalike.domains.rankings.codes import PAIRS_PER_CHUNK, PairShares, count_pairs, share_pairs, unpack
 
 
 def distance(left: Array, right: Array) -> Floats:
     """Compare codes of rankings row by row; NaN where no pair of items is in both.
 
-    >>> from allalike._core.blocks.rankings import TIED, pack
+    >>> from allalike.domains.rankings.codes import TIED, pack
     >>> left = pack([(0, 1, TIED, 2), (0, 1), (0, 1, 2), (0, 1)])
     >>> right = pack([(0, 2, 1), (2, 0, 1), (2, 0, 1), (2, 3)])
     >>> distance(left, right).round(3)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.limits import MAX_LISTED_ITEMS
-from allalike.rules.ballots import Ballots, Drawn, hash_orders
+from allalike.domains.rankings.ballots import Ballots, Drawn, hash_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> 
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order.
 
     >>> from allalike._core.blocks.block import Ties
-    >>> from allalike.rules.ballots import Part
+    >>> from allalike.domains.rankings.ballots import Part
     >>> votes = Ballots(Part.of(np.array([[0], [1]])), np.ones(1), Ties(first=True))
     >>> order, drawn = draw_order(votes, np.array([0]), np.array([[0.5, 0.5]]))
     >>> order, drawn

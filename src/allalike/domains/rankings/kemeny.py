@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
-from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
-from allalike.rules.orders import all_orders, draw_order, task_chunks
-from allalike.rules.tables import check_time, report_search
+from allalike.domains.rankings.ballots import Ballots, Drawn, Ranked, decide
+from allalike.domains.rankings.orders import all_orders, draw_order, task_chunks
+from allalike.domains.rankings.tables import check_time, report_search
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
