@@ -1,40 +1,126 @@
-"""Comparisons: what the answers to some tasks say of the pairs of their items, where there are ties and gaps.
+"""Comparisons: pairs of items, for rankings with ties, gaps, and several rankings by one worker.
 
-A pair of items of a task is like a task of its own, with one number per worker: her share r for the first item, which
-is 1, 0, or 1/2 for a tie, and in between where she compared the pair several times. Sums over peers are pooled over the
-pairs, so that a peer who compared much counts more than one who compared little, and they are linear in the number of
-comparisons: the weight at each different share of a pair is added up, and
+A ranking of k items compares k (k - 1) / 2 pairs. For each, r is the worker's share for the first item: 1, 0, or 1/2
+for a tie, and in between if they compared the pair several times. The distance of two answers is
+
+    d(A, B) = sum over pairs both compared of |r_A - r_B| / number of such pairs,   NaN if there is none.
+
+Between complete orders it is Kendall tau; a tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
+Mahdian, Sivakumar and Vee 2004). It is no metric where gaps are unknown: a>b and b>c agree with whatever they do not
+compare. Sums over peers are pooled over pairs, and linear in the number of comparisons:
 
     sum_B w_B |r_A - r_B| = sum over steps s below r_A of (length of s) (weight below s)
-                          + sum over steps s above r_A of (length of s) (weight above s).
+                          + sum over steps s above r_A of (length of s) (weight above s),
 
-So that a task counts like one with complete rankings, sums are divided by the mean number of pairs that its answers
-compare. Only pairs that occur are kept: of a thousand items there may be half a million.
+divided by the mean number of pairs that an answer to the task compares. Only pairs that occur are kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
-from allalike.domains.rankings.codes import PAIRS_PER_CHUNK, Rankings, count_pairs, share_pairs, sort_triples, unpack
+from allalike.domains.rankings.codes import Codes, Rankings, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allalike._core.blocks.matrices import MatrixSum
 
+_PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
 _MARKS_PER_ITEM = 4
+
+
+class PairShares(NamedTuple):
+    """Pairs of items a < b of labels: the share for a, and how many comparisons it is the mean of."""
+
+    label: npt.NDArray[np.intp]
+    a: npt.NDArray[np.int64]
+    b: npt.NDArray[np.int64]
+    share: Floats
+    times: Floats
+
+
+def share_pairs(rankings: Rankings) -> PairShares:
+    """List the pairs of items of each label, each once.
+
+    >>> from allalike.domains.rankings.codes import NEXT, TIED, pack
+    >>> pairs = share_pairs(unpack(pack([(3, TIED, 1, 2), (0, 1, NEXT, 1, 0, NEXT, 0, 1)])))
+    >>> pairs.a, pairs.b, pairs.share.round(3), pairs.times
+    (array([1, 1, 2, 0]), array([2, 3, 3, 1]), array([1.   , 0.5  , 0.   , 0.667]), array([1., 1., 1., 3.]))
+    """
+    starts, lengths = rankings.starts, rankings.lengths
+    empty = np.empty(0, np.intp)
+    ahead, behind = [empty], [empty]
+    for k in np.unique(lengths[lengths > 1]):
+        place = starts[lengths == k][:, None] + np.arange(k)
+        i, j = np.triu_indices(int(k), 1)
+        ahead.append(place[:, i].ravel())
+        behind.append(place[:, j].ravel())
+    left, right = np.concatenate(ahead), np.concatenate(behind)
+    first, second = rankings.item[left], rankings.item[right]
+    share = np.where(rankings.level[left] < rankings.level[right], 1.0, 0.5)
+    share = np.where(first > second, 1.0 - share, share)
+    label, a, b = rankings.label[left], np.minimum(first, second), np.maximum(first, second)
+    order = _sort_triples(label, a, b)
+    label, a, b, share = label[order], a[order], b[order], share[order]
+    new = np.append(True, (np.diff(label) != 0) | (np.diff(a) != 0) | (np.diff(b) != 0))[: len(label)]
+    if new.all():
+        return PairShares(label, a, b, share, np.ones(len(share)))
+    begin = np.flatnonzero(new)
+    times = np.diff(np.append(begin, len(share))).astype(np.float64)
+    return PairShares(label[begin], a[begin], b[begin], np.add.reduceat(share, begin) / times, times)
+
+
+def _sort_triples(first: Array, second: Array, third: Array) -> npt.NDArray[np.intp]:
+    """Return the order of triples of whole numbers from 0; mostly the three fit in one number, which sorts fastest."""
+    sizes = [int(part.max(initial=0)) + 1 for part in (first, second, third)]
+    if sizes[0] * sizes[1] * sizes[2] >= 1 << 62:
+        order: npt.NDArray[np.intp] = np.lexsort((third, second, first))
+        return order
+    keys: npt.NDArray[np.int64] = (first.astype(np.int64) * sizes[1] + second) * sizes[2] + third
+    return np.argsort(keys, kind="stable")
+
+
+def _list_chunks(n_pairs: Array, *sides: Rankings) -> Iterator[list[PairShares]]:
+    """Yield the pairs of some labels at a time, of one side or of two, so that they fit in memory."""
+    chunk = np.cumsum(n_pairs) // _PAIRS_PER_CHUNK
+    for number in np.unique(chunk):
+        alone = number == chunk[0] == chunk[-1]
+        yield [share_pairs(side if alone else side.keep(chunk[side.label] == number)) for side in sides]
+
+
+def distance(left: Codes, right: Codes) -> Floats:
+    """Compare codes of rankings row by row; NaN where no pair of items is in both.
+
+    >>> from allalike.domains.rankings.codes import TIED, pack
+    >>> left = pack([(0, 1, TIED, 2), (0, 1), (0, 1, 2), (0, 1)])
+    >>> distance(left, pack([(0, 2, 1), (2, 0, 1), (2, 0, 1), (2, 3)])).round(3)
+    array([0.167, 0.   , 0.667,   nan])
+    """
+    one, other = unpack(left), unpack(right)
+    width = int(max(one.item.max(initial=0), other.item.max(initial=0))) + 1
+    n_met, missed = np.zeros((2, len(left)))
+    for ours, theirs in _list_chunks(one.n_pairs + other.n_pairs, one, other):
+        keys = ((pairs.label * width + pairs.a) * width + pairs.b for pairs in (ours, theirs))
+        _, i, j = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+        n_met += sum_by(ours.label[i], np.ones(len(i)), len(left))
+        missed += sum_by(ours.label[i], np.abs(ours.share[i] - theirs.share[j]), len(left))
+    return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons:
-    """What the answers to some tasks of a block say of the pairs of their items."""
+    """The comparisons in the answers to some tasks of a block, pair of items after pair.
+
+    A pair of items is like a task of its own, whose labels are shares: `block` holds these. Equal shares of a pair are
+    a level.
+    """
 
     tasks: npt.NDArray[np.intp]
     rows: npt.NDArray[np.intp]
@@ -53,21 +139,20 @@ class Comparisons:
     unit: Floats
 
     @classmethod
-    def of(cls, block: Block, tasks: npt.NDArray[np.intp], rows: npt.NDArray[np.intp], found: Rankings) -> Comparisons:
+    def of(
+        cls, block: Block, tasks: npt.NDArray[np.intp], rows: npt.NDArray[np.intp], rankings: Rankings
+    ) -> Comparisons:
         """Compare the items of some tasks of a block, given the rankings of their answers."""
         answer_task = np.repeat(np.arange(len(tasks)), block.sizes[tasks])
-        items, place, first = _number_items(found, answer_task, len(tasks))
-        pairs = share_pairs(found._replace(item=place))
-        order = sort_triples(pairs.a, pairs.b, _number_shares(pairs.share))  # which leaves labels in their order
-        answer, a, b = pairs.label[order], pairs.a[order], pairs.b[order]
-        share, count = pairs.share[order], pairs.times[order]
+        items, place, first = _number_items(rankings, answer_task, len(tasks))
+        pairs = share_pairs(rankings._replace(item=place))
+        order = _sort_triples(pairs.a, pairs.b, _number_shares(pairs.share))  # which leaves labels in their order
+        answer, a, b, share = (column[order] for column in pairs[:4])
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
         starts = np.flatnonzero(new)
         rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
-        lowest = np.flatnonzero(rises)
-        level = np.cumsum(rises) - 1
-        values = share[lowest]
-        step = np.append(np.diff(values), 0.0)[: len(values)]
+        level, lowest = np.cumsum(rises) - 1, share[rises]
+        step = np.append(np.diff(lowest), 0.0)[: len(lowest)]
         step[level[np.append(starts[1:], len(a)) - 1] if len(a) else []] = 0.0
         n_pairs = sum_by(answer_task[answer], np.ones(len(answer)), len(tasks))
         return cls(
@@ -91,7 +176,7 @@ class Comparisons:
                 gold_label=share[:0],
             ),
             answer=answer,
-            count=count,
+            count=pairs.times[order],
             level=level,
             step=step,
             first_level=level[starts],
@@ -107,10 +192,6 @@ class Comparisons:
     def pair(self) -> npt.NDArray[np.intp]:
         """Of each comparison: its pair."""
         return self.block.task
-
-    def per_answer(self, values: Floats) -> Floats:
-        """Add up one number per comparison over the comparisons of each answer, in units of its task."""
-        return sum_by(self.answer, values, len(self.rows)) / self.unit[self.answer_task]
 
     def per_pair(self, values: Floats) -> Floats:
         """Add up one number per comparison over those of each pair."""
@@ -132,7 +213,10 @@ class Comparisons:
         lower, higher = np.cumsum(low) - low, np.cumsum(high) - high
         last = np.append(self.first_level[1:], len(self.step)) - 1
         distance = (lower - lower[self.first_level][pair]) + (higher[last][pair] - higher)
-        return self.per_answer(distance[self.level]), self.per_answer(np.maximum(total[self.pair] - weight, 0.0))
+        others = np.maximum(total[self.pair] - weight, 0.0)
+        unit = self.unit[self.answer_task]
+        sums = (sum_by(self.answer, values, len(self.rows)) / unit for values in (distance[self.level], others))
+        return next(sums), next(sums)
 
     def add_pairs(self, block: Block, total: MatrixSum, common: MatrixSum, rows: slice) -> None:
         """Add up, per pair of workers of the whole block, the distances of their comparisons, and count these."""
@@ -144,48 +228,35 @@ class Comparisons:
             total.add_entries(*place, np.abs(self.share[left] - self.share[right]) / unit[left])
             common.add_entries(*place, 1.0 / unit[left])
 
-    def distance_to(self, truth: Array) -> Floats:
+    def distance_to(self, truth: Codes) -> Floats:
         """Measure how far each answer is from its task's truth, given a code for each of these tasks."""
         if not len(self.answer):
             return np.full(len(self.rows), np.nan)
-        found = unpack(truth)
-        key, known = self._keys(), np.full(len(self.a), np.nan)
+        rankings = unpack(truth)
         width = int(self.items.max(initial=0)) + 1
-        wanted = found.label * width + found.item
         own = np.repeat(np.arange(len(self.tasks)), np.diff(self.first)) * width + self.items
+        wanted = rankings.label * width + rankings.item
         place = np.searchsorted(own, wanted)
-        there = (place < len(own)) & (own[np.minimum(place, len(own) - 1)] == wanted)
-        kept = Rankings(
-            found.n_labels,
-            found.label[there],
-            found.ranking[there],
-            place[there],
-            found.level[there],
-            found.filled[there],
-        )
-        for part in _chunks(kept):
-            pairs = share_pairs(part)
+        there = (place < len(own)) & (own[np.minimum(place, len(own) - 1)] == wanted) & (rankings.item < width)
+        met = rankings._replace(item=place).keep(there)
+        key, known = self.a * len(self.items) + self.b, np.full(len(self.a), np.nan)
+        for (pairs,) in _list_chunks(met.n_pairs, met):
             asked = pairs.a * len(self.items) + pairs.b
             at = np.minimum(np.searchsorted(key, asked), len(key) - 1)
             hit = key[at] == asked
             known[at[hit]] = pairs.share[hit]
         gap = np.abs(self.share - known[self.pair])
-        met = ~np.isnan(gap)
-        n_met = sum_by(self.answer, met.astype(np.float64), len(self.rows))
+        n_met = sum_by(self.answer, (~np.isnan(gap)).astype(np.float64), len(self.rows))
         missed = sum_by(self.answer, np.nan_to_num(gap), len(self.rows))
         return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
 
-    def _keys(self) -> npt.NDArray[np.int64]:
-        """Return a number for each pair, by which pairs are in order."""
-        return self.a * len(self.items) + self.b
-
 
 def _number_items(
-    found: Rankings, answer_task: Array, n_tasks: int
+    rankings: Rankings, answer_task: Array, n_tasks: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
     """Return the items of each task, the place of each item of a ranking among them, and where each task's begin."""
-    width = int(found.item.max(initial=0)) + 1
-    keys = answer_task[found.label] * width + found.item
+    width = int(rankings.item.max(initial=0)) + 1
+    keys = answer_task[rankings.label] * width + rankings.item
     if n_tasks * width <= _MARKS_PER_ITEM * len(keys):  # then marking is faster than sorting
         marked = np.zeros(n_tasks * width, np.bool_)
         marked[keys] = True
@@ -199,11 +270,3 @@ def _number_shares(share: Floats) -> npt.NDArray[np.int64]:
     """Number shares in their order; mostly they are wins, losses and ties."""
     twice = (2 * share).astype(np.int64)
     return twice if (twice == 2 * share).all() else np.unique(share, return_inverse=True)[1]
-
-
-def _chunks(found: Rankings) -> Iterator[Any]:
-    """Cut labels into chunks whose pairs fit in memory."""
-    sizes = count_pairs(found)
-    number = np.cumsum(sizes) // PAIRS_PER_CHUNK
-    for chunk in np.unique(number):
-        yield found if number[-1] == 0 else found.take(number == chunk)

@@ -1,21 +1,24 @@
-"""Kemeny and Slater: the order that contradicts the answers the least.
+"""Rules that look for the best of all orders: Kemeny, Slater, and the error-correcting rule.
 
-    cost(order) = sum of P(b, a) over all pairs with a before b,
+    cost(order) = sum of P(b, a) over all pairs with a before b
 
-is the least for Kemeny's order, where P(b, a) is the share of weight that puts b before a (Kemeny 1959). It is the
-maximum-likelihood order if workers err as Mallows says. Slater's rule counts majorities instead of weight: 1 if P(b, a)
-> 1/2, else 0 (Slater 1961).
+is least for Kemeny's order, where P(b, a) is the share of weight that puts b before a (Kemeny 1959). It is the
+maximum-likelihood order under Mallows' model. Slater's rule counts majorities instead of weight: 1 if P(b, a) > 1/2,
+else 0 (Slater 1961).
 
-Finding the best order is NP-hard. Up to 16 items a dynamic programme finds the best cost of every set of items at the
+Finding the best order is NP-hard. Up to 16 items, a dynamic programme finds the least cost of every set of items at the
 top (Held and Karp 1962). Where several orders are best, up to 8 items all orders are listed and one of the best is
-drawn; with more items the draw goes item by item, from the bottom. With more than 16 items the search is local: it
-starts from Borda's order and moves one item at a time to where it helps most, until no move helps. Such an order need
-not be the best, and the domain says so (``exact: false``).
+drawn; with more items the draw goes item by item, from the bottom. With more than 16 items a local search starts from
+Borda's order and moves one item at a time to where it helps most. Such an order need not be the best, and the summary
+says so (``exact: false``).
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations, pairwise, permutations
+from math import factorial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,12 +26,20 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
-from allalike.domains.rankings.ballots import Ballots, Drawn, Ranked, decide
-from allalike.domains.rankings.orders import all_orders, draw_order, task_chunks
-from allalike.domains.rankings.tables import check_time, report_search
+from allalike.domains.rankings.ballots import (
+    Ballots,
+    Drawn,
+    Ranked,
+    check_time,
+    cut_tasks,
+    decide,
+    hash_orders,
+    report_search,
+)
+from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
 MOST_EXACT = 16  # items
@@ -42,9 +53,8 @@ def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     with many, and to be unique where answers are few.
 
     >>> import allalike
-    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
-    >>> allalike.discover(rows, domain=Ranking(rule="kemeny"), method="UA").truth["label"].tolist()
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="kemeny"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
     return decide(block, weights, ties, lambda votes: _least_cost(votes, votes.before, "kemeny"))
@@ -57,9 +67,8 @@ def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     all; several orders are then equally good, and one is drawn.
 
     >>> import allalike
-    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
-    >>> allalike.discover(rows, domain=Ranking(rule="slater"), method="UA").truth["label"].tolist()
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="slater"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
     return decide(
@@ -74,12 +83,13 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
     everyone = np.arange(votes.n_tasks)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
-        for tasks in task_chunks(everyone, votes.n_items << votes.n_items):
-            order[tasks], drawn[tasks] = _by_sets(against[tasks], votes.priority(tasks))
+        for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
+            order[some], drawn[some] = _by_sets(against[some], votes.priority(everyone[some]))
     if votes.n_items <= MAX_LISTED_ITEMS:
-        orders = all_orders(votes.n_items)
-        for tasks in task_chunks(everyone[drawn], len(orders.order)):
-            order[tasks], drawn[tasks] = draw_order(votes, tasks, orders.cost(against[tasks]))
+        orders = _all_orders(votes.n_items)
+        several = np.flatnonzero(drawn)
+        for tasks in (several[some] for some in cut_tasks(len(several), len(orders.order))):
+            order[tasks], drawn[tasks] = _draw_order(votes, tasks, orders.cost(against[tasks]))
     return order, drawn
 
 
@@ -161,3 +171,166 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
         gain[:, low + 1 : high + 1] = gain[:, low, None] + later[:, low:high].cumsum(axis=1)
         moves += 1
         report_search(rule, n_items, moves, 0)
+
+
+@dataclass(frozen=True)
+class _Orders:
+    """All orders of some items.
+
+    >>> three = _all_orders(3)
+    >>> len(three.order), three.order[1], three.number(np.array([[0, 2, 1], [2, 1, 0]]))
+    (6, array([0, 2, 1], dtype=int8), array([1, 5]))
+    >>> three.order[three.reverse[1]]
+    array([1, 2, 0], dtype=int8)
+    >>> three.levels(np.arange(6)[:, None] == 0).T
+    array([[0, 1, 1, 2, 2, 3]], dtype=int8)
+    """
+
+    order: npt.NDArray[np.int8]
+
+    @property
+    def n_items(self) -> int:
+        """How many items are ordered."""
+        return int(self.order.shape[1])
+
+    @cached_property
+    def forth(self) -> Floats:
+        """Per pair of items a < b (row) and order (column): 1 if a comes before b, else 0."""
+        place = np.argsort(self.order, axis=1)
+        columns = [place[:, a] < place[:, b] for a, b in combinations(range(self.n_items), 2)]
+        return np.array(columns, np.float64).reshape(-1, len(self.order))
+
+    @cached_property
+    def reverse(self) -> npt.NDArray[np.intp]:
+        """The number of each order read from its end."""
+        return self.number(self.order[:, ::-1])
+
+    @cached_property
+    def neighbours(self) -> npt.NDArray[np.intp]:
+        """Per place (row), the number of the order in which its item and the next have changed places."""
+        swapped = []
+        for here, there in pairwise(range(self.n_items)):
+            order = self.order.copy()
+            order[:, [here, there]] = order[:, [there, here]]
+            swapped.append(self.number(order))
+        return np.array(swapped, np.intp).reshape(-1, len(self.order))
+
+    def number(self, order: Array) -> npt.NDArray[np.intp]:
+        """Return the numbers of orders, given as rows: how many come before each."""
+        numbers = np.zeros(len(order), np.intp)
+        for k in range(self.n_items):
+            smaller = (order[:, k + 1 :] < order[:, k, None]).sum(axis=1)
+            numbers += smaller * factorial(self.n_items - 1 - k)
+        return numbers
+
+    def cost(self, against: Floats) -> Floats:
+        """Add up, per task and order, against[b, a] over all pairs with a before b."""
+        pairs = list(combinations(range(self.n_items), 2))
+        first, second = np.array(pairs, np.intp).reshape(-1, 2).T
+        back, forth = against[:, first, second], against[:, second, first]
+        return np.asarray(back.sum(axis=1, keepdims=True) + (forth - back) @ self.forth)
+
+    def levels(self, start: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+        """Count, per order (row) and task, the swaps of neighbours that lead to it from the nearest of some orders."""
+        level = np.where(start, 0, -1).astype(np.int8)
+        reached = start
+        for step in range(1, self.n_items * (self.n_items - 1) // 2 + 1):
+            new = np.zeros_like(reached)
+            for neighbour in self.neighbours:
+                new |= reached[neighbour]
+            new &= level < 0
+            if not new.any():
+                break
+            level[new] = step
+            reached = new
+        return level
+
+
+@lru_cache(maxsize=MAX_LISTED_ITEMS + 1)
+def _all_orders(n_items: int) -> _Orders:
+    """List all orders of so many items.
+
+    >>> _all_orders(2).order.tolist()
+    [[0, 1], [1, 0]]
+    """
+    return _Orders(np.array(list(permutations(range(n_items))), np.int8).reshape(-1, n_items))
+
+
+def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Drawn:
+    """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order."""
+    table = _all_orders(votes.n_items)
+    best = badness <= badness.min(axis=1, keepdims=True) + TOLERANCE
+    winner = best.argmax(axis=1)
+    drawn = np.count_nonzero(best, axis=1) > 1
+    if drawn.any():
+        place, number = np.nonzero(best & drawn[:, None])
+        items = votes.part.items[tasks[place, None], table.order[number]]
+        hashes = hash_orders(votes.part.item_hash[items].T)
+        priority = votes.ties.priority(votes.part.block.task_hash[tasks[place]], hashes, number)
+        ranked = np.lexsort((priority, place))
+        first = np.concatenate([[True], np.diff(place[ranked]) > 0])
+        winner[drawn] = number[ranked[first]]
+    return table.order[winner].astype(np.intp), drawn
+
+
+# The error-correcting rule: the ranking that is wrong by as little as possible in the worst case.
+#
+# Let t be half of the largest Kendall tau distance between two answers. Any ranking whose weighted mean distance to the
+# answers is at most t may be the truth; take the ranking whose largest distance to these is least (Procaccia, Shah and
+# Zick 2016). If there are none, take Kemeny's.
+#
+# The largest distance to a set B needs no pairs of rankings: K(r, b) = q(q-1)/2 - K(r, b reversed), so the ranking
+# nearest to all of B is the one farthest from B reversed, and distances to a set are found by swapping neighbours, step
+# by step. Still there are q! rankings, so at most 8 items will do.
+
+
+def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the ranking that is least wrong in the worst case, if the answers err by as much as they differ.
+
+        label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
+
+    It works against errors that an adversary chose, up to a known size. It fails to use that most errors are
+    chance: Kemeny is then closer on average.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "a>c>b")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="minimax"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, _least_worst)
+
+
+def check_items(n_items: int) -> None:
+    """Refuse rankings of too many items.
+
+    >>> check_items(9)
+    Traceback (most recent call last):
+    allalike.errors.UnsupportedError: The rule 'minimax' takes rankings of at most 8 items, and there are some of 9.
+    Take another rule, such as kemeny or borda.
+    """
+    if n_items > MAX_LISTED_ITEMS:
+        raise UnsupportedError(
+            f"The rule 'minimax' takes rankings of at most {MAX_LISTED_ITEMS} items, and there are some of {n_items}."
+            " Take another rule, such as kemeny or borda."
+        )
+
+
+def _least_worst(votes: Ballots) -> Ranked:
+    check_items(votes.n_items)
+    orders = _all_orders(votes.n_items)
+    n_orders, n_pairs = len(orders.order), len(orders.forth)
+    task = votes.part.block.task
+    number = orders.number(np.argsort(votes.position, axis=0).T)
+    order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
+    for tasks in (np.arange(votes.n_tasks)[some] for some in cut_tasks(votes.n_tasks, n_orders)):
+        cost = orders.cost(votes.before[tasks])
+        here = slice(*np.searchsorted(task, [tasks[0], tasks[-1] + 1]))
+        given = np.zeros(cost.shape[::-1], np.bool_)
+        given[number[here], task[here] - tasks[0]] = True
+        largest = n_pairs - np.where(given, orders.levels(given[orders.reverse]), n_pairs).min(axis=0)
+        possible = (cost <= largest[:, None] / 2 + TOLERANCE).T
+        badness = -orders.levels(possible[orders.reverse]).T.astype(np.float64)
+        nothing = ~possible.any(axis=0)
+        badness[nothing] = cost[nothing]
+        order[tasks], drawn[tasks] = _draw_order(votes, tasks, badness)
+    return order, drawn
