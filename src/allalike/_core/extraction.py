@@ -79,6 +79,7 @@ def _find_match(pattern: re.Pattern[str], text: str) -> str | None:
 _MAX_TRIES = 1000  # of places where an object may begin
 _MAX_DIGITS = 4000  # of a whole number, which Python refuses to read beyond
 _ABSENT = object()
+_ANSWER_KEYS = ("final_answer", "answer", "choice", "verdict", "winner")  # of which the first two may be numbers
 
 
 def find_field(text: str, path: str) -> str | None:
@@ -255,7 +256,7 @@ def extract_choice(text: str) -> str | None:
         return whole
     if found := _BRACKETS_PATTERN.findall(text):
         return _shown(found[-1])
-    for find in (_answer_field, find_tagged, find_boxed):
+    for find in (_find_answer_field, find_tagged, find_boxed):
         if (marked := find(text)) is not None:
             return _whole(marked) or _start(marked)
     for line in find_phrases(text):
@@ -296,10 +297,9 @@ def _shown(found: str) -> str:
     return found.casefold() if re.fullmatch(_TIE, found, re.IGNORECASE) else re.sub(r"\s+", "", found).upper()
 
 
-def _answer_field(text: str) -> str | None:
+def _find_answer_field(text: str, keys: Sequence[str] = _ANSWER_KEYS) -> str | None:
     if "{" not in text:
         return None
-    keys = ("final_answer", "answer", "choice", "verdict", "winner")
     return next((found for key in keys if key in text and (found := find_field(text, key)) is not None), None)
 
 
@@ -361,7 +361,7 @@ def extract_number(text: str) -> str | None:
     >>> extract_number("I cannot tell."), extract_number(r"\boxed{n+1}"), extract_number("1.234,5")
     (None, 'n+1', '1.234,5')
     """
-    for find in (_numbers_answer_field, find_tagged, find_boxed):
+    for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), find_tagged, find_boxed):
         marked = find(text)
         if marked is not None:
             return _read_marked(marked)
@@ -374,7 +374,10 @@ def extract_number(text: str) -> str | None:
     for bold in find_bold(plain):
         if _PURE_PATTERN.fullmatch(bold.rpartition("=")[2].strip()) and (number := _first(bold)) is not None:
             return number
-    return _only(plain) or _last(plain)
+    if (only := _only(plain)) is not None:
+        return only
+    numbers = _numbers(plain)
+    return numbers[-1][1] if numbers else None
 
 
 def write_number(number: Decimal) -> str:
@@ -383,12 +386,6 @@ def write_number(number: Decimal) -> str:
         return "0"
     short = number.normalize() if len(number.as_tuple().digits) <= _NUMBERS_MAX_CHARACTERS else number
     return str(short) if abs(short.adjusted()) > _MAX_EXPONENT else f"{short:f}"
-
-
-def _numbers_answer_field(text: str) -> str | None:
-    if "{" not in text or "answer" not in text:
-        return None
-    return next((found for key in ("final_answer", "answer") if (found := find_field(text, key)) is not None), None)
 
 
 def _read_marked(text: str) -> str | None:
@@ -428,11 +425,6 @@ def _first(text: str) -> str | None:
         if numbers:
             return next((number for place, number in numbers if place in said), numbers[0][1])
     return None
-
-
-def _last(text: str) -> str | None:
-    numbers = _numbers(text)
-    return numbers[-1][1] if numbers else None
 
 
 def _numbers(text: str) -> list[tuple[int, str]]:

@@ -133,15 +133,6 @@ class Mask:
         rows, columns = self.bits.shape
         return self.top, self.top + rows, self.left >> 3, (self.left >> 3) + columns
 
-    @property
-    def shape_hash(self) -> int:
-        """Hash of the object without its place in the picture."""
-        if not self.bits.size:
-            return 0
-        box = np.unpackbits(self.bits, axis=1)[:, self.left & 7 :]
-        box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
-        return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
-
     def pixels(self) -> Pixels:
         """Return the whole table of pixels."""
         whole = np.zeros((self.height, -(-self.width // 8)), np.uint8)
@@ -172,19 +163,6 @@ def lay_over(masks: Sequence[Mask]) -> tuple[Bits, tuple[int, int, int, int]]:
         first, last, begin, end = mask.box
         layer[first - top : last - top, begin - left : end - left] = mask.bits
     return stack, (top, bottom, left, right)
-
-
-def fill_outline(pixels: Pixels) -> Pixels:
-    """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
-
-    Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
-    """
-    from scipy import ndimage
-
-    label: Any = ndimage.label
-    regions, _ = label(np.pad(~pixels, 1, constant_values=True))
-    inside: Pixels = (regions != regions[0, 0])[1:-1, 1:-1]
-    return inside
 
 
 def draw(parts: Sequence[Part], height: int, width: int) -> Mask:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike._core.columns.column import Column
-from allalike._core.columns.hashes import mix
+from allalike._core.columns.hashes import hash_bytes, mix
 from allalike._core.columns.values import Values
 from allalike._core.masks import (
     Grid,
@@ -32,7 +32,6 @@ from allalike._core.masks import (
     MaskFile,
     Pixels,
     check_size,
-    fill_outline,
     is_volume,
     of_run_lengths,
     read_grid,
@@ -362,7 +361,11 @@ class Bitmap(Marks, Pairwise, Pictures):
 
     def key(self, parsed: Any) -> object:
         """Return a hash of the object, wherever it lies in the picture."""
-        return parsed.shape_hash
+        if not parsed.bits.size:
+            return 0
+        box = np.unpackbits(parsed.bits, axis=1)[:, parsed.left & 7 :]
+        box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
+        return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
 
     def present(self, parsed: Any, common: Any) -> Pixels:
         """Unpack a mask."""
@@ -405,6 +408,19 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
     return table, grid
+
+
+def fill_outline(pixels: Pixels) -> Pixels:
+    """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
+
+    Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
+    """
+    from scipy import ndimage
+
+    label: Any = ndimage.label
+    regions, _ = label(np.pad(~pixels, 1, constant_values=True))
+    inside: Pixels = (regions != regions[0, 0])[1:-1, 1:-1]
+    return inside
 
 
 def _filled(pixels: Pixels) -> Pixels:

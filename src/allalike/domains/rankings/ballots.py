@@ -287,23 +287,13 @@ def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def cut_tasks(n_tasks: int, numbers_per_task: int) -> Iterator[slice]:
-    """Yield ranges of tasks whose tables stay small.
-
-    >>> list(cut_tasks(3, 2_000_000))
-    [slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
-    """
+    """Yield ranges of tasks whose tables stay small."""
     step = max(_NUMBERS_AT_ONCE // max(numbers_per_task, 1), 1)
     return (slice(first, min(first + step, n_tasks)) for first in range(0, n_tasks, step))
 
 
 def check_tables(n_items: int) -> None:
-    """Refuse tables of all pairs of so many items that they do not fit in memory.
-
-    >>> check_tables(10_000_000)
-    Traceback (most recent call last):
-    allalike.errors.TooLargeError: Comparing each two of 10,000,000 items would need about 6,400,000.0 GB of memory, and
-    there are ... GB. Without ties and gaps, the rule 'borda' compares no pairs.
-    """
+    """Refuse tables of all pairs of so many items that they do not fit in memory."""
     check_memory(
         8 * _MOST_TABLES * n_items * n_items,
         f"Comparing each two of {n_items:,} items",

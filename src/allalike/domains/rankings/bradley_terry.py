@@ -158,12 +158,7 @@ def _mean_of_connected(games: Floats) -> npt.NDArray[np.float64]:
 
 
 def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floats:
-    """Return the standard errors of scores: the pseudo-inverse of the information is their covariance.
-
-    >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
-    >>> standard_errors(counts, fit_strengths(counts, 0.0), 0.0).round(4)
-    array([[0.6124, 0.6124]])
-    """
+    """Return the standard errors of scores: the pseudo-inverse of the information is their covariance."""
     wins = _with_ridge(counts, ridge)
     games = wins + wins.transpose(0, 2, 1)
     means = _mean_of_connected(games)

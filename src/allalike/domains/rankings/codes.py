@@ -28,11 +28,7 @@ _NEXT_BYTES = np.array(NEXT, _CODE).tobytes()
 
 
 def pack(codes: Iterable[Sequence[int]]) -> Codes:
-    """Write lists of items' numbers and marks as bytes.
-
-    >>> [list(code) for code in pack([(0, 258)])]
-    [[0, 0, 0, 0, 0, 0, 1, 2]]
-    """
+    """Write lists of items' numbers and marks as bytes."""
     packed = [struct.pack(f">{len(code)}i", *code) for code in codes]
     return np.fromiter(packed, object, len(packed))
 
@@ -57,11 +53,7 @@ def _cut(text: bytes, ends: Array) -> Codes:
 
 
 def list_numbers(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return all numbers of codes, marks included, and how many each code has.
-
-    >>> list_numbers(pack([(3, 1), (2,)]))
-    (array([3, 1, 2]), array([2, 1]))
-    """
+    """Return all numbers of codes, marks included, and how many each code has."""
     listed = codes.tolist()
     return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), _lengths(listed) // _CODE.itemsize
 
@@ -137,11 +129,7 @@ def unpack(codes: Codes) -> Rankings:
 
 
 class Listed(NamedTuple):
-    """The items of labels in a row; how many each label has; and how many if it is one order without ties, else 0.
-
-    >>> Listed.of(pack([(3, 1), (0, TIED, 2)])).strict
-    array([2, 0])
-    """
+    """The items of labels in a row; how many each label has; and how many if it is one order without ties, else 0."""
 
     items: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
@@ -166,11 +154,7 @@ class Listed(NamedTuple):
 
 
 def add_up(codes: Codes, starts: Array) -> Codes:
-    """Make one code of each group of neighbouring ones: several rankings, in an order independent of that of rows.
-
-    >>> list_numbers(add_up(pack([(1, 2), (0, 1), (2, 1)]), np.array([0, 2])))[0]
-    array([ 0,  1, -2,  1,  2,  2,  1])
-    """
+    """Make one code of each group of neighbouring ones: several rankings, in an order independent of that of rows."""
     ends = np.append(starts[1:], len(codes))
     groups = (codes[begin:end].tolist() for begin, end in zip(starts.tolist(), ends.tolist(), strict=True))
     single = _NEXT_BYTES not in b"".join(codes)
@@ -182,12 +166,7 @@ def add_up(codes: Codes, starts: Array) -> Codes:
 
 
 def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Return the single rankings of codes, and how many each code has.
-
-    >>> apart, sizes = take_apart(pack([(0, 1, NEXT, 1, 2), (2, 1)]))
-    >>> list_numbers(apart), sizes
-    ((array([0, 1, 1, 2, 2, 1]), array([2, 2, 2])), array([2, 1]))
-    """
+    """Return the single rankings of codes, and how many each code has."""
     if _NEXT_BYTES not in b"".join(codes):
         return codes, np.ones(len(codes), np.int64)
     parts = list(map(_split, codes.tolist()))

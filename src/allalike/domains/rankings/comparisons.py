@@ -96,13 +96,7 @@ def _list_chunks(n_pairs: Array, *sides: Rankings) -> Iterator[list[PairShares]]
 
 
 def distance(left: Codes, right: Codes) -> Floats:
-    """Compare codes of rankings row by row; NaN where no pair of items is in both.
-
-    >>> from allalike.domains.rankings.codes import TIED, pack
-    >>> left = pack([(0, 1, TIED, 2), (0, 1), (0, 1, 2), (0, 1)])
-    >>> distance(left, pack([(0, 2, 1), (2, 0, 1), (2, 0, 1), (2, 3)])).round(3)
-    array([0.167, 0.   , 0.667,   nan])
-    """
+    """Compare codes of rankings row by row; NaN where no pair of items is in both."""
     one, other = unpack(left), unpack(right)
     width = int(max(one.item.max(initial=0), other.item.max(initial=0))) + 1
     n_met, missed = np.zeros((2, len(left)))

@@ -175,16 +175,7 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
 
 @dataclass(frozen=True)
 class _Orders:
-    """All orders of some items.
-
-    >>> three = _all_orders(3)
-    >>> len(three.order), three.order[1], three.number(np.array([[0, 2, 1], [2, 1, 0]]))
-    (6, array([0, 2, 1], dtype=int8), array([1, 5]))
-    >>> three.order[three.reverse[1]]
-    array([1, 2, 0], dtype=int8)
-    >>> three.levels(np.arange(6)[:, None] == 0).T
-    array([[0, 1, 1, 2, 2, 3]], dtype=int8)
-    """
+    """All orders of some items."""
 
     order: npt.NDArray[np.int8]
 
@@ -248,11 +239,7 @@ class _Orders:
 
 @lru_cache(maxsize=MAX_LISTED_ITEMS + 1)
 def _all_orders(n_items: int) -> _Orders:
-    """List all orders of so many items.
-
-    >>> _all_orders(2).order.tolist()
-    [[0, 1], [1, 0]]
-    """
+    """List all orders of so many items."""
     return _Orders(np.array(list(permutations(range(n_items))), np.int8).reshape(-1, n_items))
 
 
@@ -301,13 +288,7 @@ def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
 
 
 def check_items(n_items: int) -> None:
-    """Refuse rankings of too many items.
-
-    >>> check_items(9)
-    Traceback (most recent call last):
-    allalike.errors.UnsupportedError: The rule 'minimax' takes rankings of at most 8 items, and there are some of 9.
-    Take another rule, such as kemeny or borda.
-    """
+    """Refuse rankings of too many items."""
     if n_items > MAX_LISTED_ITEMS:
         raise UnsupportedError(
             f"The rule 'minimax' takes rankings of at most {MAX_LISTED_ITEMS} items, and there are some of {n_items}."

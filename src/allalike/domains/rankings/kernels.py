@@ -128,11 +128,7 @@ def _round(sums: Any) -> Any:
 
 
 def find_positions(items: Array) -> Array:
-    """Return, per row, where the items stand, in the order of their numbers.
-
-    >>> find_positions(np.array([[7, 2, 5]]))
-    array([[1, 2, 0]], dtype=int8)
-    """
+    """Return, per row, where the items stand, in the order of their numbers."""
     return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
 
 

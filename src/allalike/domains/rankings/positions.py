@@ -24,13 +24,7 @@ _NUMBERS_AT_ONCE = 1 << 14  # more fill the cache; with few answers many pairs g
 
 
 def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
-    """Yield all pairs of items: one, and a range of those after it.
-
-    >>> list(item_pairs(4, 3))
-    [(0, slice(1, 4, None)), (1, slice(2, 4, None)), (2, slice(3, 4, None))]
-    >>> list(item_pairs(3, 10_000))
-    [(0, slice(1, 2, None)), (0, slice(2, 3, None)), (1, slice(2, 3, None))]
-    """
+    """Yield all pairs of items: one, and a range of those after it."""
     step = max(_NUMBERS_AT_ONCE // max(n_answers, 1), 1)
     for item in range(n_items):
         for first in range(item + 1, n_items, step):
@@ -38,13 +32,7 @@ def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
 
 
 class Sides:
-    """The answers of a block, which take one side or the other in each pair of items, with their weights.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> sides = Sides(Block.of([[0], [0], [0]]), np.array([1.0, 2.0, 4.0]))
-    >>> sides.weigh(np.array([[True, False, True]]))
-    (array([2., 5.]), array([[1, 0, 1]]))
-    """
+    """The answers of a block, which take one side or the other in each pair of items, with their weights."""
 
     def __init__(self, block: Block, weight: Floats) -> None:
         self._weight, self._n_sides = weight, 2 * block.n_tasks
@@ -74,11 +62,7 @@ def kendall(left: Array, right: Array) -> Floats:
 
 
 def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each.
-
-    >>> kendall_to_peers(Block.of([[0], [0], [0]]), np.array([[0, 0, 1], [1, 1, 0]]), np.array([1.0, 2.0, 4.0]))
-    array([4., 4., 3.])
-    """
+    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each."""
     distances, sides = np.zeros(len(weight)), Sides(block, weight)
     for a, others in item_pairs(len(position), len(weight)):
         sums, mine = sides.weigh(position[a] < position[others])
@@ -105,11 +89,7 @@ def footrule(left: Array, right: Array) -> Floats:
 
 
 def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each.
-
-    >>> footrule_to_peers(Block.of([[0], [0], [0]]), np.array([[0, 0, 1], [1, 1, 0]]), np.array([1.0, 2.0, 4.0]))
-    array([4., 4., 3.])
-    """
+    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each."""
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place = block.to_answers(n_items * np.arange(block.n_tasks))

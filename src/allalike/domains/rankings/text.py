@@ -39,8 +39,8 @@ def read_ranking(value: Any) -> tuple[Any, ...]:
     ('a', ('b', 'c'))
     """
     if isinstance(value, str) and not _NOT_PLAIN.search(value):
-        plain = tuple([item.strip() for item in value.split(">")])
-        if all(plain) and len(set(plain)) == len(plain) <= MAX_ITEMS:
+        plain = tuple(map(str.strip, value.split(">")))
+        if "" not in plain and len(set(plain)) == len(plain) <= MAX_ITEMS:
             return plain
     places = [tuple(map(_read_item, place)) for place in _split_places(value)]
     items = list(chain.from_iterable(places))
