@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike._core.masks import to_run_lengths
+from allalike._core.masks import to_brush, to_run_lengths
 from allalike.api.writers import Findings, LabelStudioWriter, Truth
-from allalike.api.writers.label_studio import to_brush
 from allalike.errors import UnsupportedError
 from crowds.copiers import attack, rows_of
 from files.round_trips import again, mask, truths, written

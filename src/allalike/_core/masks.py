@@ -39,6 +39,7 @@ Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
 _GRID_TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
 _CROSSINGS_AT_ONCE = 1 << 20
+_BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
 VOLUMES = (".nii", ".nii.gz")
@@ -264,6 +265,19 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
 def count_runs(flat: Pixels) -> npt.NDArray[np.int64]:
     """Return run lengths of pixels in a row; off comes first, be it for no pixel."""
     return np.diff(np.flatnonzero(np.diff(flat, prepend=False)), prepend=0, append=len(flat))
+
+
+def to_brush(pixels: Pixels) -> list[int]:
+    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was."""
+    flat = np.repeat(pixels.ravel(), 4)
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), 1 << _BRUSH_RUNS[-1])]))
+    bits = [f"{len(flat):032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_RUNS)]
+    for value, length in zip(flat[starts].tolist(), np.diff(starts, append=len(flat)).tolist(), strict=True):
+        place = next(place for place, size in enumerate(_BRUSH_RUNS) if length <= 1 << size)
+        bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
+    packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
+    return packed
 
 
 # Files of masks.

@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import (
-    Array,
-    Block,
-    Floats,
-    find_answer_weights,
-    number_within_tasks,
-    subtract_own_group,
-    sum_by,
-)
+from allalike._core.blocks.block import find_answer_weights, number_within_tasks, subtract_own_group, sum_by
 from allalike.api.judges.coverage import OddsLine, mend
 from allalike.methods.auto.voices import count_effective_voices, with_voices
 
@@ -42,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from allalike._core.masks import to_brush
 from allalike._core.options import choice
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, list_classes
 from allalike.errors import UnsupportedError
@@ -41,7 +39,6 @@ _SERVED = {  # the controls that take each kind of labels, first that of answers
 }
 _SIDES = ("x", "y", "width", "height")
 _PICTURES = ("boxes", "bitmap")
-_BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
 _THING = "object"  # the class of masks that have none
 
 
@@ -186,20 +183,3 @@ def _words(original: Original, start: int, end: int) -> dict[str, str]:
 
 def _sides(size: tuple[int, int] | None) -> dict[str, int]:
     return {} if size is None else {"original_width": size[0], "original_height": size[1], "image_rotation": 0}
-
-
-def to_brush(pixels: npt.NDArray[np.bool_]) -> list[int]:
-    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was.
-
-    >>> to_brush(np.array([[False, True]]))
-    [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
-    """
-    flat = np.repeat(pixels.ravel(), 4)
-    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), 1 << _BRUSH_RUNS[-1])]))
-    bits = [f"{len(flat):032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_RUNS)]
-    for value, length in zip(flat[starts].tolist(), np.diff(starts, append=len(flat)).tolist(), strict=True):
-        place = next(place for place, size in enumerate(_BRUSH_RUNS) if length <= 1 << size)
-        bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
-    packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
-    return packed

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +107,8 @@ class Rankings(NamedTuple):
 
     def keep(self, items: npt.NDArray[np.bool_]) -> Rankings:
         """Return the rankings of some items only; labels keep their numbers."""
-        return Rankings(self.n_labels, *(column[items] for column in self[1:]))
+        columns: list[Any] = [column[items] for column in self[1:]]
+        return Rankings(self.n_labels, *columns)
 
 
 def unpack(codes: Codes) -> Rankings:

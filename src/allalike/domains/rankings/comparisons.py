@@ -101,8 +101,8 @@ def distance(left: Codes, right: Codes) -> Floats:
     width = int(max(one.item.max(initial=0), other.item.max(initial=0))) + 1
     n_met, missed = np.zeros((2, len(left)))
     for ours, theirs in _list_chunks(one.n_pairs + other.n_pairs, one, other):
-        keys = ((pairs.label * width + pairs.a) * width + pairs.b for pairs in (ours, theirs))
-        _, i, j = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+        keys, others = ((pairs.label * width + pairs.a) * width + pairs.b for pairs in (ours, theirs))
+        _, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
         n_met += sum_by(ours.label[i], np.ones(len(i)), len(left))
         missed += sum_by(ours.label[i], np.abs(ours.share[i] - theirs.share[j]), len(left))
     return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
@@ -141,7 +141,7 @@ class Comparisons:
         items, place, first = _number_items(rankings, answer_task, len(tasks))
         pairs = share_pairs(rankings._replace(item=place))
         order = _sort_triples(pairs.a, pairs.b, _number_shares(pairs.share))  # which leaves labels in their order
-        answer, a, b, share = (column[order] for column in pairs[:4])
+        answer, a, b, share = pairs.label[order], pairs.a[order], pairs.b[order], pairs.share[order]
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
         starts = np.flatnonzero(new)
         rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
