@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from allalike._core.blocks.rankings import unpack
+from allalike.domains.rankings.codes import unpack
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.masks.packed import Mask
+from allalike._core.masks import Mask
 from allalike.distances import overlap
 from measuring import cpu
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.domains.rankings.kernels import find_places
+from allalike.domains.rankings.ballots import Ballots, Parts, Ranked, decide
+from allalike.domains.rankings.codes import Listed
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
-from allalike.rules.ballots import Ballots, Parts, Ranked, decide
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats, Ties
@@ -39,7 +39,7 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
         raise GoldError("The biased rule of Copeland needs the truth of every task.")
 
     def find(votes: Ballots) -> Ranked:
-        place = find_places(block.gold_label[votes.part.tasks], votes.n_items).astype(np.int64)
+        place = np.argsort(Listed.of(block.gold_label[votes.part.tasks]).items.reshape(-1, votes.n_items), axis=1)
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
         margin = np.sign(votes.margin)
         return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.masks.files import MaskFile
+from allalike._core.masks import MaskFile
 from allalike.domains import Bitmap, Categorical, Domain, Real
 from allalike.readers import read
 from allalike.readers.formats.masks import ENDINGS

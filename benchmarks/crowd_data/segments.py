@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.masks.files import MaskFile, picture_size
+from allalike._core.masks import MaskFile, read_grid
 from allalike.domains import Bitmap
 from allalike.errors import InputError
 from allalike.readers import read
@@ -23,7 +23,7 @@ from crowd_data.base import Parsed, Parser
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike._core.masks.packed import Pixels
+    from allalike._core.masks import Pixels
 
 __all__ = ["SEGMENTS", "located"]
 
@@ -58,8 +58,8 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     """Return the masks of a set as (worker, task, mask), the truths, and the tasks whose truth has its exact place.
 
     >>> import pathlib, tempfile
-    >>> from allalike._core.masks.files import write_masks
-    >>> from allalike._core.masks.packed import Mask
+    >>> from allalike._core.masks import write_masks
+    >>> from allalike._core.masks import Mask
     >>> with tempfile.TemporaryDirectory() as name:
     ...     root = pathlib.Path(name, "BU-BIL_Dataset1")
     ...     for worker in ("CrowdsourcedAnnotations/1", "CrowdsourcedAnnotations/2", "GoldStandard"):
@@ -79,7 +79,7 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
         if task.casefold() not in truths:
             raise InputError(f"{root / 'GoldStandard'} has no mask of {task}. Fetch the data set again.")
         whole = _BLACK_MASKS.parse(MaskFile(str(truths[task.casefold()]))).pixels()
-        size = picture_size(mask.path)
+        size = read_grid(mask.path).shape
         part = whole[_enlarged(whole, 0), _enlarged(whole, 1)]
         if part.shape == size:
             sure.append(task)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike._core.masks.packed import to_brush, to_run_lengths
+from allalike._core.masks import to_brush, to_run_lengths
 from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.errors import UnsupportedError
 from crowds.copiers import attack, rows_of

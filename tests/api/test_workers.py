@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 import allalike
 from allalike import Disk, Memory
-from allalike._core.masks.packed import Grid, Mask
+from allalike._core.masks import Grid, Mask
 from allalike.distances.matching import measure_surfaces
 from allalike.engines import Engine
 from allalike.errors import OutputError

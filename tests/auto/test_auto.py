@@ -12,8 +12,7 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike._core.blocks.block import Block
-from allalike._core.blocks.voices import Voices
+from allalike._core.blocks.block import AnswerWeights, Block
 from allalike.answers import Answers
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.classes.consensus import agreement_sums
@@ -190,7 +189,7 @@ def test_those_of_one_voice_count_once_and_are_not_each_others_peers() -> None:
     block = Block.of(rng.integers(0, 3, (5, 40)))
     group = np.array([0, 0, 0, 1, 2])  # the first three are one voice
     party = np.repeat(np.arange(40), 5) * 3 + np.tile(group, 40)
-    voices = Voices(np.where(np.tile(group, 40) == 0, 1 / 3, 1.0), party)
+    voices = AnswerWeights(np.where(np.tile(group, 40) == 0, 1 / 3, 1.0), party)
     weights = rng.uniform(0.5, 1.5, 5)
     found = agreement_sums(block.keeping(voices), weights, k=3)
     expected = np.zeros(5)

@@ -10,8 +10,7 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, Memory
-from allalike._core.blocks.block import Ties
-from allalike._core.blocks.voices import Voices
+from allalike._core.blocks.block import AnswerWeights, Ties
 from allalike.engines.memory import MemoryRun
 from allalike.methods.auto.distances.numbers import decide_by_voices
 from allalike.methods.auto.distances.shrunken import distance_sums
@@ -59,7 +58,7 @@ def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     group = number[block.worker]
     members = [((task == t) & (group == g) & ~silent[block.worker]).sum() for t, g in zip(task, group, strict=True)]
     voice = np.where(silent[block.worker], 0.0, 1.0 / np.maximum(members, 1))
-    np.testing.assert_allclose(block[Voices].voice, voice)
+    np.testing.assert_allclose(block[AnswerWeights].weight, voice)
     for i in range(len(task)):
         peers = np.flatnonzero((task == task[i]) & (group != group[i]))
         fields = run.encoding.fields

@@ -10,12 +10,13 @@ import pytest
 
 import allalike
 from allalike._core.blocks import pairs
-from allalike._core.blocks.block import Ties
+from allalike._core.blocks.block import Block, Ties
 from allalike._core.system import memory
+from allalike.domains.rankings import ballots as ballots_module
+from allalike.domains.rankings import elimination, kemeny
+from allalike.domains.rankings.ballots import Ballots, Part
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
-from allalike.rules import elimination, kemeny, tables
-from allalike.rules.ballots import Ballots, Part
 from crowds import samples
 
 PAIRWISE = ("text", "set", "interval", "bitmap", "custom", "boxes", "spans", "points")
@@ -120,7 +121,7 @@ def test_many_tasks_are_decided_some_at_a_time_with_the_same_orders(monkeypatch:
         domain = Ranking(rule=rule)
         whole = allalike.discover(rows, domain=domain, method="P-TD").truth
         with monkeypatch.context() as small:
-            small.setattr(tables, "_NUMBERS_PER_TABLE", 60)
+            small.setattr(ballots_module, "_NUMBERS_AT_ONCE", 60)
             parts = allalike.discover(rows, domain=domain, method="P-TD").truth
         assert parts["label"].tolist() == whole["label"].tolist()
         assert parts["tied"].tolist() == whole["tied"].tolist()
@@ -130,7 +131,10 @@ def ballots(q: int, seed: int, *, equal: bool) -> Ballots:
     rng = np.random.default_rng(seed)
     position = np.stack([rng.permutation(q) for _ in range(5)], axis=1)
     share = np.full(5, 0.2) if equal else rng.dirichlet(np.ones(5))
-    return Ballots(Part.of(position), share, Ties(seed))
+    block, rows = Block.of(np.zeros((5, 1), np.int64)), np.arange(5)
+    items, hashes = np.arange(q)[None], np.arange(q, dtype=np.uint64)
+    part = Part(block=block, tasks=rows[:1], rows=rows, items=items, position=position, item_hash=hashes)
+    return Ballots(part, share, Ties(seed))
 
 
 @pytest.mark.parametrize("equal", [True, False])

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.path import Path
 from pycocotools import mask as coco
 
-from allalike._core.masks.packed import Mask, draw
+from allalike._core.masks import Mask, draw
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from allalike._core.masks.files import write_masks
-from allalike._core.masks.packed import Mask
+from allalike._core.masks import Mask, write_masks
 from allalike.datasets import SOURCES
 from allalike.domains import DOMAINS
 from allalike.errors import InputError

@@ -17,8 +17,8 @@ from scipy.special import expit, logit, softmax
 import allalike
 from allalike import Memory
 from allalike._core.blocks.block import Block, Ties, group_labels
-from allalike._core.masks.packed import Mask, fill_outline
-from allalike.domains.bitmap import Bitmap
+from allalike._core.masks import Mask
+from allalike.domains.bitmap import Bitmap, fill_outline
 from allalike.rules.geometric import geometric_median
 from allalike.rules.levels import level_mean, level_median
 from allalike.rules.vote import AnswerMasks, pixel_majority

@@ -15,9 +15,10 @@ from allalike import DOMAINS, Domain, Memory
 from allalike._core.blocks.block import Block, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.registry import make
-from allalike.distances import absolute, gleu, jaccard, kendall, lengths, tokens
+from allalike.distances import absolute, gleu, jaccard, lengths, tokens
 from allalike.distances.matching import match
 from allalike.distances.nearness import find_near
+from allalike.domains.rankings.positions import kendall
 from crowds import plain_distances as plain
 from crowds.custom import distance
 from crowds.plain_distances import PLAIN
@@ -100,7 +101,7 @@ def test_kendall_tau_is_that_of_scipy(q: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     left, right = (np.array([rng.permutation(q) for _ in range(5)]) for _ in range(2))
     theirs = [(1 - kendalltau(a, b).statistic) / 2 for a, b in zip(left, right, strict=True)]
-    assert kendall.distance(left.T, right.T) == pytest.approx(theirs, abs=1e-12)
+    assert kendall(left.T, right.T) == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize(

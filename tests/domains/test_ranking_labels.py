@@ -15,11 +15,11 @@ import allalike
 import crowds.ranking
 from allalike import Ranking
 from allalike._core.columns.column import Column
-from allalike.domains.rankings.kernels import list_items, read_ranking
+from allalike.domains.rankings.bradley_terry import fit_strengths, standard_errors
+from allalike.domains.rankings.ranking import VOTING
+from allalike.domains.rankings.text import list_items, read_ranking
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError
-from allalike.rules.bradley_terry import fit_strengths, standard_errors
-from allalike.rules.voting import VOTING
 from crowds.gaps import ranked
 from running.turns import in_turn
 

@@ -15,7 +15,7 @@ from pycocotools import mask as coco_masks
 
 import allalike
 from allalike import DOMAINS
-from allalike._core.masks.packed import of_run_lengths
+from allalike._core.masks import of_run_lengths
 from allalike._core.registry import make
 from allalike.domains.bitmap import Bitmap
 from crowds.bitmap import disc

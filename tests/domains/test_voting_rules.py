@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from allalike._core.blocks.block import Block, Floats, Ties
-from allalike._core.blocks.rankings import unpack
 from allalike._core.columns.column import Column
-from allalike.domains.rankings.ranking import Ranking
-from allalike.rules import kemeny as kemeny_module
-from allalike.rules.voting import VOTING
+from allalike.domains.rankings import kemeny as kemeny_module
+from allalike.domains.rankings.codes import unpack
+from allalike.domains.rankings.ranking import VOTING, Ranking
 
 if TYPE_CHECKING:
     from allalike.rules import Decision

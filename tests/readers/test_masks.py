@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 import allalike
-from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_masks
-from allalike._core.masks.packed import Mask
+from allalike._core.masks import Mask, MaskFile, read_grid, read_picture, write_masks
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import AllalikeError, InputError, LabelError, OptionError
 from allalike.readers.formats.masks import open_masks
@@ -304,7 +303,7 @@ def test_files_that_are_no_masks_are_named(tmp_path: Path) -> None:
             read_picture(path)
     for name in ("a.npy", "d.npz", "two.npz"):
         with pytest.raises(ValueError, match=f"{name} cannot be read"):
-            picture_size(tmp_path / name)
+            read_grid(tmp_path / name)
 
 
 def test_results_are_saved_as_images(tmp_path: Path) -> None:

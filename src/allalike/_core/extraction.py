@@ -54,11 +54,7 @@ def find_extractor(how: str) -> Extract:
 
 
 def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
-    """Return the way to extract labels, or several that follow each other, if there is such a way.
-
-    >>> check_extract(["json:answer", "number"], "extract")
-    ('json:answer', 'number')
-    """
+    """Return the way to extract labels, or several that follow each other, if there is such a way."""
     steps = tuple(how) if isinstance(how, list | tuple) else (how,)
     for step in steps:
         if not isinstance(step, str):
@@ -83,6 +79,7 @@ def _find_match(pattern: re.Pattern[str], text: str) -> str | None:
 _MAX_TRIES = 1000  # of places where an object may begin
 _MAX_DIGITS = 4000  # of a whole number, which Python refuses to read beyond
 _ABSENT = object()
+_ANSWER_KEYS = ("final_answer", "answer", "choice", "verdict", "winner")  # of which the first two may be numbers
 
 
 def find_field(text: str, path: str) -> str | None:
@@ -188,11 +185,7 @@ _BOLD_PATTERN = re.compile(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
 def find_boxed(text: str) -> str | None:
-    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line.
-
-    >>> find_boxed(r"so \boxed{1}, no, \boxed{\frac{1}{2}}.")
-    '\\frac{1}{2}'
-    """
+    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line."""
     starts = [found.end() for found in _BOX_PATTERN.finditer(text)]
     if not starts:
         return None
@@ -205,21 +198,13 @@ def find_boxed(text: str) -> str | None:
 
 
 def find_tagged(text: str) -> str | None:
-    """Return what stands in the last tag of an answer.
-
-    >>> find_tagged("Well... <answer> 42 </answer>")
-    '42'
-    """
+    """Return what stands in the last tag of an answer."""
     found = [match[2].strip() for match in _TAG_PATTERN.finditer(text)]
     return found[-1] if found else None
 
 
 def find_phrases(text: str) -> Iterator[str]:
-    """Yield the lines that begin behind "answer is" or "answer:", the last one first.
-
-    >>> list(find_phrases("The answer is 41. Wait. Final answer: 42"))
-    ['42', '41. Wait. Final answer: 42']
-    """
+    """Yield the lines that begin behind "answer is" or "answer:", the last one first."""
     for match in reversed(deque(_PHRASE_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
         line = text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip()
         if line:
@@ -227,11 +212,7 @@ def find_phrases(text: str) -> Iterator[str]:
 
 
 def find_bold(text: str) -> Iterator[str]:
-    """Yield what is printed in bold letters, the last one first.
-
-    >>> list(find_bold("**Step 1** gives **42**."))
-    ['42', 'Step 1']
-    """
+    """Yield what is printed in bold letters, the last one first."""
     for match in reversed(deque(_BOLD_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
         yield (match[1] or match[2]).strip()
 
@@ -275,7 +256,7 @@ def extract_choice(text: str) -> str | None:
         return whole
     if found := _BRACKETS_PATTERN.findall(text):
         return _shown(found[-1])
-    for find in (_answer_field, find_tagged, find_boxed):
+    for find in (_find_answer_field, find_tagged, find_boxed):
         if (marked := find(text)) is not None:
             return _whole(marked) or _start(marked)
     for line in find_phrases(text):
@@ -316,10 +297,9 @@ def _shown(found: str) -> str:
     return found.casefold() if re.fullmatch(_TIE, found, re.IGNORECASE) else re.sub(r"\s+", "", found).upper()
 
 
-def _answer_field(text: str) -> str | None:
+def _find_answer_field(text: str, keys: Sequence[str] = _ANSWER_KEYS) -> str | None:
     if "{" not in text:
         return None
-    keys = ("final_answer", "answer", "choice", "verdict", "winner")
     return next((found for key in keys if key in text and (found := find_field(text, key)) is not None), None)
 
 
@@ -381,7 +361,7 @@ def extract_number(text: str) -> str | None:
     >>> extract_number("I cannot tell."), extract_number(r"\boxed{n+1}"), extract_number("1.234,5")
     (None, 'n+1', '1.234,5')
     """
-    for find in (_numbers_answer_field, find_tagged, find_boxed):
+    for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), find_tagged, find_boxed):
         marked = find(text)
         if marked is not None:
             return _read_marked(marked)
@@ -394,25 +374,18 @@ def extract_number(text: str) -> str | None:
     for bold in find_bold(plain):
         if _PURE_PATTERN.fullmatch(bold.rpartition("=")[2].strip()) and (number := _first(bold)) is not None:
             return number
-    return _only(plain) or _last(plain)
+    if (only := _only(plain)) is not None:
+        return only
+    numbers = _numbers(plain)
+    return numbers[-1][1] if numbers else None
 
 
 def write_number(number: Decimal) -> str:
-    """Write a number in its shortest form.
-
-    >>> write_number(Decimal("1000.50")), write_number(Decimal("1E+3")), write_number(Decimal("-0.0"))
-    ('1000.5', '1000', '0')
-    """
+    """Write a number in its shortest form."""
     if not number:
         return "0"
     short = number.normalize() if len(number.as_tuple().digits) <= _NUMBERS_MAX_CHARACTERS else number
     return str(short) if abs(short.adjusted()) > _MAX_EXPONENT else f"{short:f}"
-
-
-def _numbers_answer_field(text: str) -> str | None:
-    if "{" not in text or "answer" not in text:
-        return None
-    return next((found for key in ("final_answer", "answer") if (found := find_field(text, key)) is not None), None)
 
 
 def _read_marked(text: str) -> str | None:
@@ -452,11 +425,6 @@ def _first(text: str) -> str | None:
         if numbers:
             return next((number for place, number in numbers if place in said), numbers[0][1])
     return None
-
-
-def _last(text: str) -> str | None:
-    numbers = _numbers(text)
-    return numbers[-1][1] if numbers else None
 
 
 def _numbers(text: str) -> list[tuple[int, str]]:

@@ -33,7 +33,7 @@ from allalike.distances.jaccard import ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from allalike._core.masks.packed import Mask
+    from allalike._core.masks import Mask
 
 Places = npt.NDArray[np.int64]
 _BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
@@ -273,7 +273,7 @@ DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "
 def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
     """Return the Hausdorff distance, that at 95 %, and the mean surface distance of two masks of one size.
 
-    >>> from allalike._core.masks.packed import Mask
+    >>> from allalike._core.masks import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)
     >>> squares[0, 2:5, 2:5] = squares[1, 2:5, 4:7] = True
     >>> {name: round(distance, 3) for name, distance in measure_surfaces(*map(Mask.of, squares)).items()}

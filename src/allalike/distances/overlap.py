@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.masks.packed import Mask, lay_over
+from allalike._core.masks import Mask, lay_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Masks: labels that say which pixels of a picture belong to an object.
 
 Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike._core.masks.packed`), and unpacked only when
+counts nothing. They are kept packed and cut to the object (`allalike._core.masks`), and unpacked only when
 shown. With the areas a and b of two masks, and c that of what they have in common,
 
     jaccard:  d = 1 - c / (a + b - c)
@@ -23,10 +23,21 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
-from allalike._core.columns.hashes import mix
+from allalike._core.columns.column import Column
+from allalike._core.columns.hashes import hash_bytes, mix
 from allalike._core.columns.values import Values
-from allalike._core.masks.files import Layer, MaskFile, is_volume, read_grid, read_picture, split_maps, write_masks
-from allalike._core.masks.packed import Grid, Mask, Pixels, check_size, fill_outline, of_run_lengths
+from allalike._core.masks import (
+    Grid,
+    Mask,
+    MaskFile,
+    Pixels,
+    check_size,
+    is_volume,
+    of_run_lengths,
+    read_grid,
+    read_picture,
+    write_masks,
+)
 from allalike._core.options import check_number, flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
@@ -42,7 +53,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
     from allalike.domains.contract import Domain
 
 
@@ -151,6 +161,14 @@ class Masks(NamedTuple):
     corner: npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """A label map, and the value whose pixels are the mask."""
+
+    label: Any
+    value: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bitmap(Marks, Pairwise, Pictures):
     """Masks, compared by the pixels they have in common.
@@ -218,15 +236,21 @@ class Bitmap(Marks, Pairwise, Pictures):
         return bool(self.values)
 
     def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """Make an answer of each of the ``values`` of a label map."""
-        return split_maps(columns, self.values)
+        """Make an answer of each of the ``values`` of a label map; its task is named after both, such as ``ct7/1``."""
+        rows = np.repeat(np.arange(len(columns["label"])), len(self.values))
+        split = {role: Values(column.data).take(rows) for role, column in columns.items()}
+        layers = list(self.values) * len(columns["label"])
+        tasks = [t if t is None else f"{t}/{value:g}" for t, value in zip(split["task"].tolist(), layers, strict=True)]
+        maps = [m if m is None else _Layer(m, value) for m, value in zip(split["label"].tolist(), layers, strict=True)]
+        split |= {"task": Values(Column.of_objects("task", tasks).data), "label": Values(maps)}
+        return {role: column.replaced(split[role].data, rows) for role, column in columns.items()}
 
     def parse(self, value: Any) -> Mask:
         """Read a mask, fill it if it is an outline, and pack it; what is packed already stays as it is."""
         if isinstance(value, Mask):
             return value
         chosen = self.on
-        if isinstance(value, Layer):
+        if isinstance(value, _Layer):
             value, chosen = value.label, value.value
         elif self.values:
             raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
@@ -337,7 +361,11 @@ class Bitmap(Marks, Pairwise, Pictures):
 
     def key(self, parsed: Any) -> object:
         """Return a hash of the object, wherever it lies in the picture."""
-        return parsed.shape_hash
+        if not parsed.bits.size:
+            return 0
+        box = np.unpackbits(parsed.bits, axis=1)[:, parsed.left & 7 :]
+        box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
+        return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
 
     def present(self, parsed: Any, common: Any) -> Pixels:
         """Unpack a mask."""
@@ -380,6 +408,19 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
     return table, grid
+
+
+def fill_outline(pixels: Pixels) -> Pixels:
+    """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
+
+    Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
+    """
+    from scipy import ndimage
+
+    label: Any = ndimage.label
+    regions, _ = label(np.pad(~pixels, 1, constant_values=True))
+    inside: Pixels = (regions != regions[0, 0])[1:-1, 1:-1]
+    return inside
 
 
 def _filled(pixels: Pixels) -> Pixels:

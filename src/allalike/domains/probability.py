@@ -37,7 +37,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.distances import euclidean
 from allalike.distances.vectors import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.rankings.kernels import in_order
+from allalike.domains.rankings.text import sort_items
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
@@ -88,7 +88,7 @@ def read_forecast(value: Any) -> Forecast:
     if isinstance(value, Mapping):
         # in a column of records, all have the options of all tasks, and those of other tasks are empty
         named = {_option(option): chance for option, chance in value.items() if chance is not None}
-        return Forecast("mapping", tuple(in_order(named)), _spread(named))
+        return Forecast("mapping", tuple(sort_items(named)), _spread(named))
     if isinstance(value, list | tuple):
         return Forecast("list", tuple(range(len(value))), _spread(dict(enumerate(value))))
     yes = _chance(value)
@@ -140,7 +140,7 @@ def _spread(given: dict[Any, Any]) -> tuple[float, ...]:
     """Return the probabilities of some options in their order, which add up to 1."""
     if not given:
         raise ValueError("it has no options")
-    chances = [_chance(given[option]) for option in in_order(given)]
+    chances = [_chance(given[option]) for option in sort_items(given)]
     total = math.fsum(chances)
     if abs(total - 1) > _SUM_TOLERANCE:
         raise ValueError(f"its probabilities add up to {total:.6g}, and not to 1; write 0 for what cannot be")

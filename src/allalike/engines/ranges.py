@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from allalike._core.blocks.block import find_answer_weights
 from allalike._core.blocks.matrices import MatrixSum, list_entries
 from allalike._core.blocks.pairs import count_later, count_partners
-from allalike._core.blocks.voices import find_voices
 from allalike._core.compiled import calls
 from allalike._core.compiled.library import compiled
 from allalike._core.system.progress import report
@@ -131,7 +131,7 @@ def _chain(block: Block, rows: slice) -> dict[str, Any]:
 @compiled(calls.connect)
 def _connect(block: Block) -> Array:
     """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
-    heard = np.flatnonzero(find_voices(block).voice > 0)
+    heard = np.flatnonzero(find_answer_weights(block).weight > 0)
     task = block.task[heard]
     left, right = (block.worker[heard[place]] for place in (slice(None, -1), slice(1, None)))
     follows = task[:-1] == task[1:]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
-from allalike._core.masks.packed import Mask, lay_over
+from allalike._core.masks import Mask, lay_over
 from allalike.rules.base import Decision, unknown
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
-from allalike._core.masks.files import write_masks
-from allalike._core.masks.packed import Mask
+from allalike._core.masks import Mask, write_masks
 from allalike._core.system.output import Output
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError

@@ -171,20 +171,12 @@ def adds_in_place(kernel: Kernel) -> Kernel:
 
 
 def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
-    """Add up the numbers that go to the same place.
-
-    >>> sum_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3)
-    array([4., 0., 2.])
-    """
+    """Add up the numbers that go to the same place."""
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
 def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the distances of her answers where these are known, and count them.
-
-    >>> known_sums(Block.of([[5.0, 6.0], [7.0, 8.0]]), np.array([1.0, np.nan, 2.0, 3.0]))
-    {'distance': array([3., 3.]), 'answers': array([2., 1.])}
-    """
+    """Add up, per worker, the distances of her answers where these are known, and count them."""
     known = ~np.isnan(distance)
     return {
         "distance": block.per_worker(np.where(known, distance, 0.0)),
@@ -230,24 +222,13 @@ class Order:
     rows: npt.NDArray[np.intp]
 
     def middle(self, block: Block) -> Floats:
-        """Return, per task, the answer in the middle, the lower one of two.
-
-        >>> from allalike._core.blocks.block import Block
-        >>> block = Block.of([[3.0, 1.0], [2.0, 5.0], [-999.0, 1.5]])
-        >>> find_order(block).middle(block)
-        array([2. , 1.5])
-        """
+        """Return, per task, the answer in the middle, the lower one of two."""
         middle: Floats = block.label[self.rows[block.starts + (block.sizes - 1) // 2]]
         return middle
 
 
 def find_order(block: Block) -> Order:
-    """Put the answers to each task in the order of their numbers.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> find_order(Block.of([[3.0, 1.0], [2.0, 5.0]])).rows
-    array([1, 0, 2, 3])
-    """
+    """Put the answers to each task in the order of their numbers."""
     return Order(np.lexsort((block.label, block.task)))
 
 
@@ -344,12 +325,7 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: floa
 
 
 def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Return, per answer, the number of its label among those of its task, and per task how many there are.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> number_within_tasks(Block.of([[0, 5], [0, 7], [2, 7]]))
-    (array([0, 0, 1, 0, 1, 1]), array([2, 2]))
-    """
+    """Return, per answer, the number of its label among those of its task, and per task how many there are."""
     task, base = block.task, int(block.label.max()) + 1
     place = task * base + block.label
     if block.n_tasks * base <= _MAX_EMPTY * len(place):  # a table of all labels, where sorting would take longer
@@ -365,9 +341,6 @@ def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64],
     """Return the order of values by their place, one of n, and then by size, as `numpy.lexsort` does.
 
     It is several times faster where most places have about as many values.
-
-    >>> sort_within(np.array([1, 0, 1, 0]), np.array([2.0, 4.0, 1.0, 3.0]), 2)
-    array([3, 1, 2, 0])
     """
     count = np.bincount(place, minlength=n)
     width = int(count.max(initial=0))
@@ -379,3 +352,32 @@ def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64],
     table[place[rows], np.arange(len(rows)) - np.repeat(starts, count)] = values[rows]
     order = np.argsort(table, axis=1, kind="stable")
     return np.asarray(rows[(order + starts[:, None])[order < count[:, None]]], np.intp)
+
+
+# Weights of answers: copies count once in all, and uninformative workers not at all.
+
+
+@dataclass(frozen=True)
+class AnswerWeights:
+    """How much each answer of a block counts beside the others, and the number of its copy group."""
+
+    weight: Floats
+    group: npt.NDArray[np.intp]
+
+
+def find_answer_weights(block: Block) -> AnswerWeights:
+    """Return the weights of a block's answers; without any, each answer counts once and is a group of its own."""
+    if AnswerWeights in block:
+        return block[AnswerWeights]
+    return AnswerWeights(np.ones(len(block.label)), np.arange(len(block.label)))
+
+
+def subtract_own_group(block: Block, scores: Floats, rows: Floats) -> Floats:
+    """Return, per answer, the scores of its task less what its copy group adds to them: a row per answer."""
+    group = find_answer_weights(block).group
+    n_groups = int(group.max()) + 1
+    if n_groups < len(group):
+        table = np.stack([sum_by(group, column, n_groups) for column in rows.T], axis=1)
+        rows = table.take(group, axis=0)
+    others: Floats = block.to_answers(scores) - rows
+    return others

@@ -112,12 +112,6 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
     The matrix is an array if it is small, or an eighth of it is filled, and else sparse by rows (CSR): that depends on
     nothing but the numbers in it.
-
-    >>> from scipy import sparse
-    >>> stack_rows([np.eye(2), sparse.coo_array(np.ones((1, 2)))])
-    array([[1., 0.],
-           [0., 1.],
-           [1., 1.]])
     """
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)
@@ -131,11 +125,7 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def list_entries(matrix: Any) -> tuple[Places, Places, Array]:
-    """Return the rows and columns of what is not 0 in an array, or is there in a sparse matrix, and the numbers.
-
-    >>> list_entries(np.array([[0.0, 2.0]]))
-    (array([0]), array([1]), array([2.]))
-    """
+    """Return the rows and columns of what is not 0 in an array, or is there in a sparse matrix, and the numbers."""
     if isinstance(matrix, np.ndarray):
         row, column = np.nonzero(matrix)
         return row, column, matrix[row, column]

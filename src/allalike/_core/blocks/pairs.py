@@ -70,12 +70,7 @@ class PairDistances:
         return self.add_up(weights.take(block.worker))
 
     def add_up(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Add up, per answer, the distances to its peers, times these weights of the peers, and the weights alone.
-
-        >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
-        >>> pairs.add_up(np.array([1.0, 2.0, 4.0]))
-        (array([10.,  5.,  4.]), array([6., 5., 3.]))
-        """
+        """Add up, per answer, the distances to its peers, times these weights of the peers, and the weights alone."""
         sums = np.zeros((2, len(weight)))
         for first in range(0, len(self.left), _PAIRS_PER_CHUNK):
             some = slice(first, first + _PAIRS_PER_CHUNK)
@@ -161,12 +156,7 @@ def are_alike(block: Block) -> bool:
 
 
 def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the pairs of tasks that all have as many answers, a row for each task, some at a time.
-
-    >>> [(left, right)] = pair_alike(Block.of([[0, 5], [1, 5], [2, 5]]), once=True)
-    >>> left.tolist(), right.tolist()
-    ([[0, 0, 1], [3, 3, 4]], [[1, 2, 2], [4, 5, 5]])
-    """
+    """Yield the pairs of tasks that all have as many answers, a row for each task, some at a time."""
     size = block.same_size
     one, other = np.nonzero(np.tri(size, k=-1).T if once else ~np.eye(size, dtype=np.bool_))
     step = max(1, _PAIRS_PER_CHUNK // len(one))
@@ -176,11 +166,7 @@ def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int
 
 
 def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """List each two answers to the same task once, the earlier one first, in order.
-
-    >>> list_pairs(Block.of([[0], [1], [2]]))
-    (array([0, 0, 1], dtype=int8), array([1, 2, 2], dtype=int8))
-    """
+    """List each two answers to the same task once, the earlier one first, in order."""
     check_pairs(block)
     small = np.min_scalar_type(-len(block.worker) - 1)
     kept = [tuple(side.astype(small) for side in pair) for pair in pair_chunks(block, once=True)]
@@ -189,10 +175,7 @@ def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.in
 
 
 def check_pairs(block: Block) -> None:
-    """Refuse to compare each two answers of so large tasks that the distances do not fit in memory.
-
-    >>> check_pairs(Block.of([[0], [1], [2]]))
-    """
+    """Refuse to compare each two answers of so large tasks that the distances do not fit in memory."""
     pairs, most = float((block.sizes * (block.sizes - 1.0)).sum()), int(block.sizes.max(initial=0))
     check_memory(
         _BYTES_PER_PAIR * pairs,
@@ -202,20 +185,12 @@ def check_pairs(block: Block) -> None:
 
 
 def count_partners(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of others to her tasks: so many she met at most.
-
-    >>> count_partners(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
-    array([4., 4., 4.])
-    """
+    """Count, per worker, the answers of others to her tasks: so many she met at most."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def count_later(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of later workers to her tasks: so many of them she met at most.
-
-    >>> count_later(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
-    array([4., 2., 0.])
-    """
+    """Count, per worker, the answers of later workers to her tasks: so many of them she met at most."""
     ends = block.to_answers(block.starts + block.sizes)
     return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
 
@@ -257,14 +232,7 @@ def compare_variances(
     centre: Floats | None = None,
     lost: Floats | float = 1.0,
 ) -> Variances:
-    """Find the variances of values, given each worker's sum of them and of their squares, and her number of answers.
-
-    >>> from allalike._core.blocks.problems import Problems
-    >>> said = np.array([[1.0, 3.0], [2.0, 4.0], [6.0, 8.0]])
-    >>> found = compare_variances(said.sum(axis=1), (said**2).sum(axis=1), np.full(3, 2.0), Problems.single(3))
-    >>> found.ratio(least=0.0), found.usual
-    (array([7.]), array([2.]))
-    """
+    """Find the variances of values, given each worker's sum of them and of their squares, and her number of answers."""
     n, total = problems.add(answers > 0), problems.add(answers)
     safe = np.maximum(total, 1.0)
     mean = np.divide(values, answers, out=np.zeros(len(values)), where=answers > 0)

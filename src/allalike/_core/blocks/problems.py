@@ -55,12 +55,7 @@ class Problems:
         return np.cumsum(self.sizes) - self.sizes
 
     def add(self, values: Any) -> Floats:
-        """Add up rows of workers to one row per problem.
-
-        >>> Problems(np.array([2, 1])).add(np.array([[1, 1], [2, 3], [5, 5]]))
-        array([[3., 4.],
-               [5., 5.]])
-        """
+        """Add up rows of workers to one row per problem."""
         table = np.asarray(values, np.float64)
         if self.sizes.all():
             return np.add.reduceat(table, self.starts, axis=0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.voices import Voices
+from allalike._core.blocks.block import AnswerWeights
 from allalike._core.compiled.library import NotCompiledError, find_library
 from allalike._core.late import sparse
 
@@ -77,29 +77,19 @@ class Cells:
 
 
 def cells_of(block: Block, k: int) -> Cells:
-    """Return the cells of a block with k labels: those that it keeps, or new ones.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> cells_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
-    array([[1., 0., 0., 1.],
-           [0., 1., 0., 1.]])
-    """
+    """Return the cells of a block with k labels: those that it keeps, or new ones."""
     if Cells in block:
         return block[Cells]
     cell: Any = block.worker.astype(_find_kind(block.n_workers, k))
     cell *= k
     cell += block.label
     starts = np.append(block.starts, len(block.label)).astype(np.int64, copy=False)
-    voice = np.ascontiguousarray(block[Voices].voice, np.float64) if Voices in block else None
+    voice = np.ascontiguousarray(block[AnswerWeights].weight, np.float64) if AnswerWeights in block else None
     return Cells(starts, cell, voice, block.n_workers, k)
 
 
 def _find_kind(n_workers: int, k: int) -> type[np.int32] | type[np.int64]:
-    """Return the type of whole numbers that can number all cells.
-
-    >>> _find_kind(2**30, 2).__name__, _find_kind(2**30, 3).__name__
-    ('int32', 'int64')
-    """
+    """Return the type of whole numbers that can number all cells."""
     return np.int32 if n_workers * k <= _MAX_CELLS else np.int64
 
 
@@ -189,9 +179,9 @@ def count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floa
 
 def _groups(block: Block) -> Array | None:
     """Return the groups of answers, if there are any: those of a task have numbers that follow each other."""
-    if Voices not in block:
+    if AnswerWeights not in block:
         return None
-    group = np.ascontiguousarray(block[Voices].group, np.int64)
+    group = np.ascontiguousarray(block[AnswerWeights].group, np.int64)
     low, high = (each.reduceat(group, block.starts) for each in (np.minimum, np.maximum))
     if len(group) != len(block.worker) or not ((high - low) < block.sizes).all():
         raise ValueError("The groups that answered a task must be numbered one after the other.")
@@ -223,8 +213,8 @@ def deviation_sums(block: Block, voice: Floats, heard: Floats, given: Floats, cr
 def connect(block: Block) -> Array:
     """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
     part, voice = np.empty(block.n_workers, np.int64), None
-    if Voices in block:
-        voice = _table(block[Voices].voice, (len(block.worker),))
+    if AnswerWeights in block:
+        voice = _table(block[AnswerWeights].weight, (len(block.worker),))
     _call("connect", block.n_tasks, _starts(block), _workers(block), voice, block.n_workers, part)
     return part
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
 from allalike._core.columns.values import Values, frame_of
 from allalike.api.explanations.explanations import MAX_ANSWERS, Flag, TaskExplanation, WorkerExplanation, find_absence
 from allalike.api.results.summaries import find_worse
@@ -139,7 +138,7 @@ def _distances(codes: Array, one: Array, encoding: Encoding) -> Floats:
 
 def _share_out(block: Block, weight: Floats, insight: Insight) -> tuple[Floats, Floats]:
     """Return the voice of each answer, and its share of what is heard; where nothing is, all count the same."""
-    voice = find_voices(block if insight.groups is None else with_voices(block, groups=insight.groups)).voice
+    voice = find_answer_weights(block if insight.groups is None else with_voices(block, groups=insight.groups)).weight
     heard = weight[block.worker] * voice
     return voice, heard / heard.sum() if heard.sum() > 0 else np.full(len(voice), 1 / len(voice))
 

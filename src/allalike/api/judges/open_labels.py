@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, number_within_tasks, sum_by
-from allalike._core.blocks.voices import find_voices, without_own
+from allalike._core.blocks.block import find_answer_weights, number_within_tasks, subtract_own_group, sum_by
 from allalike.api.judges.coverage import OddsLine, mend
 from allalike.methods.auto.voices import count_effective_voices, with_voices
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
 
@@ -146,7 +146,7 @@ def _score(
 
 def _odds(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
     odds = np.maximum(np.log((1 - error_rate) * n_wrong / error_rate), 0.0)
-    own: Floats = find_voices(block).voice * odds.take(block.worker)
+    own: Floats = find_answer_weights(block).weight * odds.take(block.worker)
     return own
 
 
@@ -161,7 +161,7 @@ def _wrong_pairs(block: Block, error_rate: Floats, *, n_wrong: float) -> dict[st
     wrong = score < np.maximum.reduceat(score, first)[task]
     ties = np.flatnonzero(~wrong)
     wrong[ties[np.diff(task[ties], prepend=-1) == 0]] = True  # of labels with the same score one is right
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     voices = sum_by(group, voice, len(score)) * wrong
     total = np.add.reduceat(voices, first)
     same = np.add.reduceat(voices * np.maximum(voices - 1, 0.0), first) / 2
@@ -177,11 +177,11 @@ def _held_out(block: Block, error_rate: Floats, *, n_wrong: float) -> dict[str, 
     slot, count = number_within_tasks(block)
     odds, width = _odds(block, error_rate, n_wrong), int(count.max())
     rows = odds[:, None] * np.eye(width)[slot]
-    others = without_own(block, block.per_task(rows), rows)
+    others = subtract_own_group(block, block.per_task(rows), rows)
     own = others[np.arange(len(slot)), slot]
     ahead = np.where(np.arange(width) < block.to_answers(count)[:, None], others - own[:, None], -np.inf)
     nobody = np.maximum(n_wrong + 1 - block.to_answers(count), 0.0)
-    rate, voice, sums = error_rate.take(block.worker), find_voices(block).voice, []
+    rate, voice, sums = error_rate.take(block.worker), find_answer_weights(block).weight, []
     for beta in _TEMPERATURES:
         named = np.exp(np.minimum(beta * ahead, _MAX_EXPONENT)).sum(axis=1)
         q = 1 / (named + nobody * np.exp(np.minimum(-beta * own, _MAX_EXPONENT)))

@@ -1,7 +1,7 @@
 """Outcomes: the four that a task may have, a class (or a score), a tie, inconclusive, and unreadable.
 
 A panel is inconclusive about a task of which it is less sure than was asked, on which fewer independent voices were
-heard than were asked for (the quorum), or on which every judge is undecided. Voices are the effective ones of
+heard than were asked for (the quorum), or on which every judge is undecided. AnswerWeights are the effective ones of
 `allalike.methods.auto.voices` where known truths tell how errors go together; otherwise copies have one voice
 together, and every other judge one of her own. Of labels that are near or far from each other, such as numbers, levels
 and rankings, a verdict is a score, and never a tie.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.api.judges.verdicts import NOBODY
@@ -92,7 +92,7 @@ def conclude(
         voices = found.get("voices")
         if voices is None:
             heard = with_voices(block, groups=groups)
-            voices = block.per_task(find_voices(heard).voice)
+            voices = block.per_task(find_answer_weights(heard).weight)
             voices = voices if correlation is None else count_effective_voices(heard, correlation)
         few = (voices < quorum - _CLOSE) & ~found.get("known", few)
         found = withhold(found, few | found.get("abstained", few))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike._core.masks.packed import to_brush
+from allalike._core.masks import to_brush
 from allalike._core.options import choice
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, list_classes
 from allalike.errors import UnsupportedError

@@ -10,7 +10,7 @@ from xml.etree import ElementTree  # nosec B405 # to write
 
 import numpy as np
 
-from allalike._core.masks.packed import count_runs, to_run_lengths
+from allalike._core.masks import count_runs, to_run_lengths
 from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import load_document

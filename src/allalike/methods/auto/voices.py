@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import Voices, find_voices
+from allalike._core.blocks.block import AnswerWeights, find_answer_weights, sum_by
 from allalike.methods.proximity import Disparity
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def count_effective_voices(block: Block, correlation: float) -> Floats:
     >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
     array([2.])
     """
-    n = block.per_task(find_voices(block).voice)
+    n = block.per_task(find_answer_weights(block).weight)
     return np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
 
 
@@ -103,8 +102,8 @@ def give_voices(run: Run, groups: VoiceGroups) -> Any:
     >>> from allalike.methods.insight import VoiceGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
     >>> groups = VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool))
-    >>> give_voices(run, groups).blocks[0][Voices]
-    Voices(voice=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
+    >>> give_voices(run, groups).blocks[0][AnswerWeights]
+    AnswerWeights(weight=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
     """
     if groups.everyone_counts:
         return run
@@ -113,7 +112,7 @@ def give_voices(run: Run, groups: VoiceGroups) -> Any:
 
 def _hear(block: Block, *, groups: VoiceGroups, encoding: Encoding) -> Block:
     heard = with_voices(block, groups=groups)
-    return heard.keeping(find_within(block, heard[Voices], encoding))
+    return heard.keeping(find_within(block, heard[AnswerWeights], encoding))
 
 
 def with_voices(block: Block, *, groups: VoiceGroups) -> Block:
@@ -125,7 +124,7 @@ def with_voices(block: Block, *, groups: VoiceGroups) -> Block:
     return block.keeping(voices_of(block, number, silent))
 
 
-def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Voices:
+def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> AnswerWeights:
     """Return the voices of a block's answers, from the group of each and whether it is silent.
 
     Where nobody else answered a task, those who are silent have their voices.
@@ -138,7 +137,7 @@ def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np
     group = np.empty(len(order), np.intp)
     group[order] = np.cumsum(new) - 1
     members = sum_by(group, np.where(silent, 0.0, 1.0), int(new.sum()))
-    return Voices(np.where(silent, 0.0, 1.0 / np.maximum(members[group], 1.0)), group)
+    return AnswerWeights(np.where(silent, 0.0, 1.0 / np.maximum(members[group], 1.0)), group)
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Within:
     block: Block
 
 
-def find_within(block: Block, voices: Voices, encoding: Encoding) -> Within:
+def find_within(block: Block, voices: AnswerWeights, encoding: Encoding) -> Within:
     """Return the groups of two answers and more; the labels are prepared anew."""
     sizes = np.bincount(voices.group)
     order = np.argsort(voices.group, kind="stable")
@@ -184,9 +183,9 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
     (array([9. , 4. , 6.5]), array([1., 1., 1.]))
     """
-    if Voices not in block:
+    if AnswerWeights not in block:
         return kernels.peer_distances(block, weights)
-    own = block[Voices].voice * weights.take(block.worker)
+    own = block[AnswerWeights].weight * weights.take(block.worker)
     distance, others = kernels.peer_distances(by_answer(block), own)
     within = block[Within]
     if len(within.rows):

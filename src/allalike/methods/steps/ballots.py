@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike._core.blocks.voices import Voices, find_voices
+from allalike._core.blocks.block import (
+    TOLERANCE,
+    AnswerWeights,
+    Array,
+    Block,
+    Floats,
+    Ties,
+    find_answer_weights,
+    sum_by,
+)
 from allalike._core.compiled import calls
 from allalike._core.compiled.calls import Cells, cells_of
 from allalike._core.compiled.library import compiled
@@ -58,8 +66,8 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     """Count the votes for each label of each task, weighted by worker."""
     votes = weights.take(block.worker)
-    if Voices in block:
-        votes = votes * block[Voices].voice
+    if AnswerWeights in block:
+        votes = votes * block[AnswerWeights].weight
     return sum_by(block.task * k + block.label, votes, block.n_tasks * k).reshape(-1, k)
 
 
@@ -152,7 +160,7 @@ def count_others(block: Block, vote: Floats, label: Array, k: int) -> OthersVote
 
 @compiled(calls.count_others)
 def _count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floats, Floats, Floats, Floats]:
-    task, group = block.task, find_voices(block).group
+    task, group = block.task, find_answer_weights(block).group
     place = task * k + label
     votes = sum_by(place, vote, block.n_tasks * k).reshape(-1, k)
     n_groups = int(group.max()) + 1

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike._core.masks.files import ARRAYS, PICTURES, VOLUMES, MaskFile
+from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.files import MANIFEST

@@ -154,8 +154,7 @@ def _is_mask(value: Any) -> bool:
         return value.ndim == 2 or (value.ndim == 3 and value.dtype == np.bool_)
     if isinstance(value, dict):
         return {"size", "counts"} <= value.keys()
-    from allalike._core.masks.files import MaskFile
-    from allalike._core.masks.packed import Mask
+    from allalike._core.masks import Mask, MaskFile
 
     return isinstance(value, MaskFile | Mask)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.masks.packed import Mask, check_size, draw, of_run_lengths
+from allalike._core.masks import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.dialects import check_prolog
 from allalike.readers.tools.base import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
-    from allalike._core.masks.packed import Part
+    from allalike._core.masks import Part
 
 _MIN_POINTS = 3  # of an outline that goes around something
 _WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allalike._core.limits import MAX_PIXELS
-from allalike._core.masks.packed import Mask
+from allalike._core.masks import Mask
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike._core.masks.packed import Part
+    from allalike._core.masks import Part
 
     Items = list[tuple[str, dict[str, Any]]]  # results, each with its kind
 

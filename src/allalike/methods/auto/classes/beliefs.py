@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights
 from allalike.methods.auto.classes.known import pin
 from allalike.methods.auto.classes.rows import class_posterior
 from allalike.methods.auto.sureness.faults import FEW
@@ -190,7 +190,7 @@ def _error_sums(
     """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
     heard = with_voices(block, groups=groups)
     belief = _believe_all(heard, again, *hypothesis, k=k)
-    met = (heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
+    met = (heard.per_task(find_answer_weights(heard).weight) > 1).astype(np.float64)
     table = _doubt(block, belief, again, by_less=True)
     if known is not None:
         belief = table = pin(block, known.tell(heard, _doubt(block, belief, again)))

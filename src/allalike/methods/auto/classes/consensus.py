@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import find_answer_weights, sum_by
 from allalike._core.blocks.pairs import compare_variances
-from allalike._core.blocks.voices import find_voices
 from allalike._core.compiled import calls
 from allalike._core.compiled.library import compiled
 from allalike.methods.steps.ballots import count_others
@@ -158,7 +157,7 @@ class _Compared(NamedTuple):
 
 
 def _compare(block: Block, weights: Floats, k: int) -> _Compared:
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     own, top, total, hit = count_others(block, voice * weights.take(block.worker), block.label, k)
     counted = total > _EPS
     safe = np.where(counted, total, 1.0)

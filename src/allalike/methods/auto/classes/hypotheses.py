@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights
 from allalike._core.compiled.calls import cells_of
 from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
 from allalike.methods.auto.classes.rows import (
@@ -173,7 +173,7 @@ def as_crowd(run: Run, groups: VoiceGroups) -> ClassCrowd:
 
 
 def _count_voices(block: Block) -> dict[str, Floats]:
-    return {"voices": block.per_worker(find_voices(block).voice)}
+    return {"voices": block.per_worker(find_answer_weights(block).weight)}
 
 
 @dataclass(frozen=True)

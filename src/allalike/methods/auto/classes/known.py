@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights, sum_by
 from allalike.engines.sample import pick_known
 from allalike.engines.sums import select_workers
 from allalike.methods.auto.voices import with_voices
@@ -128,7 +127,7 @@ class _Facts:
         """Take them from a block, all of whose truths are known; one that nobody could have answered tells nothing."""
         truth = np.full(block.n_tasks, table.shape[1])
         truth[block.gold_task] = block.gold_label
-        voice = find_voices(block).voice
+        voice = find_answer_weights(block).weight
         every = cls(_logarithm(table), truth, block.task, block.worker, block.label, voice, block.n_workers)
         return every.only(truth < table.shape[1])
 

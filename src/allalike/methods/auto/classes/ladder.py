@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.voices import find_voices, without_own
+from allalike._core.blocks.block import find_answer_weights, subtract_own_group
 from allalike._core.columns.hashes import mix
 from allalike._core.compiled.calls import cells_of
 from allalike.engines.sample import draw_halves, halve, sample_tasks
@@ -70,14 +70,14 @@ def find_vote_hits(block: Block, weights: Floats, *, k: int) -> Floats:
     >>> find_vote_hits(Block.of([[0], [1], [1]]), np.ones(3), k=2)
     array([0. , 0.5, 0.5])
     """
-    return count_others(block, find_voices(block).voice * weights.take(block.worker), block.label, k).hit
+    return count_others(block, find_answer_weights(block).weight * weights.take(block.worker), block.label, k).hit
 
 
 def find_class_hits(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
     """Return of each answer whether its label is the most probable class without the answers of her group."""
-    own = find_voices(block).voice[:, None] * rows[block.worker, block.label]
+    own = find_answer_weights(block).weight[:, None] * rows[block.worker, block.label]
     states = add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0)
-    others = classes_of(softmax(without_own(block, states, own))[0], k)
+    others = classes_of(softmax(subtract_own_group(block, states, own))[0], k)
     least = row_peaks(others) - _EPS
     winners = row_sums((others >= least[:, None]).astype(np.float64))
     return np.where(others[np.arange(len(others)), block.label] >= least, 1.0 / winners, 0.0)
@@ -120,7 +120,7 @@ class Foreseen:
 
 
 def _keep_hits(block: Block, *, find_hits: FindHits, params: tuple[Floats, ...], k: int) -> Block:
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     met = np.where(block.to_answers(block.per_task(voice) > 1 + _EPS), voice, 0.0)
     return block.keeping(_Hits(find_hits(block, *(each[block.workers] for each in params), k=k), met))
 

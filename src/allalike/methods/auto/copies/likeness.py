@@ -395,5 +395,5 @@ def _describe_groups(
 def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
     """Count the tasks that others of her group answered too, each of g answers being a g-th of a task."""
     own = number.take(block.worker).astype(np.intp)
-    voice = voices_of(block, own, np.zeros(len(own), bool)).voice
+    voice = voices_of(block, own, np.zeros(len(own), bool)).weight
     return {"shared": block.per_worker(np.where(voice < 1, voice, 0.0))}

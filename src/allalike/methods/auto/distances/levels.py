@@ -132,7 +132,7 @@ def _probabilities(
 ) -> tuple[Floats, Array, Floats]:
     """Return the probability of each level per task, the level of each answer, and how much it counts unweighted."""
     code = kernels.restore_answers(block, np.arange(len(block.label))).astype(np.intp)
-    voice = voices_of(block, number.take(block.worker).astype(np.intp), silent.take(block.worker) > 0).voice
+    voice = voices_of(block, number.take(block.worker).astype(np.intp), silent.take(block.worker) > 0).weight
     weight, total = by_answer(block).answer_weights(voice * weights.take(block.worker))
     own, k = profile.take(block.first_worker, axis=0), profile.shape[1]
     counts = weight * block.to_answers(block.per_task(voice) / total)

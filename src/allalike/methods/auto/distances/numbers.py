@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import number_within_tasks, sum_by
-from allalike._core.blocks.voices import Voices, find_voices
+from allalike._core.blocks.block import AnswerWeights, find_answer_weights, number_within_tasks, sum_by
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, TAIL
 from allalike.methods.auto.voices import by_answer, voices_of, with_voices
 
@@ -127,11 +126,11 @@ def _deviation_sums(block: Block, weight: Floats, unit: Floats) -> dict[str, Flo
 def _compare(block: Block, weight: Floats, fault: Floats) -> _Parts:
     """Compare each answer with the mean of the other groups; the errors of a group are taken for the same one."""
     variance = fault.take(block.worker)
-    own, _ = by_answer(block).answer_weights(weight.take(block.worker) * find_voices(block).voice)
+    own, _ = by_answer(block).answer_weights(weight.take(block.worker) * find_answer_weights(block).weight)
     inside, moment, error = own, own * block.label, own * np.sqrt(variance)
     once = own, moment, error**2
-    if Voices in block:
-        group = block[Voices].group
+    if AnswerWeights in block:
+        group = block[AnswerWeights].group
         inside, moment, error = (sum_by(group, each, len(group))[group] for each in (inside, moment, error))
         share = 1 / np.bincount(group)[group]
         once = share * inside, share * moment, share * error**2
@@ -169,7 +168,7 @@ def decide_by_voices(
     (array([1.5]), array([0.707]))
     """
     own = number.take(block.worker).astype(np.intp)
-    voice = voices_of(block, own, silent.take(block.worker) > 0).voice
+    voice = voices_of(block, own, silent.take(block.worker) > 0).weight
     variance = faults.take(block.worker) / np.where(voice > 0, voice, 1.0)
     return kernels.aggregate(by_answer(block), voice * weights.take(block.worker), variance, ties=ties)
 
@@ -201,7 +200,7 @@ def decide_surely(
     share, error = again.take(block.first_worker, axis=0).T
     error = np.clip(error, _LEAST_ERROR, 1 - 1 / k)
     slot, labels = number_within_tasks(block)
-    voice = voices_of(block, number.take(block.worker).astype(np.intp), silent.take(block.worker) > 0).voice
+    voice = voices_of(block, number.take(block.worker).astype(np.intp), silent.take(block.worker) > 0).weight
     votes = block.per_task((voice * weights.take(block.worker))[:, None] * np.eye(int(labels.max()))[slot])
     weight = votes.sum(axis=1)
     odds = np.log((1 - error) * (k - 1) / error) * block.per_task(voice) / np.where(weight > 0, weight, 1.0)

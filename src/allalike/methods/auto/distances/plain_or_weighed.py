@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Ties, sum_by
-from allalike._core.blocks.voices import find_voices, without_own
+from allalike._core.blocks.block import Ties, find_answer_weights, subtract_own_group, sum_by
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import draw_halves, halve, sample_tasks
 from allalike.methods.auto.distances.levels import decide_levels, estimate_error_rates, estimate_profile
@@ -271,7 +270,7 @@ def _above_zero(values: Floats) -> Floats:
 def _numbers(block: Block, weight: Floats, kernels: Kernels) -> tuple[Floats, Floats, Floats]:
     """Return the numbers of each answer, its share in its task without weights, and with them."""
     number = kernels.restore_answers(block, np.arange(len(block.label))).reshape(len(block.label), -1)
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     own = voice * weight.take(block.worker)
     shares = (part / block.to_answers(_above_zero(block.per_task(part))) for part in (voice, own))
     return number.astype(np.float64), *shares  # type: ignore[return-value]
@@ -288,7 +287,7 @@ def _pull_sums(block: Block, weight: Floats, middle: Floats, unit: Floats, *, ke
     number, share, heavy = _numbers(block, weight, kernels)
     number = (number - middle.take(block.worker, axis=0)) / unit.take(block.worker)[:, None]
     plain = block.to_answers(block.per_task(share[:, None] * number))
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     rows = voice[:, None] * np.column_stack([np.ones(len(number)), number])
     own, others = _divide(block, rows)
     _, squares = _divide(block, rows * own)  # of the others, each group once
@@ -323,7 +322,7 @@ def _outer(sizes: Floats, values: Floats) -> Floats:
 def _divide(block: Block, rows: Floats) -> tuple[Floats, Floats]:
     """Return, per answer, the sum of rows over its own group in its task, and over all others."""
     total = block.per_task(rows)
-    others = without_own(block, total, rows)
+    others = subtract_own_group(block, total, rows)
     return block.to_answers(total) - others, others
 
 
@@ -502,7 +501,7 @@ def _climb(
 def _count(block: Block) -> dict[str, Floats]:
     """Count voices, and tasks in the row of a worker of their problem."""
     tasks = np.bincount(block.first_worker, minlength=block.n_workers).astype(np.float64)
-    return {"answers": block.per_worker(find_voices(block).voice), "tasks": tasks}
+    return {"answers": block.per_worker(find_answer_weights(block).weight), "tasks": tasks}
 
 
 def _gain_on_gold(run: Run, groups: VoiceGroups, weight: Floats) -> Floats:

@@ -41,9 +41,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import AnswerWeights, sum_by
 from allalike._core.blocks.pairs import compare_variances
-from allalike._core.blocks.voices import Voices
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.voices import give_voices, peer_distances
@@ -142,9 +141,9 @@ def distance_sums(
     >>> distance_sums(block, np.ones(3), np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
     array([9., 0., 9.])
     """
-    voices: Voices | None = block.prepared.get(Voices)
+    voices: AnswerWeights | None = block.prepared.get(AnswerWeights)
     own = weights.take(block.worker)
-    own = own if voices is None else voices.voice * own
+    own = own if voices is None else voices.weight * own
     distance, others = peer_distances(block, weights, kernels=kernels)
     distance = distance / unit.take(block.worker)
     heard = others > _ROUNDING * block.to_answers(block.per_task(own))
@@ -155,7 +154,7 @@ def distance_sums(
     fault = np.maximum(distance / others - middle, 0.0)
     if use_gold and len(block.gold_task):
         fault = _pin_known(block, fault, kernels, unit)
-    counts = heard if voices is None else heard & (voices.voice > 0)
+    counts = heard if voices is None else heard & (voices.weight > 0)
     size = block.per_task(counts.astype(np.float64))
     tells = counts & block.to_answers(size > 2)
     mean = block.per_task(np.where(counts, fault, 0.0)) / np.maximum(size, 1.0)

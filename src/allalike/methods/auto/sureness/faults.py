@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import Voices
+from allalike._core.blocks.block import AnswerWeights, sum_by
 from allalike.methods.auto.sureness.intervals import find_share_limits, find_square_limits
 from allalike.methods.auto.voices import peer_distances
 from allalike.methods.insight import Faults
@@ -120,8 +119,8 @@ def distance_moments(block: Block, unit: Floats, *, kernels: Kernels) -> dict[st
         "den den": den**2,
     }
     same = {"voices": "answers", "task num": "num", "task den": "den"}  # where each answer has a voice of its own
-    if Voices in block:
-        voice = block[Voices].voice
+    if AnswerWeights in block:
+        voice = block[AnswerWeights].weight
         parts |= {name: voice * parts[of] for name, of in same.items()}
         num, den, same = parts["task num"], parts["task den"], {}
     num, den = (block.per_task(each) / np.sqrt(block.sizes) for each in (num, den))
@@ -139,10 +138,10 @@ def add_met_faults(block: Block, fault: Floats) -> dict[str, Floats]:
     array([1.2, 1. , 0.6])
     """
     own = fault.take(block.worker)
-    if Voices not in block:
+    if AnswerWeights not in block:
         return {"met": block.per_worker(block.to_answers(block.per_task(own)) - own)}
-    voices = block[Voices]
-    own = own * voices.voice
+    voices = block[AnswerWeights]
+    own = own * voices.weight
     inside = sum_by(voices.group, own, int(voices.group.max()) + 1)
     return {"met": block.per_worker(block.to_answers(block.per_task(own)) - inside[voices.group])}
 

@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import number_within_tasks, sum_by
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights, number_within_tasks, sum_by
 from allalike.methods.steps.ballots import count_others
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ def count_sides(block: Block) -> dict[str, Floats]:
     {'met': 4.0, 'agreed': 2.0, 'sided': 3.0, 'others': 12.0, 'tasks': 1.0}
     """
     slot, labels = number_within_tasks(block)
-    voice = find_voices(block).voice
+    voice = find_answer_weights(block).weight
     votes = count_others(block, voice, slot, int(labels.max()))
     met = np.where(votes.total > _LEAST, voice, 0.0)
     of_answers = {

@@ -1,11 +1,11 @@
 """Ballots: the weighted rankings of tasks with equally many items, as voting rules see them.
 
 A voting rule finds an order of a task's items, best first, in which items are numbered 0..q-1 as they come among the
-task's items. Every number here is a share of the task's weight, so that shares within 1e-9 of each other are equal.
+task's items. Every number here is a share of the task's weight; shares within 1e-9 of each other are equal.
 
 Where answers have ties or gaps, there are no positions. Then P(a, b) is the share of weight that puts a before b, plus
-half of the weight that says nothing of it, be it by a tie or by a gap; so the margin P(a, b) - P(b, a) is what those
-say who do compare a with b, and 0 where nobody does.
+half of the weight that does not order the two, because of a tie or a gap. So the margin P(a, b) - P(b, a) is that of
+the workers who compare a with b, and 0 where nobody does.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike._core.blocks.rankings import TIED, Sides, item_pairs, pack, pack_rows
 from allalike._core.columns.hashes import mix
-from allalike.errors import UnsupportedError
+from allalike._core.system.memory import check_memory
+from allalike._core.system.progress import report
+from allalike.domains.rankings.codes import TIED, Codes, pack, pack_rows
+from allalike.domains.rankings.positions import Sides, item_pairs
+from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
-from allalike.rules.tables import check_tables, few_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike._core.blocks.comparisons import Comparisons
+    from allalike.domains.rankings.comparisons import Comparisons
+
+_NUMBERS_AT_ONCE = 1 << 21  # in one table of some tasks
+_MOST_TABLES = 8  # of the same size, at a time
+_WORTH_REPORTING = 100  # items; with fewer it is done before anyone can read it
 
 
 class Scored(NamedTuple):
@@ -44,7 +50,7 @@ Ranked = Scored | Drawn
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The tasks of a block that have the same number of items."""
+    """The tasks of a block that have the same number of items; `position` has a row per item, a column per answer."""
 
     block: Block
     tasks: npt.NDArray[np.intp]
@@ -53,40 +59,22 @@ class Part:
     position: Array
     item_hash: npt.NDArray[np.uint64]
 
-    @classmethod
-    def of(cls, position: Array) -> Part:
-        """Make a part of one task, given the place of each item (row) in each answer (column).
-
-        >>> Part.of(np.array([[0, 1], [1, 0]])).items
-        array([[0, 1]])
-        """
-        n_items, n_answers = position.shape
-        return cls(
-            block=Block.of(np.zeros((n_answers, 1), np.int64)),
-            tasks=np.arange(1),
-            rows=np.arange(n_answers),
-            items=np.arange(n_items)[None],
-            position=position,
-            item_hash=np.arange(n_items, dtype=np.uint64),
-        )
-
     def cut(self) -> Iterator[Part]:
         """Yield some tasks at a time, so that tables of their pairs of items stay small."""
         n_tasks, q = self.items.shape
-        ends = np.concatenate([[0], np.cumsum(self.block.sizes)])
-        for some in few_tasks(n_tasks, q):
+        ends = np.append(0, np.cumsum(self.block.sizes))
+        for some in cut_tasks(n_tasks, q * q):
+            if some == slice(0, n_tasks):
+                yield self
+                continue
             rows = slice(ends[some.start], ends[some.stop])
-            yield (
-                self
-                if some == slice(0, n_tasks)
-                else replace(
-                    self,
-                    block=self.block.pick(np.arange(some.start, some.stop), np.arange(rows.start, rows.stop)),
-                    tasks=self.tasks[some],
-                    rows=self.rows[rows],
-                    items=self.items[some],
-                    position=self.position[:, rows],
-                )
+            yield replace(
+                self,
+                block=self.block.pick(np.arange(some.start, some.stop), np.arange(rows.start, rows.stop)),
+                tasks=self.tasks[some],
+                rows=self.rows[rows],
+                items=self.items[some],
+                position=self.position[:, rows],
             )
 
 
@@ -95,27 +83,14 @@ class Parts:
     """All tasks of a block: complete orders, grouped by their number of items, and those with ties or gaps."""
 
     parts: tuple[Part, ...]
-    loose: Comparisons | None = None
-    item_hash: npt.NDArray[np.uint64] | None = None
-    keep_ties: bool = False
-
-    def __iter__(self) -> Iterator[Part]:
-        return iter(self.parts)
+    loose: Comparisons | None
+    item_hash: npt.NDArray[np.uint64]
+    keep_ties: bool
 
 
 @dataclass(frozen=True)
 class Ballots:
-    """The rankings of some tasks, each of the same number of items, and their weights.
-
-    >>> part = Part.of(np.array([[0, 0, 2], [1, 2, 1], [2, 1, 0]]))
-    >>> ballots = Ballots(part, np.array([0.5, 0.3, 0.2]), Ties())
-    >>> ballots.weight_of(part.position[0] == 0)
-    array([0.8])
-    >>> ballots.before
-    array([[[0. , 0.8, 0.8],
-            [0.2, 0. , 0.5],
-            [0.2, 0.5, 0. ]]])
-    """
+    """The rankings of some tasks, each of the same number of items, and the share of each answer."""
 
     part: Part
     share: Floats
@@ -137,8 +112,8 @@ class Ballots:
         return self.part.block.n_tasks
 
     def weight_of(self, values: Array) -> Floats:
-        """Add up, per task, one number per answer, times its share."""
-        return self.part.block.per_task(self.share * values)
+        """Add up, per task and item (row of values), one number per answer, times its share."""
+        return np.stack([self.part.block.per_task(self.share * each) for each in values], axis=1)
 
     def weight_at(self, values: Array) -> Floats:
         """Add up, per task and per number from 0 to q-1, the shares of the answers that have this number."""
@@ -158,11 +133,8 @@ class Ballots:
 
     @property
     def wins(self) -> Floats:
-        """Per task and item, the number of others that it is put before, by the mean of the answers, up to a constant.
-
-        It is sum_b P(a, b), or just as well minus the mean position.
-        """
-        return -np.stack([self.weight_of(places) for places in self.position], axis=1)
+        """Per task and item, sum_b P(a, b) up to a constant: minus the mean position."""
+        return -self.weight_of(self.position)
 
     @property
     def counts(self) -> Floats:
@@ -179,21 +151,17 @@ class Ballots:
     def priority(self, tasks: Array) -> npt.NDArray[np.uint64]:
         """Give each item of these tasks its priority in a draw; the smallest wins."""
         items = self.part.items[tasks]
-        hashes = self.part.item_hash[items]
-        return self.ties.priority(self.part.block.task_hash[tasks, None], hashes, items)
+        return self.ties.priority(self.part.block.task_hash[tasks, None], self.part.item_hash[items], items)
 
     def by_score(self, score: Floats) -> Ranked:
         """Sort each task's items by score, the largest first, and draw among equals."""
         order = np.argsort(-score, axis=1, kind="stable")
         equal = np.zeros(order.shape, np.bool_)
-        sorted_score = np.take_along_axis(score, order, axis=1)
-        same = sorted_score[:, :-1] - sorted_score[:, 1:] <= TOLERANCE
-        equal[:, 1:] = same
-        drawn = np.asarray(same.any(axis=1))
+        equal[:, 1:] = -np.diff(np.take_along_axis(score, order, axis=1), axis=1) <= TOLERANCE
+        drawn = np.asarray(equal.any(axis=1))
         tied = np.flatnonzero(drawn)
         if len(tied):
-            level = np.zeros((len(tied), self.n_items), np.int64)
-            np.cumsum(~same[tied], axis=1, out=level[:, 1:])
+            level = np.cumsum(~equal[tied], axis=1)
             priority = np.take_along_axis(self.priority(tied), order[tied], axis=1)
             again = np.lexsort((priority, level), axis=-1)
             order[tied] = np.take_along_axis(order[tied], again, axis=1)
@@ -202,7 +170,7 @@ class Ballots:
 
 @dataclass(frozen=True)
 class PairBallots(Ballots):
-    """What answers with ties and gaps say of pairs of items."""
+    """Answers with ties and gaps: tables of the pairs of items of each task."""
 
     shares: Floats
     totals: Floats
@@ -219,7 +187,7 @@ class PairBallots(Ballots):
 
     @cached_property
     def before(self) -> Floats:
-        """The share that puts item a before item b, with half of the weight that says nothing of it."""
+        """The share that puts item a before item b, with half of the weight that does not order them."""
         before = 0.5 + (self.shares - self.shares.transpose(0, 2, 1)) / 2
         before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
         return before
@@ -238,84 +206,69 @@ class PairBallots(Ballots):
         return self.counted
 
 
-def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[tuple[npt.NDArray[np.intp], Ballots]]:
-    """Yield the ballots of all tasks of a block that has its `Parts`, each with the places of its tasks."""
+def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[Ballots]:
+    """Yield the ballots of all tasks of a block that has its `Parts`."""
     weight, total = block.answer_weights(weights)
     share = weight / block.to_answers(total)
     parts = block[Parts]
-    for whole in parts:
+    for whole in parts.parts:
         for part in whole.cut():
-            yield part.tasks, Ballots(part, share[part.rows], ties)
+            yield Ballots(part, share[part.rows], ties)
     if parts.loose is not None:
-        assert parts.item_hash is not None
-        yield from _pair_ballots(block, parts.loose, parts.item_hash, share[parts.loose.rows], ties)
+        yield from _list_pair_ballots(block, parts.loose, parts.item_hash, share[parts.loose.rows], ties)
 
 
-def _pair_ballots(
-    block: Block, found: Comparisons, item_hash: npt.NDArray[np.uint64], share: Floats, ties: Ties
-) -> Iterator[tuple[npt.NDArray[np.intp], Ballots]]:
+def _list_pair_ballots(
+    block: Block, loose: Comparisons, item_hash: npt.NDArray[np.uint64], share: Floats, ties: Ties
+) -> Iterator[Ballots]:
     """Yield the ballots of tasks with ties and gaps, some with equally many items at a time."""
-    n_items, sizes = np.diff(found.first), block.sizes[found.tasks]
-    own = share[found.answer]
-    often = own * found.count * sizes[found.pair_task][found.pair]
-    totals = found.per_pair(own)
-    sides = [found.per_pair(values * part) for values in (own, often) for part in (found.share, 1 - found.share)]
+    n_items, sizes = np.diff(loose.first), block.sizes[loose.tasks]
+    own = share[loose.answer]
+    often = own * loose.count * sizes[loose.pair_task][loose.pair]
+    totals = loose.per_pair(own)
+    wins, losses, won, lost = (
+        loose.per_pair(values * part) for values in (own, often) for part in (loose.share, 1 - loose.share)
+    )
     for q in np.unique(n_items).tolist():
         check_tables(q)
         alike = np.flatnonzero(n_items == q)
-        for tasks in (alike[some] for some in few_tasks(len(alike), q)):
+        for tasks in (alike[some] for some in cut_tasks(len(alike), q * q)):
             number = np.full(len(n_items), -1)
             number[tasks] = np.arange(len(tasks))
-            pairs = np.flatnonzero(number[found.pair_task] >= 0)
-            task = number[found.pair_task[pairs]]
-            a, b = (side[pairs] - found.first[found.pair_task[pairs]] for side in (found.a, found.b))
-            tables = []
-            for one, other in ((sides[0], sides[1]), (totals, totals), (sides[2], sides[3])):
-                table = np.zeros((len(tasks), q, q))
-                table[task, a, b], table[task, b, a] = one[pairs], other[pairs]
-                tables.append(table)
-            places = found.tasks[tasks]
+            pairs = np.flatnonzero(number[loose.pair_task] >= 0)
+            task = number[loose.pair_task[pairs]]
+            a, b = (side[pairs] - loose.first[loose.pair_task[pairs]] for side in (loose.a, loose.b))
+            tables = np.zeros((3, len(tasks), q, q))
+            tables[:, task, a, b] = [wins[pairs], totals[pairs], won[pairs]]
+            tables[:, task, b, a] = [losses[pairs], totals[pairs], lost[pairs]]
+            none = np.empty(0, np.intp)
             part = Part(
-                block=block.pick(places, np.empty(0, np.intp)),
-                tasks=places,
-                rows=np.empty(0, np.intp),
-                items=found.items[found.first[tasks][:, None] + np.arange(q)],
+                block=replace(block.pick(loose.tasks[tasks], none), sizes=sizes[tasks]),
+                tasks=loose.tasks[tasks],
+                rows=none,
+                items=loose.items[loose.first[tasks][:, None] + np.arange(q)],
                 position=np.empty((q, 0), np.int8),
                 item_hash=item_hash,
             )
-            part = replace(part, block=replace(part.block, sizes=sizes[tasks]))
-            yield places, PairBallots(part, np.empty(0), ties, *tables)
+            yield PairBallots(part, np.empty(0), ties, *tables)
 
 
 def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
-    """Find an order for each task of a block that has its `Parts`.
-
-    Labels are codes of the form that those of the answers have. How sure an order is depends on the answers' distances
-    to it, and is left to the domain.
-    """
-    rows = block.label.ndim == 2
-    label = (
-        np.full((block.n_tasks, block.label.shape[1]), -1, block.label.dtype) if rows else np.empty(block.n_tasks, "O")
-    )
-    tied = np.zeros(block.n_tasks, np.bool_)
-    keep = block[Parts].keep_ties and not rows
-    for tasks, votes in list_ballots(block, weights, ties):
-        found = find(votes)
-        order, tied[tasks] = found[:2]
-        items = np.take_along_axis(votes.part.items, order, axis=1)
-        if keep and isinstance(found, Scored):
-            label[tasks], tied[tasks] = _pack_tied(items, found.equal), False
-        elif rows:
-            label[tasks, : items.shape[1]] = items
+    """Find an order for each task of a block that has its `Parts`; the domain adds the confidence."""
+    label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
+    for votes in list_ballots(block, weights, ties):
+        ranked, tasks = find(votes), votes.part.tasks
+        items = np.take_along_axis(votes.part.items, ranked[0], axis=1)
+        if block[Parts].keep_ties and isinstance(ranked, Scored):
+            label[tasks] = _pack_tied(items, ranked.equal)
         else:
-            label[tasks] = pack_rows(items)
+            label[tasks], tied[tasks] = pack_rows(items), ranked[1]
     return Decision(label, unknown(block.n_tasks), unknown(block.n_tasks), tied)
 
 
-def _pack_tied(items: Array, equal: Array) -> npt.NDArray[np.object_]:
+def _pack_tied(items: Array, equal: Array) -> Codes:
     """Write orders as codes, in which items with equal scores are tied, in their order."""
-    levels = np.cumsum(~equal, axis=1)
-    items = np.take_along_axis(items, np.lexsort((items, levels), axis=-1), axis=1)
+    items = np.take_along_axis(items, np.lexsort((items, np.cumsum(~equal, axis=1)), axis=-1), axis=1)
     return pack(
         [number for item, same in zip(row, ties, strict=True) for number in ((TIED, item) if same else (item,))]
         for row, ties in zip(items.tolist(), equal.tolist(), strict=True)
@@ -323,13 +276,47 @@ def _pack_tied(items: Array, equal: Array) -> npt.NDArray[np.object_]:
 
 
 def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Hash orders of items, given one row of the items' hashes for each place.
-
-    >>> a, b, c = hash_orders(np.array([[1, 2, 1], [2, 1, 2]], np.uint64))
-    >>> bool(a == c), bool(a == b)
-    (True, False)
-    """
+    """Hash orders of items, given one row of the items' hashes for each place."""
     result = np.zeros(hashes.shape[1], np.uint64)
     for place in hashes:
         result = mix(result ^ place)
     return result
+
+
+# Bounds: how many tasks have their tables in memory at a time, and how many items are too many for a rule.
+
+
+def cut_tasks(n_tasks: int, numbers_per_task: int) -> Iterator[slice]:
+    """Yield ranges of tasks whose tables stay small."""
+    step = max(_NUMBERS_AT_ONCE // max(numbers_per_task, 1), 1)
+    return (slice(first, min(first + step, n_tasks)) for first in range(0, n_tasks, step))
+
+
+def check_tables(n_items: int) -> None:
+    """Refuse tables of all pairs of so many items that they do not fit in memory."""
+    check_memory(
+        8 * _MOST_TABLES * n_items * n_items,
+        f"Comparing each two of {n_items:,} items",
+        "Without ties and gaps, the rule 'borda' compares no pairs.",
+    )
+
+
+def check_time(n_items: int, *, most: int, rule: str) -> None:
+    """Refuse to search an order of so many items that it would take many minutes.
+
+    >>> check_time(2000, most=1000, rule="kemeny")
+    Traceback (most recent call last):
+    allalike.errors.TooLargeError: A task has 2,000 items, and the rule 'kemeny' takes at most 1,000, for its time grows
+    much faster than their number. Take schulze, copeland, borda or bradley terry, which take seconds.
+    """
+    if n_items > most:
+        raise TooLargeError(
+            f"A task has {n_items:,} items, and the rule {rule!r} takes at most {most:,}, for its time grows much"
+            " faster than their number. Take schulze, copeland, borda or bradley terry, which take seconds."
+        )
+
+
+def report_search(rule: str, n_items: int, done: int, total: int) -> None:
+    """Report the progress of a rule that searches an order of many items."""
+    if n_items > _WORTH_REPORTING:
+        report(f"{rule}, {'pairs' if total else 'moves'} of {n_items:,} items", done, total)

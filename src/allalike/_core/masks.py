@@ -1,36 +1,50 @@
-"""Masks: which pixels of a picture, or voxels of a volume, belong to the object, eight to a byte.
+"""Masks: which pixels of a picture, or voxels of a volume, belong to an object, and the files that hold them.
 
-Of a mask only the rows and columns that hold the object are kept, so background around it costs nothing and changes
-nothing. Columns begin at a multiple of eight pixels; masks of one picture can therefore be laid over each other by
-copying bytes, and compared 64 pixels at a time. A volume of x by y by z voxels is kept as a tall picture: slice below
-slice, each with y rows and x columns.
+Pixels are packed eight to a byte. Only the rows and columns that contain the object are kept, so that background costs
+nothing. Columns begin at a multiple of eight pixels: masks of one picture are laid over each other by copying bytes,
+and compared 64 pixels at a time. A volume of x by y by z voxels is a tall picture: slice below slice, each with y rows
+and x columns.
 
-Masks also come as outlines, as run lengths of COCO and as bits of Label Studio's brush, all of which this module reads
-or writes.
+Masks are also outlines, COCO's run lengths, and files. Images are PNG or TIFF (Pillow), arrays are ``.npy`` or ``.npz``
+with one array, never unpickled, and volumes are NIfTI (nibabel). The header of a file is checked before it is decoded.
 """
 
 from __future__ import annotations
 
+import math
+import re
+import warnings
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.limits import MAX_PIXELS
+from allalike._core.late import need
+from allalike._core.limits import MAX_PIXELS, MAX_VOXELS
+from allalike._core.system.files import Archive
+from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
-    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or what was painted
+    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or a painted area
+    Opened = tuple["Grid", Callable[[], npt.NDArray[Any]]]  # the size by the header, and a function that decodes values
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
 _GRID_TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
 _CROSSINGS_AT_ONCE = 1 << 20
 _BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
+PICTURES = (".png", ".tif", ".tiff")
+ARRAYS = (".npy", ".npz")
+VOLUMES = (".nii", ".nii.gz")
+
+_PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA", "P"), "RGB")
 
 
 class NotMaskError(ValueError):
@@ -39,12 +53,7 @@ class NotMaskError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """How many voxels a volume has along each axis, and the matrix that gives their places in millimetres, if known.
-
-    >>> grid = Grid((2, 3, 4), np.diag([0.5, 0.5, 3.0, 1.0]))
-    >>> grid.spacing, grid.flatten(np.zeros(grid.shape)).shape, grid.fits(Grid((2, 3, 4)))
-    ((0.5, 0.5, 3.0), (12, 2), True)
-    """
+    """How many voxels a volume has along each axis, and the matrix that gives their places in millimetres, if known."""
 
     shape: tuple[int, ...]
     affine: npt.NDArray[np.float64] | None = None
@@ -73,12 +82,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """The pixels of an object in a picture.
-
-    >>> mask = Mask.of(np.eye(100, dtype=np.bool_))
-    >>> mask, mask.bits.shape, mask.area, bool((mask.pixels() == np.eye(100)).all())
-    (a mask of 100 x 100 pixels, 100 on, (100, 13), 100, True)
-    """
+    """The pixels of an object in a picture."""
 
     height: int
     width: int
@@ -130,15 +134,6 @@ class Mask:
         rows, columns = self.bits.shape
         return self.top, self.top + rows, self.left >> 3, (self.left >> 3) + columns
 
-    @property
-    def shape_hash(self) -> int:
-        """Hash of the object without its place in the picture."""
-        if not self.bits.size:
-            return 0
-        box = np.unpackbits(self.bits, axis=1)[:, self.left & 7 :]
-        box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
-        return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
-
     def pixels(self) -> Pixels:
         """Return the whole table of pixels."""
         whole = np.zeros((self.height, -(-self.width // 8)), np.uint8)
@@ -171,27 +166,8 @@ def lay_over(masks: Sequence[Mask]) -> tuple[Bits, tuple[int, int, int, int]]:
     return stack, (top, bottom, left, right)
 
 
-def fill_outline(pixels: Pixels) -> Pixels:
-    """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
-
-    Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
-    """
-    from scipy import ndimage
-
-    label: Any = ndimage.label
-    regions, _ = label(np.pad(~pixels, 1, constant_values=True))
-    inside: Pixels = (regions != regions[0, 0])[1:-1, 1:-1]
-    return inside
-
-
 def draw(parts: Sequence[Part], height: int, width: int) -> Mask:
-    """Return all pixels that lie in one of several outlines or masks of a picture of this size.
-
-    >>> draw([[(1, 0), (4, 0), (4, 2), (1, 2)], Mask.of(np.eye(3, 5, dtype=np.bool_))], 3, 5).pixels().astype(int)
-    array([[1, 1, 1, 1, 0],
-           [0, 1, 1, 1, 0],
-           [0, 0, 1, 0, 0]])
-    """
+    """Return all pixels that lie in one of several outlines or masks of a picture of this size."""
     check_size(height, width)
     masks = [part if isinstance(part, Mask) else _fill(part, height, width) for part in parts]
     stack, (top, _, begin, _) = lay_over(masks)
@@ -232,10 +208,6 @@ def of_run_lengths(encoding: dict[str, Any]) -> Pixels:
 
     They are a list, or a text in which each length (from the fourth on: its difference to the last but one) is written
     in pieces of five bits, lowest first, as characters from ``0`` on.
-
-    >>> of_run_lengths({"size": [2, 3], "counts": [1, 2, 3]}).astype(int)
-    array([[0, 1, 0],
-           [1, 0, 0]])
     """
     if not {"size", "counts"} <= encoding.keys():
         raise NotMaskError("run lengths have the fields 'size' and 'counts'")
@@ -276,11 +248,7 @@ def _uncompress(text: bytes) -> npt.NDArray[np.int64]:
 
 
 def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
-    """Write a mask as COCO's compressed run lengths.
-
-    >>> to_run_lengths(np.array([[0, 1, 0], [1, 0, 0]], dtype=np.bool_))
-    {'size': [2, 3], 'counts': '123'}
-    """
+    """Write a mask as COCO's compressed run lengths."""
     runs = count_runs(pixels.T.ravel())
     differences = runs.copy()
     differences[3:] -= runs[1:-2]
@@ -300,11 +268,7 @@ def count_runs(flat: Pixels) -> npt.NDArray[np.int64]:
 
 
 def to_brush(pixels: Pixels) -> list[int]:
-    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was.
-
-    >>> to_brush(np.array([[False, True]]))
-    [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
-    """
+    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was."""
     flat = np.repeat(pixels.ravel(), 4)
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), 1 << _BRUSH_RUNS[-1])]))
@@ -314,3 +278,164 @@ def to_brush(pixels: Pixels) -> list[int]:
         bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
     packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
     return packed
+
+
+# Files of masks.
+
+
+@dataclass(frozen=True, order=True)
+class MaskFile:
+    """The path of an image file that holds a mask; it is read when the mask is needed."""
+
+    path: str
+
+
+def is_volume(path: str | Path) -> bool:
+    """Return whether a file is a volume by its ending."""
+    return Path(path).name.lower().endswith(VOLUMES)
+
+
+def nibabel() -> Any:
+    """Return nibabel, or say how to get it."""
+    return need("nibabel", "Volumes need nibabel", "medical")
+
+
+def read_grid(path: str | Path) -> Grid:
+    """Return the grid of a volume as its header says, or raise ValueError with the reason why it is none."""
+    with _opened(path) as (grid, _):
+        return grid
+
+
+def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]:
+    """Return the pixel values of an image, array or volume: a table, or one per colour.
+
+    Of an image with a palette the values are the numbers in the palette, or with ``colours`` the colours that these
+    stand for. Transparency is ignored, unless with ``colours`` all pixels have the same colour: then it is all that
+    the image says, and its values are returned.
+    """
+    with _opened(path, colours=colours) as (_, decode):
+        values = decode()
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NotMaskError("it has a pixel that is not a finite number")
+    return values
+
+
+@contextmanager
+def _opened(path: str | Path, *, colours: bool = False) -> Iterator[Opened]:
+    """Open a file of any kind; whatever its bytes make of the packages that read it is one error that names it."""
+    path = Path(path)
+    kind, opener = "PNG or TIFF", _open_image
+    if is_volume(path):
+        nibabel()
+        kind, opener = "NIfTI", _open_volume
+    elif path.suffix.lower() in ARRAYS:
+        kind, opener = "an array of numpy", _open_array
+    try:
+        path.stat()
+        with warnings.catch_warnings(), ExitStack() as stack:
+            warnings.simplefilter("ignore")  # of large images, whose limit here is stricter, and of odd tags
+            yield opener(path, stack, colours)
+    except Exception as error:
+        reason = f"it is damaged, incomplete, or not {kind}. Copy it again"
+        if isinstance(error, NotMaskError | InputError):
+            reason = str(error).rstrip(".")
+        elif isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
+        raise ValueError(f"{path} cannot be read: {reason}") from error
+
+
+def _open_image(path: Path, stack: ExitStack, colours: bool) -> Opened:
+    from PIL import Image
+
+    try:
+        image = stack.enter_context(Image.open(path, formats=("PNG", "TIFF")))
+    except Image.DecompressionBombError as error:
+        raise NotMaskError("it is too large an image") from error
+    check_size(image.height, image.width)
+
+    def decode() -> npt.NDArray[Any]:
+        numbered = image.mode in ("P", "PA") and not colours
+        mode = image.mode if numbered else _PLAIN_MODES.get(image.mode, image.mode)
+        if (frames := getattr(image, "n_frames", 1)) > 1:
+            raise NotMaskError(f"it holds {frames} images; a mask is one")
+        values = np.array(image if mode == image.mode else image.convert(mode))
+        opacity = np.array(image.getchannel("A")) if colours and "A" in image.getbands() else None
+        if opacity is not None and (opacity < 255).any() and (values == values[0, 0]).all():
+            return opacity
+        return values[:, :, 0] if numbered and values.ndim == 3 else values
+
+    return Grid((image.height, image.width)), decode
+
+
+def _open_array(path: Path, stack: ExitStack, colours: bool) -> Opened:
+    if path.suffix.lower() == ".npy":
+        file: Any = stack.enter_context(path.open("rb"))
+    else:
+        archive = stack.enter_context(Archive(path))
+        names = archive.namelist()
+        if len(names) != 1:
+            raise NotMaskError(f"it holds {len(names)} arrays; a mask is one")
+        file = stack.enter_context(archive.open(names[0]))
+    numpy_format: Any = np.lib.format
+    version = numpy_format.read_magic(file)
+    read_header = numpy_format.read_array_header_1_0 if version == (1, 0) else numpy_format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if len(shape) != 2 or dtype.kind not in "biuf":
+        held = f"{' x '.join(map(str, shape))} of {dtype}"
+        raise NotMaskError(f"it holds {held}; a mask has rows and columns of numbers")
+    check_size(*shape)
+    file.seek(0)
+    return Grid(shape), lambda: numpy_format.read_array(file, allow_pickle=False)
+
+
+def _open_volume(path: Path, stack: ExitStack, colours: bool) -> Opened:
+    image = nibabel().load(str(path))
+    shape, sides = (*image.shape, 1, 1, 1)[:3], " x ".join(map(str, image.shape))
+    if image.get_data_dtype().kind not in "biuf" or not 0 < math.prod(image.shape) == math.prod(shape):
+        raise NotMaskError(f"it holds {sides} values; a mask has three dimensions of numbers")
+    if math.prod(shape) > MAX_VOXELS:
+        raise NotMaskError(f"it has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
+    if not np.isfinite(image.affine).all():
+        raise NotMaskError("its affine matrix is not finite")
+    grid = Grid(shape, image.affine)
+    return grid, lambda: grid.flatten(np.asanyarray(image.dataobj))
+
+
+def write_masks(
+    masks: Sequence[Mask | None], tasks: Sequence[object], folder: Path, *, on: float | None = None
+) -> list[str | None]:
+    """Write masks as files that are named after their tasks; return the paths from the folder's parent, none for none.
+
+    Volumes are NIfTI, all else is PNG: pixels of the object have the value ``on``, or 255 if that is not given or no
+    byte; the others are 0, or 255 if the object is 0.
+    """
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    value = int(on) if on is not None and on in range(256) else 255
+    paths: list[str | None] = []
+    for name, mask in zip(_name_files(tasks), masks, strict=True):
+        if mask is None:
+            paths.append(None)
+            continue
+        path = folder / f"{name}{'.png' if mask.grid is None else '.nii.gz'}"
+        if mask.grid is None:
+            pixels = np.where(mask.pixels(), np.uint8(value), np.uint8(0 if value else 255))
+            Image.fromarray(pixels).save(path, format="PNG")
+        else:
+            nibabel().save(nibabel().Nifti1Image(mask.shown().astype(np.uint8), mask.grid.matrix), str(path))
+        paths.append(f"{folder.name}/{path.name}")
+    return paths
+
+
+def _name_files(tasks: Sequence[object]) -> list[str]:
+    """Name files after tasks; what is odd, long or taken in any case of letters is told apart by a hash."""
+    names: dict[str, str] = {}
+    for task in tasks:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(task))[:60]
+        if name != str(task) or not name or name.lower() in names:
+            name = f"{name}-{hash_bytes(repr(task).encode()):016x}"
+        while name.lower() in names:
+            name += "_"
+        names[name.lower()] = name
+    return list(names.values())

@@ -9,14 +9,12 @@ maximise the concave function
     sum over a, b of  n_ab log P(a beats b),
 
 by Newton's method, until no score moves by more than 1e-9. Zermelo's iteration, the MM algorithm of Hunter (2004), has
-the same limit, and where comparisons hang together by a thread it needs many thousands of rounds in place of ten.
+the same limit, but takes thousands of rounds where few comparisons connect the items.
 
 An item that always wins would be infinitely strong. So either item of each pair that was compared is given a tenth of
 a win beforehand. Only differences of scores mean something: the mean over items that are connected by comparisons is
 0, and scores of items that are not cannot be compared with each other. The standard errors come from the information
-that the comparisons hold, for scores with that mean; they know nothing of workers who err together.
-
-It suits comparisons of many items with few answers for each pair; where preferences go in circles no strengths fit.
+that the comparisons hold, for scores with that mean; they ignore that errors of workers may be correlated.
 """
 
 from __future__ import annotations
@@ -27,59 +25,50 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Ties
-from allalike._core.blocks.rankings import unpack
-from allalike.rules.ballots import Ballots, Ranked, decide, list_ballots
+from allalike.domains.rankings.ballots import Ballots, Ranked, decide
+from allalike.domains.rankings.codes import unpack
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.rules.base import Decision
 
 RIDGE = 0.1  # wins for either item of each pair that was compared
 _TOLERANCE = 1e-9
 _MAX_ROUNDS, _MAX_HALVINGS = 100, 30
 _MAX_LOGIT = 500.0  # beyond which exp overflows, and nothing changes
-_ROUNDING = 1e-10  # of the surprise, which is no change
-_DIGITS = 6  # of scores that tell items apart, for the iteration stops before the last ones are right
+_ROUNDING = 1e-10  # of the log likelihood, which is no change
+_DIGITS = 6  # of scores that separate items, for the iteration stops before the last ones are right
 
 
 def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by their strengths, under which the comparisons are most probable (Bradley and Terry 1952).
 
-    It fails where preferences go in circles, and where some items were never compared with the others, not even
-    through third ones: their scores have no common zero.
+    It works for comparisons of many items with few answers for each pair. It fails where preferences go in circles, and
+    where some items were never compared with the others, not even through third ones: their scores have no common zero.
 
     >>> import allalike
-    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]
-    >>> result = allalike.discover(rows, domain=Ranking(rule="bradley terry"), method="UA")
+    >>> result = allalike.discover(rows, domain=allalike.Ranking(rule="bradley terry"), method="UA")
     >>> result.objects[["item", "score", "standard_error"]].round(2).values.tolist()
     [['a', 1.23, 1.35], ['b', 0.58, 1.17], ['c', -1.81, 2.24]]
     """
-    scores = np.empty(block.n_tasks, object)
+    strengths = np.empty(block.n_tasks, object)  # items, scores and standard errors of each task
 
     def find(votes: Ballots) -> Ranked:
         score = fit_strengths(votes.counts)
-        for task, row in zip(votes.part.tasks.tolist(), score, strict=True):
-            scores[task] = row
+        error = standard_errors(votes.counts, score)
+        for task, *columns in zip(votes.part.tasks.tolist(), votes.part.items, score, error, strict=True):
+            strengths[task] = columns
         return votes.by_score(np.round(score, _DIGITS))
 
-    return replace(decide(block, weights, ties, find), more={"scores": scores})
-
-
-def sort_scores(
-    block: Block, weights: Floats, label: Array, scores: npt.NDArray[np.object_]
-) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
-    """Return, per task, the scores in the order of its truth, best first, and their standard errors."""
-    found = unpack(label)
-    first = np.searchsorted(found.label, np.arange(block.n_tasks + 1))
-    ordered, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
-    for tasks, votes in list_ballots(block, weights, Ties()):
-        error = standard_errors(votes.counts, np.stack(list(scores[tasks])))
-        for k, task in enumerate(tasks.tolist()):
-            place = np.searchsorted(votes.part.items[k], found.item[first[task] : first[task + 1]])
-            ordered[task], errors[task] = scores[task][place], error[k, place]
-    return ordered, errors
+    decision = decide(block, weights, ties, find)
+    ranked = unpack(decision.label)
+    first = np.searchsorted(ranked.label, np.arange(block.n_tasks + 1))
+    scores, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
+    for task, (items, score, error) in enumerate(strengths):
+        place = np.searchsorted(items, ranked.item[first[task] : first[task + 1]])
+        scores[task], errors[task] = score[place], error[place]
+    return replace(decision, more={"scores": scores, "standard_errors": errors})
 
 
 def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
@@ -115,57 +104,46 @@ def _with_ridge(counts: Floats, ridge: float) -> Floats:
 
 
 class _Odds(NamedTuple):
-    """How probable wins are under some scores, and how surprising the comparisons."""
+    """How probable wins are under some scores, and minus the log likelihood of the comparisons."""
 
     chance: Floats
     surprise: Floats
 
     @classmethod
     def of(cls, wins: Floats, score: Floats) -> _Odds:
-        chance = _chances(score)
+        gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
+        chance = np.asarray(1 / (1 + np.exp(gap, out=gap)))
         return cls(chance, -np.einsum("tab,tab->t", wins, np.log(chance)))
 
 
 def _step(wins: Floats, games: Floats, means: Floats, score: Floats, odds: _Odds) -> tuple[Floats, _Odds]:
     """Return a step of Newton's method for each task, halved until it makes the comparisons more probable."""
     gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, odds.chance)
-    laplacian = _information(games, odds.chance)
-    size = _size_of(laplacian)
+    laplacian, size = _find_information(games, odds.chance)
     step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
     for _ in range(_MAX_HALVINGS):
-        found = _Odds.of(wins, score + step)
-        worse = found.surprise > odds.surprise * (1 + _ROUNDING)
+        result = _Odds.of(wins, score + step)
+        worse = result.surprise > odds.surprise * (1 + _ROUNDING)
         if not worse.any():
             break
         step[worse] /= 2
-    return step, found
+    return step, result
 
 
-def _chances(score: Floats) -> Floats:
-    """Return the probability that item a (row) beats item b."""
-    gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
-    return np.asarray(1 / (1 + np.exp(gap, out=gap)))
+def _find_information(games: Floats, chance: Floats) -> tuple[Floats, Floats]:
+    """Return the matrices of second derivatives, which are Laplacians, and the mean of each one's diagonal."""
+    laplacian = games * chance * (chance - 1)
+    items = np.arange(laplacian.shape[1])
+    laplacian[:, items, items] = 0.0
+    laplacian[:, items, items] = -laplacian.sum(axis=2)
+    mean = np.trace(laplacian, axis1=1, axis2=2) / len(items)
+    return laplacian, np.asarray(np.where(mean > 0, mean, 1.0)[:, None, None])
 
 
-def _information(games: Floats, chance: Floats) -> Floats:
-    """Return the matrix of second derivatives, which is a Laplacian: each row adds up to 0."""
-    matrix = games * chance * (chance - 1)
-    items = np.arange(matrix.shape[1])
-    matrix[:, items, items] = 0.0
-    matrix[:, items, items] = -matrix.sum(axis=2)
-    return matrix
+def _mean_of_connected(games: Floats) -> npt.NDArray[np.float64]:
+    """Return the matrices that take the mean over connected items.
 
-
-def _size_of(laplacian: Floats) -> Floats:
-    """Return the mean of each matrix's diagonal, by which its entries are around 1."""
-    mean = np.trace(laplacian, axis1=1, axis2=2) / laplacian.shape[1]
-    return np.asarray(np.where(mean > 0, mean, 1.0)[:, None, None])
-
-
-def _mean_of_connected(games: Floats) -> Floats:
-    """Return the matrices that take the mean over connected items, of which comparisons say nothing.
-
-    Added to the information, they make it invertible, and change nothing else.
+    Comparisons do not determine that mean. Added to the information, they make it invertible.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -175,22 +153,16 @@ def _mean_of_connected(games: Floats) -> Floats:
     nodes = task * n_items + a, task * n_items + b
     graph = coo_array((np.ones(len(task), np.int8), nodes), shape=(n_tasks * n_items,) * 2)
     part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # it has both directions
-    together = part[:, :, None] == part[:, None, :]
+    together: Array = part[:, :, None] == part[:, None, :]
     return np.asarray(together / together.sum(axis=2, keepdims=True))
 
 
 def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floats:
-    """Return the standard errors of scores: the information is a Laplacian, whose pseudo-inverse is their covariance.
-
-    >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
-    >>> standard_errors(counts, fit_strengths(counts, 0.0), 0.0).round(4)
-    array([[0.6124, 0.6124]])
-    """
+    """Return the standard errors of scores: the pseudo-inverse of the information is their covariance."""
     wins = _with_ridge(counts, ridge)
     games = wins + wins.transpose(0, 2, 1)
     means = _mean_of_connected(games)
-    laplacian = _information(games, _chances(score))
-    size = _size_of(laplacian)
+    laplacian, size = _find_information(games, _Odds.of(wins, score).chance)
     inverse = (np.linalg.inv(laplacian / size + means) - means) / size
     variance = np.diagonal(inverse, axis1=1, axis2=2)
     alone = np.diagonal(means, axis1=1, axis2=2) == 1

@@ -1,1 +1,0 @@
-"""Masks: packed pixels, and the image files that hold them."""
