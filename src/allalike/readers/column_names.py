@@ -9,6 +9,15 @@ from functools import cache
 from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
 
+EXAMPLE = (
+    "No choice of columns works. A table that works has a row per answer, and tasks with answers by several workers:",
+    "worker,task,label",
+    "ada,photo1,cat",
+    "bob,photo1,cat",
+    "ada,photo2,dog",
+    "bob,photo2,cat",
+    "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
+)
 COLUMN = "column:"  # is followed by the name of a column of the answers that has gold labels
 SYNONYMS = {
     role: tuple(words.split())

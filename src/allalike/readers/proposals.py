@@ -20,11 +20,11 @@ from allalike._core.words import count
 from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
-from allalike.readers.column_names import COLUMN, SYNONYM, rate_name
+from allalike.readers.column_names import COLUMN, EXAMPLE, SYNONYM, rate_name
 from allalike.readers.formats.files import Files
-from allalike.readers.guessing.candidates import EXAMPLE, rate_content
-from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.roles import UNLIKELY, list_readings
+from allalike.readers.inference.columns import UNLIKELY, list_readings
+from allalike.readers.inference.ranking import rate_content
+from allalike.readers.inference.samples import TableSample
 from allalike.readers.read_options import READ_OPTIONS
 from allalike.readers.tools.base import Peek
 
@@ -274,7 +274,7 @@ def _may_be_alone(source: Any) -> bool:
         sample = TableSample(table.sample(_SAMPLE_ROWS))
     except AllalikeError:
         return False
-    contents = sample.contents.values()
+    contents = sample.columns
     several = any(rate_name(each.name, "worker") >= SYNONYM and each.n_values > 1 for each in contents)
     once = any(each.n_values == sample.n_rows >= _LEAST_TASKS for each in contents)
     return once and not several and all(name in table.names for name in source.columns.values())

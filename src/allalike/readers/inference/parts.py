@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.readers.column_names import is_aside
-from allalike.readers.guessing.contents import TableSample
+from allalike.readers.inference.samples import TableSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.readers.formats.tables import Table
-    from allalike.readers.guessing.contents import Content
+    from allalike.readers.inference.samples import ColumnSample
 
     Numbers = npt.NDArray[np.int64]
 
@@ -93,7 +93,7 @@ def _number_answers(head: TableSample, picked: Mapping[str, str], found: str | N
     return answers if found is None else _join(answers, head[found].codes)
 
 
-def _names_answers(ids: Numbers, answers: Numbers, label: Content) -> bool:
+def _names_answers(ids: Numbers, answers: Numbers, label: ColumnSample) -> bool:
     """Return whether a column has one worker and task for each value, and several labels for some."""
     if _count(_join(answers, ids)) > _count(ids):
         return False
@@ -101,7 +101,7 @@ def _names_answers(ids: Numbers, answers: Numbers, label: Content) -> bool:
     return _count(_join(ids, label.codes)[there]) > _count(ids[there])
 
 
-def _is_said_of_parts(content: Content, answers: Numbers, there: npt.NDArray[np.bool_]) -> bool:
+def _is_said_of_parts(content: ColumnSample, answers: Numbers, there: npt.NDArray[np.bool_]) -> bool:
     """Return whether a column differs within answers, and is neither a time nor the number of a row in its answer."""
     rows = there & ~content.missing
     codes, answers = content.codes[rows], answers[rows]
