@@ -13,7 +13,7 @@ import allalike
 from allalike import Engine
 from allalike.domains.contract import spell_domain
 from allalike.errors import InputError, LabelError
-from allalike.readers.inference.scales import find_scale
+from allalike.readers.rating_scales import find_scale
 
 WORKERS, TASKS = "abcde", 10
 

@@ -30,7 +30,7 @@ from allalike.domains import DOMAINS
 from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.formats.encodings import open_text
 from allalike.readers.formats.tables import Table
-from allalike.readers.inference.scales import NO_OPINION
+from allalike.readers.rating_scales import NO_OPINION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,7 +32,7 @@ from allalike.domains.written_labels import DATE_FORMS, SHORT_DATE_FORMS, read_d
 from allalike.errors import ColumnError, LabelError, Proposal
 from allalike.readers.column_names import EXAMPLE
 from allalike.readers.inference.numbers import MAX_CLASSES, OR_CLASSES, SAMPLE_ROWS, find_number_form, guess_numbers
-from allalike.readers.inference.scales import NO_OPINION, find_scale
+from allalike.readers.rating_scales import NO_OPINION, find_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

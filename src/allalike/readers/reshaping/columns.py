@@ -21,7 +21,7 @@ from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
 from allalike.readers.formats.tables import cells, texts
 from allalike.readers.inference.label_types import guess_domain
-from allalike.readers.inference.scales import read_ratings
+from allalike.readers.rating_scales import read_ratings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

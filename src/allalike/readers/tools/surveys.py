@@ -8,7 +8,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from allalike.readers.inference.scales import find_range, order_levels, read_ratings
+from allalike.readers.rating_scales import find_range, order_levels, read_ratings
 from allalike.readers.tools.sheets import is_blank, is_number
 
 if TYPE_CHECKING:
