@@ -1,8 +1,8 @@
 """Rating scales in words, in several languages, and in whole numbers: levels from the lowest to the highest.
 
-The words are in ``rating_scales.json``. All labels must be words of one scale; the levels are those that occur. A word that
-ends all labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all". Positive,
-neutral and negative, or agree, neutral and disagree, are sentiments and stances, which are classes.
+The words are in ``rating_scales.json``. All labels must be words of one scale; the levels are those that occur. A word
+that ends all labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all".
+Positive, neutral and negative, or agree, neutral and disagree, are sentiments and stances, which are classes.
 """
 
 from __future__ import annotations
