@@ -30,15 +30,7 @@ _MAX_ANCHORS = 3  # levels of a rating with words beside the number: both ends, 
 
 
 def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
-    """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several.
-
-    >>> find_scale(["Agree", "Strongly disagree", "Disagree", "Strongly Agree"])
-    ('Strongly disagree', 'Disagree', 'Agree', 'Strongly Agree')
-    >>> find_scale(["Very helpful", "Not at all helpful", "Somewhat helpful"])
-    ('Not at all helpful', 'Somewhat helpful', 'Very helpful')
-    >>> find_scale(["yes", "no", "maybe"]) is find_scale(["positive", "neutral", "negative"]) is None
-    True
-    """
+    """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several."""
     if len(labels) < _MIN_LEVELS or {*_WORDS["stances"]}.issuperset(map(_simplify, labels)):
         return None
     orders = set(_find_orders(labels))

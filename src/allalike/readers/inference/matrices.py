@@ -161,14 +161,7 @@ def _are_two(sample: TableSample, pair: Sequence[ColumnSample]) -> bool:
 
 
 def find_row_ids(sample: TableSample) -> str | None:
-    """Return the first column if it identifies the rows of a matrix: its values are unique and not answers.
-
-    >>> from allalike.readers.inference.samples import TableSample
-    >>> find_row_ids(TableSample({"x": ["a", "b"], "ada": [1, 1]}))
-    'x'
-    >>> find_row_ids(TableSample({"ada": [1, 1], "bob": [1, 2]})) is None
-    True
-    """
+    """Return the first column if it identifies the rows of a matrix: its values are unique and not answers."""
     first, *others = sample.columns
     if not others or first.kind in ("number", "date", "nested", "truth value") or first.missing.any():
         return None
@@ -182,13 +175,7 @@ def find_row_ids(sample: TableSample) -> str | None:
 
 
 def find_strangers(sample: TableSample, names: Sequence[str], rows: str = "task") -> dict[str, str]:
-    """Return the columns of a matrix that are probably not answers, with the reason; each row is a task or a worker.
-
-    >>> from allalike.readers.inference.samples import TableSample
-    >>> cells = {"ada": ["x", "y"], "bob": ["x", "x"], "gold": ["x", "y"], "day": ["2020-01-02", "2020-01-03"]}
-    >>> find_strangers(TableSample(cells), list(cells))
-    {'gold': 'gold labels', 'day': 'dates'}
-    """
+    """Return the columns of a matrix that are probably not answers, with the reason; each row is a task or a worker."""
     columns = [sample[name] for name in names if sample[name].n_filled]
     families = Counter(map(_name_family, columns))
     usual, number = families.most_common(1)[0] if families else ("", 0)
@@ -225,13 +212,6 @@ def find_consensus(sample: TableSample, names: Sequence[str]) -> str | None:
     """Return the column that agrees with the majority of the others in 95 % of the rows, clearly more than any other.
 
     A very good worker may do so as well, so the column is mentioned and not excluded.
-
-    >>> from allalike.readers.inference.samples import TableSample
-    >>> ada, bob, eve = "yxyyy" * 8, "xyyxy" * 8, "xxxyx" * 8
-    >>> vote = ["x" if row.count("x") > 1 else "y" for row in zip(ada, bob, eve)]
-    >>> cells = {"ada": [*ada], "bob": [*bob], "eve": [*eve], "kim": vote}
-    >>> find_consensus(TableSample(cells), [*cells])
-    'kim'
     """
     departures = measure_departures(sample, [name for name in names if not is_gold(name) and not name_consensus(name)])
     if len(departures) < _MIN_VOTERS:

@@ -147,11 +147,7 @@ _FEW_ITEMS, _SMALL = 20, 20  # numbers such as 1,2 may be sets of so few items t
 
 
 def find_number_form(texts: Sequence[str]) -> NumberForm | None:
-    """Return how numbers are written if all texts are numbers, and nothing if they are not or plain; or ask.
-
-    >>> str(find_number_form(["1.245,26 €", "7 €"])), find_number_form(["17", "007"])
-    ('1.234,5 €', None)
-    """
+    """Return how numbers are written if all texts are numbers, and nothing if they are not or plain; or ask."""
     matches = [_NUMBER.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None for text in texts]
     numbers = [number for number in matches if number is not None]
     first: dict[str, re.Match[str]] = {}  # the first number with each unit

@@ -138,11 +138,6 @@ def rate_structure(
     """Rate how well columns make rows of answers, from 0 to 1.
 
     Tasks with one answer in a sample may have others unless it is the whole table. A known label is not rated.
-
-    >>> from allalike.readers.inference.samples import TableSample
-    >>> sample = TableSample({"who": ["a", "b"] * 2, "what": [1, 1, 2, 2], "topic": [1] * 4, "said": [0, 1, 1, 1]})
-    >>> [rate_structure(sample, {"worker": "who", "task": task, "label": "said"}) for task in ("what", "topic")]
-    [1.0, 0.0]
     """
     worker, task, label = (columns[role] for role in SYNONYMS)
     pair = _rate_pair(sample, worker, task, whole=whole)
