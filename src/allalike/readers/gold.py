@@ -50,11 +50,7 @@ def is_within(gold: Any) -> bool:
 
 
 def is_truth(name: str) -> bool:
-    """Return whether a column has a usual name for gold labels.
-
-    >>> is_truth("Gold label"), is_truth("label")
-    (True, False)
-    """
+    """Return whether a column has a usual name for gold labels."""
     return re.sub(r"[\W_]", "", name.casefold()) in _GOLD_NAMES.split()
 
 
@@ -110,10 +106,6 @@ def gather_gold(
     """Return the gold labels in a column of the answers, which has them in every row of a task, or in some.
 
     ``parts`` are columns of tasks and labels, some rows at a time.
-
-    >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", None, None])
-    >>> gather_gold([{"task": task, "label": label}]).task.factors[1].tolist()
-    [1]
     """
     words = tuple(na)
     tasks: list[Any] = []
@@ -173,11 +165,7 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
 
 
 def open_gold_table(gold: Any, files: Files | None = None) -> Table:
-    """Open gold labels that are a table, or the export of a tool, which is one annotator's then.
-
-    >>> open_gold_table({"task": [1], "label": ["x"]}).names
-    ['task', 'label']
-    """
+    """Open gold labels that are a table, or the export of a tool, which is one annotator's then."""
     if isinstance(gold, str) and not gold:
         raise GoldError("The gold is ''. Name a file, or leave it out.")
     try:
@@ -294,11 +282,7 @@ def write_gold_map(meanings: Mapping[Any, Any]) -> str:
 
 
 def is_written(gold_map: Any) -> bool:
-    """Return whether a gold map is written out, and not the name of a file.
-
-    >>> [is_written(each) for each in ("same", "0=1", '{"0": "1"}', "map.csv")]
-    [True, True, True, False]
-    """
+    """Return whether a gold map is written out, and not the name of a file."""
     if not isinstance(gold_map, str) or not (text := gold_map.strip()):
         return False
     return text == SAME or "=" in text or text.startswith("{")

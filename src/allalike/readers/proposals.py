@@ -76,14 +76,6 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
     """Return those options that can be read, the best first, with what each would give.
 
     A ``strict`` search finds nothing that would stop a run.
-
-    >>> import allalike
-    >>> rows = {"who": ["ada", "bob", "eve"] * 4, "what": [n // 3 for n in range(12)], "said": [*"xxyyyyxxxyxy"]}
-    >>> roles = [("who", "what", "said"), ("who", "said", "what")]
-    >>> may_be = [Proposal({"columns": dict(zip(("worker", "task", "label"), names))}) for names in roles]
-    >>> for each in find_proposals(allalike.scan(rows), may_be):
-    ...     print(each, each.gives)
-    columns={'worker': 'who', 'task': 'what', 'label': 'said'} 2 classes, 3 workers, 4 tasks, 3 answers a task
     """
     trials = _Trials(source, strict=strict)
     for option in _add_plain_kinds(options):
@@ -95,14 +87,7 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
-    """Return in which other ways answers can be read, where those that were read are hardly meant.
-
-    >>> import allalike
-    >>> said = {"task": [n // 3 for n in range(12)], "label": [*"xxyyyyxxxyxy"]}
-    >>> rows = {"worker": range(12), "who": [*"abc"] * 4, **said}
-    >>> print(find_other_readings(allalike.scan(rows))[0])
-    columns={'worker': 'who', 'task': 'task', 'label': 'label'}
-    """
+    """Return in which other ways answers can be read, where those that were read are hardly meant."""
     if not hasattr(source, "opened") or source.wide is not None:
         return []
     try:

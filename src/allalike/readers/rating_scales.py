@@ -41,9 +41,6 @@ def order_levels(labels: Collection[str]) -> tuple[str, ...]:
     """Return labels in the order of a scale, also fewer than three; nothing if no scale has all of them.
 
     Words for no opinion are left out.
-
-    >>> order_levels({"neutral", "disagree", "don't know"}), order_levels({"agree", "often"})
-    (('disagree', 'neutral'), ())
     """
     words = sorted(label for label in labels if label.strip().casefold() not in NO_OPINION)
     return next(iter(_find_orders(words)), ()) if words else ()
@@ -70,11 +67,7 @@ def read_ratings(labels: Collection[str]) -> dict[str, int]:
 
 
 def find_range(labels: Collection[str]) -> tuple[int, int] | None:
-    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels.
-
-    >>> find_range(["3", "5"]), find_range(["2", "6", "4"]), find_range(["0", "4"]), find_range(["a"])
-    ((1, 5), (1, 7), (0, 10), None)
-    """
+    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels."""
     numbers = read_ratings(labels).values()
     fitting = (each for each in _RANGES if numbers and each[0] <= min(numbers) and max(numbers) <= each[1])
     return next(fitting, None)

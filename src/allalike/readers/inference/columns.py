@@ -132,7 +132,7 @@ def _infer(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[s
     if question := _ask_shape(table, sample, known, candidates):
         raise question
     if not candidates or candidates[0].content < _TRUSTED:
-        raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what=unclear)
+        raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what="" if candidates else unclear)
     if doubt := _find_doubt(sample, known, by_name, candidates):
         raise _ask(table, sample, known, candidates, doubt)
     return candidates[0].columns
@@ -195,33 +195,33 @@ def _find_axes(sample: TableSample, label: str) -> list[str]:
 
 
 def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Proposal]:
-    """Return the roles and shapes that a table may have by its content, whatever it was read as.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> rows = [{"a": "xyz"[n % 3], "b": f"q{n // 3}", "c": "no" if n // 3 % 2 else "yes"} for n in range(36)]
-    >>> print(list_readings(of_records(rows))[0])
-    columns={'worker': 'a', 'task': 'b', 'label': 'c'}
-    """
+    """Return the roles and shapes that a table may have by its content, whatever it was read as."""
     if table.roles:
         return []
     sample = _take_sample(table, na)
     candidates = _rank(sample, {})
-    question = _ask_shape(table, sample, {}, candidates)
+    question = _ask_shape(table, sample, {}, candidates, any_matrix=True)
     return list(question.proposals) if question else _propose_candidates(table, sample, candidates)
 
 
 def _ask_shape(
-    table: Table, sample: TableSample, known: Mapping[str, str], candidates: Sequence[Candidate]
+    table: Table,
+    sample: TableSample,
+    known: Mapping[str, str],
+    candidates: Sequence[Candidate],
+    *,
+    any_matrix: bool = False,
 ) -> ColumnError | None:
-    """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so."""
+    """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so.
+
+    ``any_matrix`` includes those beside which other columns may be worker and task.
+    """
     best = candidates[0] if candidates else None
     matrix = find_matrix(sample) if "label" not in known and len(known) < 2 else None
     if matrix and best:  # two similar columns are weak evidence
         good = best.content >= _TRUSTED and (known or len(matrix.cells) == 2)
-        rows_are_answers = len(matrix.cells) > 2 and not {best.columns["worker"], best.columns["task"]} & {
-            *matrix.cells
-        }
-        matrix = None if good or rows_are_answers else matrix
+        apart = {best.columns["worker"], best.columns["task"]}.isdisjoint(matrix.cells)
+        matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
     if matrix and known:
         matrix = replace(matrix, rows=f"{next(iter(known))}s", named=True)
     ways, what = _propose_matrix(table, sample, matrix) if matrix else ([], "")
@@ -274,15 +274,15 @@ def _ask(
     """Return the question for columns: proposed are other ways to read, candidates, or columns in any order."""
     proposals = [*ways, *_propose_candidates(table, sample, candidates)]
     proposals = proposals or _propose_in_any_order(table.names, known)
-    if candidates and not ways:
+    if not what:
         labels = [sample[each.columns["label"]] for each in candidates]
         unique = all(each.kind == "text" and each.n_present == each.n_filled for each in labels)
-        why = why or (
+        no_fit = (
             "No column is left whose values recur, as those of a label do." if unique else "None of them fits well."
         )
-        what = ""
-    if not what:
-        what = f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why}"
+        what = (
+            f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why or no_fit}"
+        )
         what += f" Columns: {list_names(table.names)}."
     if len(table.names) < len(SYNONYMS):
         number = "is 1" if len(table.names) == 1 else f"are {len(table.names)}"

@@ -36,13 +36,7 @@ _FAR = 3  # if they are so many times as far from other numbers as these are fro
 
 
 def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:
-    """Return the label type of numbers: classes, levels, or real; ask about codes such as -999 among them.
-
-    >>> said = Column.of_objects("label", [1, 2, 2, 3, 3, 4, 4, 5] * 20)
-    >>> tasks = np.arange(160) // 2
-    >>> guess_numbers(said, 160, None).name, guess_numbers(said, 160, lambda: (said, tasks)).name
-    ('categorical', 'ordinal')
-    """
+    """Return the label type of numbers: classes, levels, or real; ask about codes such as -999 among them."""
     _ask_codes(labels.numbers)
     if labels.n_distinct(SAMPLE_ROWS) <= MAX_CLASSES and labels.n_distinct() <= MAX_CLASSES:
         values = labels.factors[1]

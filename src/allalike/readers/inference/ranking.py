@@ -43,13 +43,7 @@ class Candidate:
 
 
 def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candidate]:
-    """Return all columns that may be worker, task and label beside the chosen ones, the best first.
-
-    >>> from allalike.readers.inference.samples import TableSample
-    >>> rows = {"a": [1, 1, 2, 2, 3, 3], "b": ["x", "y"] * 3, "c": [0, 0, 1, 1, 0, 1]}
-    >>> rank_columns(TableSample(rows), {"label": "c"})[0].columns
-    {'worker': 'b', 'task': 'a', 'label': 'c'}
-    """
+    """Return all columns that may be worker, task and label beside the chosen ones, the best first."""
 
     def is_id(column: ColumnSample) -> bool:
         return column.kind not in _NO_IDS and 2 <= column.n_values < sample.n_rows
