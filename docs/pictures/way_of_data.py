@@ -12,7 +12,7 @@ __all__ = ["PICTURE", "STEPS", "draw"]
 
 PICTURE = Path(__file__).with_suffix(".svg")
 STEPS = (
-    ("readers", "formats, guessing, reshaping, tools", "any file or table to columns: worker, task, label"),
+    ("readers", "formats, inference, reshaping, tools", "any file or table to columns: worker, task, label"),
     ("answers", "who said what", "rows without a label are left out, and all are sorted by task"),
     ("domains", "one file a kind of label", "given labels to codes, and codes to prepared blocks"),
     ("engines", "memory, disk, spark", "a kernel on every block; its sums are added in order"),

@@ -20,7 +20,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "nan.csv": ("worker,task,label\na,1,1.5\nb,1,nan\nc,1,2.5\n", "Row 2 has no label ('nan' stands there)"),
     "infinite.csv": ("worker,task,label\na,1,1.5\nb,1,inf\nc,1,2.5\n", "row 2 is 'inf'"),
     "text.csv": ("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,oops\n", "row 3 is 'oops'"),
-    "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "unclear what kind of labels"),
+    "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "unclear what type the labels are"),
     "short.csv": ("worker,task,label\na,1\n", "No row has a label"),
     "long.csv": (
         "worker,task,label\na,1,x\nb,1,x,y\n",

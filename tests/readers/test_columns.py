@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike.api.doubts.doubts import find_doubts
 from allalike.errors import DataWarning, InputError
-from allalike.readers.guessing import roles
+from allalike.readers.inference import columns as roles
 from allalike.readers.sources import open_table
 
 ABC: dict[str, Any] = {"columns": {"worker": "A", "task": "B", "label": "C"}}

@@ -1,4 +1,4 @@
-"""Names of columns: what a name says about the role of a column."""
+"""Names of columns: the role that a name suggests, and names of gold labels, consensus and other columns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from functools import cache
 from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
 
+EXAMPLE = (
+    "No choice of columns works. A table that works has a row per answer, and tasks with answers by several workers:",
+    "worker,task,label",
+    "ada,photo1,cat",
+    "bob,photo1,cat",
+    "ada,photo2,dog",
+    "bob,photo2,cat",
+    "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
+)
 COLUMN = "column:"  # is followed by the name of a column of the answers that has gold labels
 SYNONYMS = {
     role: tuple(words.split())
@@ -59,7 +68,7 @@ _MEANINGS = {
     }
     for role, words in SYNONYMS.items()
 }
-_MOST_LISTED = 40
+_MAX_LISTED = 40
 SYNONYM, _OWN_WORD = 0.6, 0.8  # rates of a word that may mean several roles, and of one that means this alone
 
 
@@ -77,43 +86,26 @@ def pick_columns(
     """
     check_chosen(names, chosen, where, roles=roles)
     picked = dict(chosen)
-    for role in roles:
-        if role not in picked:
-            picked[role] = _find_named(role, names, picked, where)
+    for role in (role for role in roles if role not in chosen):
+        rates = {name: rate_name(name, role) for name in names if name not in picked.values()}
+        best = max(rates.values(), default=0.0)
+        found = [name for name, rate in rates.items() if rate == best >= SYNONYM]
+        if not found:
+            what = f"Cannot tell which column of {name_within(where)} contains the {role}. Columns:"
+            raise ColumnError(f"{what} {list_names(names)}.")
+        if len(found) > 1:
+            listed = " and ".join(map(repr, found)) if len(found) == 2 else list_names(found)
+            number = "two" if len(found) == 2 else f"{len(found):,}"
+            raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: found[0]})
+        picked[role] = found[0]
     guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
     return {role: picked[role] for role in roles}, guessed
-
-
-def _find_named(role: str, names: Sequence[str], picked: Mapping[str, str], where: str) -> str:
-    """Return the column called as the role, or by a word that means it alone, or by one that may mean others."""
-    rates = {name: rate_name(name, role) for name in names if name not in picked.values()}
-    best = max(rates.values(), default=0.0)
-    found = [name for name, rate in rates.items() if rate == best >= SYNONYM]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        listed = list_names(names)
-        raise ColumnError(f"Cannot tell which column of {name_within(where)} contains the {role}. Columns: {listed}.")
-    listed = " and ".join(map(repr, found)) if len(found) == 2 else list_names(found)
-    count = "two" if len(found) == 2 else f"{len(found):,}"
-    raise ColumnError(f"{where} has {count} candidates for the {role}: {listed}.", columns={role: found[0]})
-
-
-def name_within(where: str) -> str:
-    """Return the name of a table as it is within a sentence: "the table", or the name of a file as it is."""
-    return where.replace("The ", "the ", 1) if where.startswith("The ") else where
 
 
 def check_chosen(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> None:
-    """Refuse columns that a table does not have, and one that has two roles.
-
-    >>> check_chosen(["user", "item"], {"worker": "usr"}, "The table")
-    Traceback (most recent call last):
-    allalike.errors.ColumnError: The table has no column 'usr'. Did you mean 'user'? It has: 'user', 'item'. Say it with
-    columns={'worker': 'user'}.
-    """
+    """Refuse columns that a table does not have, and one that has two roles."""
     if not isinstance(chosen, Mapping):
         example = dict(zip(roles, names, strict=False))
         raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
@@ -123,15 +115,19 @@ def check_chosen(
         if name not in names:
             close = find_close(str(name), [each for each in names if each not in chosen.values()])
             meant = "" if close is None else f" Did you mean {close!r}?"
-            raise ColumnError(
-                f"{where} has no column {name!r}.{meant} It has: {list_names(names)}.", columns={role: close}
-            )
+            what = f"{where} has no column {name!r}.{meant} It has: {list_names(names)}."
+            raise ColumnError(what, columns={role: close})
         others = [other for other in chosen if chosen[other] == name and other != role]
         if others:
             raise ColumnError(
                 f"columns names {name!r} twice. Worker, task and label are columns of their own.",
                 proposals=[Proposal({"columns": {other: None}}) for other in (*others, role)],
             )
+
+
+def name_within(where: str) -> str:
+    """Return the name of a table as it is within a sentence: "the table", or the name of a file as it is."""
+    return where.replace("The ", "the ", 1) if where.startswith("The ") else where
 
 
 @cache
@@ -209,8 +205,8 @@ def list_names(names: Sequence[str]) -> str:
     >>> list_names(["user", "item"])
     "'user', 'item'"
     """
-    shown = ", ".join(repr(name) for name in names[:_MOST_LISTED])
-    more = len(names) - _MOST_LISTED
+    shown = ", ".join(repr(name) for name in names[:_MAX_LISTED])
+    more = len(names) - _MAX_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"
 
 

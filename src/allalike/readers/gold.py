@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 EXPORT = "export"  # the name of the gold labels that the tool marks which wrote the answers
 SAME = "same"  # the gold map of labels that are correct as they are
 _ROLES = ("task", "label")
-_TRUTHS = (
+_GOLD_NAMES = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
     " correctanswer correctlabel expert expertlabel expertanswer reference solution key"
 )
-_TRUTH_NAMES = frozenset(_TRUTHS.split())
 _BETWEEN_PAIRS = re.compile(r",(?=[^,=]*=)")
 
 
@@ -51,12 +50,8 @@ def is_within(gold: Any) -> bool:
 
 
 def is_truth(name: str) -> bool:
-    """Return whether a column is called what gold labels are called.
-
-    >>> is_truth("Gold label"), is_truth("label")
-    (True, False)
-    """
-    return "".join(mark for mark in name.casefold() if mark.isalnum()) in _TRUTH_NAMES
+    """Return whether a column has a usual name for gold labels."""
+    return re.sub(r"[\W_]", "", name.casefold()) in _GOLD_NAMES.split()
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
@@ -83,11 +78,11 @@ def open_gold(
 ) -> Gold:
     """Read gold labels: a path or a table with task and label, a mapping, or rows of (task, label).
 
-    Which ``columns`` of a table they are can be said; otherwise their names tell, first of all those that the columns
-    of the answers have (``like``). Tasks without a label are left out and counted; in text files, ``na`` are further
-    words for none. A label map says what spellings mean, as it does for the answers; a gold map says what labels of the
-    gold mean among those of the answers. If a label has ``fields``, these may be columns of the table. An export of a
-    tool is read as ``files`` says.
+    The ``columns`` of a table are given, or found by their names, first of all those of the columns of the answers
+    (``like``). Tasks without a label are excluded and counted; in text files, ``na`` are further words for none. A
+    label map says what spellings mean, as for the answers; a gold map says what gold labels mean among those of the
+    answers. If a label has ``fields``, these may be columns of the table. The export of a tool is read as ``files``
+    says.
 
     >>> open_gold({"question": [1, 2], "expert": ["x", None], "worker": ["ada", "bob"]}).blank
     1
@@ -95,10 +90,11 @@ def open_gold(
     if isinstance(gold, Gold):
         return gold
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
+    is_rows = isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple)
     if is_series or (isinstance(gold, Mapping) and not columns and not _is_table(gold, fields)):
         task, label = _of_pairs(list(gold.items()), columns)
-    elif isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple):
-        task, label = _of_pairs(list(gold), columns)
+    elif is_rows:
+        task, label = _of_pairs(gold, columns)
     else:
         task, label = _of_table(open_gold_table(gold, files), columns or {}, fields, like)
     return _map(task, label, _find_blank(label, na), label_map, gold_map)
@@ -107,21 +103,17 @@ def open_gold(
 def gather_gold(
     parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None, gold_map: Any = None
 ) -> Gold:
-    """Make gold labels of a column of the answers, in which each task has its label in every row, or in some.
+    """Return the gold labels in a column of the answers, which has them in every row of a task, or in some.
 
-    ``parts`` are columns of tasks and of labels, some rows at a time.
-
-    >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", None, None])
-    >>> gather_gold([{"task": task, "label": label}]).task.factors[1].tolist()
-    [1]
+    ``parts`` are columns of tasks and labels, some rows at a time.
     """
     words = tuple(na)
     tasks: list[Any] = []
     labels: list[Any] = []
     for part in parts:
-        here = ~_find_blank(part["label"], words)
-        codes, ids = part["task"].keep(here).factors
-        label_codes, values = part["label"].keep(here).parsed(lambda value: value)
+        present = ~_find_blank(part["label"], words)
+        codes, ids = part["task"].keep(present).factors
+        label_codes, values = part["label"].keep(present).parsed(lambda value: value)
         for pair in np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist():
             tasks.append(ids[pair // len(values)])
             labels.append(values[pair % len(values)])
@@ -140,7 +132,7 @@ def _map(task: Column, label: Column, blank: npt.NDArray[np.bool_], label_map: A
 
 
 def _find_blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Mark what is no label: missing, and in text files also blank, and the words for none."""
+    """Return which rows have no label: missing, and in text files also blank, and the words for none."""
     missing = label.missing()
     if not (label.text and label.kind == "text"):
         return missing
@@ -148,36 +140,32 @@ def _find_blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
     return missing | numpy_of(words).astype(np.bool_)
 
 
-def _of_pairs(rows: list[Any], chosen: Mapping[str, str] | None) -> tuple[Column, Column]:
+def _of_pairs(rows: Sequence[Any], chosen: Mapping[str, str] | None) -> tuple[Column, Column]:
     """Return the tasks and labels of pairs."""
     for row, pair in enumerate(rows, 1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise GoldError(f"Row {row} of the gold is not a pair of task and label: {pair!r}.")
     if chosen:
-        raise GoldError(f"The gold has no columns of which gold_columns, {chosen!r}, could be some. Leave it out.")
-    tasks, labels = zip(*rows, strict=True) if rows else ((), ())
-    return Column.of_objects("task", list(tasks)), Column.of_objects("label", list(labels))
+        raise GoldError(f"gold_columns is {chosen!r}, but the gold is not a table with columns. Leave it out.")
+    tasks, labels = ([pair[place] for pair in rows] for place in (0, 1))
+    return Column.of_objects("task", tasks), Column.of_objects("label", labels)
 
 
 def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
-    """Tell a mapping of columns from one of tasks to labels, which may be lists too: its columns are known by name."""
+    """Return whether a mapping has columns, and not a label, or a list as a label, per task: by the names."""
     if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
     named = [name for name in names if is_truth(name)]
     try:
-        picked = pick_columns(names, {"label": named[0]} if named else {}, "", roles=_ROLES)
+        pick_columns(names, {"label": named[0]} if named else {}, "", roles=_ROLES)
     except ColumnError:
         return False
-    return len(names) == len(gold) and bool(picked)
+    return len(names) == len(gold)
 
 
 def open_gold_table(gold: Any, files: Files | None = None) -> Table:
-    """Open gold labels that are a table, or the export of a tool, which is one annotator's then.
-
-    >>> open_gold_table({"task": [1], "label": ["x"]}).names
-    ['task', 'label']
-    """
+    """Open gold labels that are a table, or the export of a tool, which is one annotator's then."""
     if isinstance(gold, str) and not gold:
         raise GoldError("The gold is ''. Name a file, or leave it out.")
     try:
@@ -190,7 +178,7 @@ def open_gold_table(gold: Any, files: Files | None = None) -> Table:
 def _of_table(
     table: Table, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
 ) -> tuple[Column, Column]:
-    """Return the columns of tasks and labels: those that are chosen, named as gold or as those of the answers are."""
+    """Return the columns of tasks and labels: the chosen ones, or named as gold or as those of the answers."""
     if not isinstance(chosen, Mapping):
         raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
     if odd := [role for role in chosen if role not in _ROLES]:
@@ -199,33 +187,26 @@ def _of_table(
         table, made = combine(table, fields)
         chosen = {**chosen, "label": made}
     named = [name for name in table.names if is_truth(name) and name not in chosen.values()]
-    said = {**chosen, **({"label": named[0]} if len(named) == 1 and "label" not in chosen else {})}
-    if not set(_ROLES) <= {*said, *table.names}:
-        free = [name for name in table.names if name not in said.values()]
-        said = {**{role: name for role, name in like().items() if role in _ROLES and name in free}, **said}
+    known = {**({"label": named[0]} if len(named) == 1 else {}), **chosen}
+    if not set(_ROLES) <= {*known, *table.names}:
+        free = [name for name in table.names if name not in known.values()]
+        known = {**{role: name for role, name in like().items() if role in _ROLES and name in free}, **known}
     try:
-        picked, _ = pick_columns(table.names, said, table.where, roles=_ROLES)
+        picked, _ = pick_columns(table.names, known, table.where, roles=_ROLES)
     except ColumnError as error:
-        raise _ask_columns(table, named, chosen) from error
+        wrong = [name for name in chosen.values() if name not in table.names]
+        right = {role: name for role, name in chosen.items() if name in table.names}
+        free = (name for name in table.names if name not in (*right.values(), *named[:1]))
+        task = right.get("task") or next(free, None)
+        label = right.get("label") or next(iter(named), None) or next(free, None)
+        what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
+        raise GoldError(
+            f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
+            f" has: {', '.join(map(repr, table.names))}.",
+            **({"gold_columns": {"task": task, "label": label}} if task and label else {}),
+        ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
-
-
-def _ask_columns(table: Table, truths: list[str], chosen: Mapping[str, str]) -> GoldError:
-    """Propose columns: those that were chosen rightly, a truth by its name, and the first ones for the rest."""
-    right = {role: name for role, name in chosen.items() if name in table.names}
-    wrong = [name for name in chosen.values() if name not in table.names]
-    what = f"no column {wrong[0]!r}" if wrong else f"{len(truths)} columns of truths" if len(truths) > 1 else ""
-    label = right.get("label") or next(iter(truths), None)
-    others = [name for name in table.names if name not in (label, *right.values())]
-    task = right.get("task") or next(iter(others), None)
-    label = label or next((name for name in others if name != task), None)
-    proposed: dict[str, Any] = {"gold_columns": {"task": task, "label": label}} if task and label else {}
-    return GoldError(
-        f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
-        f" has: {', '.join(map(repr, table.names))}.",
-        **proposed,
-    )
 
 
 def read_label_map(given: Any) -> dict[Any, str]:
@@ -301,11 +282,7 @@ def write_gold_map(meanings: Mapping[Any, Any]) -> str:
 
 
 def is_written(gold_map: Any) -> bool:
-    """Return whether a gold map is written out, and not the name of a file.
-
-    >>> [is_written(each) for each in ("same", "0=1", '{"0": "1"}', "map.csv")]
-    [True, True, True, False]
-    """
+    """Return whether a gold map is written out, and not the name of a file."""
     if not isinstance(gold_map, str) or not (text := gold_map.strip()):
         return False
     return text == SAME or "=" in text or text.startswith("{")

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,11 @@ from allalike._core.words import count
 from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
-from allalike.readers.column_names import COLUMN, SYNONYM, rate_name
+from allalike.readers.column_names import COLUMN, EXAMPLE, SYNONYM, rate_name
 from allalike.readers.formats.files import Files
-from allalike.readers.guessing.candidates import EXAMPLE, rate_content
-from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.roles import UNLIKELY, list_readings
+from allalike.readers.inference.columns import UNLIKELY, list_readings
+from allalike.readers.inference.ranking import rate_content
+from allalike.readers.inference.samples import TableSample
 from allalike.readers.read_options import READ_OPTIONS
 from allalike.readers.tools.base import Peek
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from allalike.readers.formats.tables import Table
 
 LookUp = Callable[[Any], "Table"]  # opens answers, unless they are open already
-_MOST_SHOWN, _MOST_TRIED, _MOST_FURTHER = 5, 24, 2  # proposals, trials, and questions that come of an answer
+_MAX_SHOWN, _MAX_TRIED, _MAX_FURTHER = 5, 24, 2  # proposals, trials, and questions that come of an answer
 _PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
 _SAMPLE_ROWS = 100_000
 _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
-_MOST_CLASSES = 0.9  # of the number of answers
+_MAX_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
 _CHOOSING = {"columns", "wide", "only", "skip", "tag", "worker_from"}  # options that may choose what nobody meant
 _ALONE = {"worker", "apart"}  # what the answers of one worker have
 _UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not tell
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
-_LEAST_TASKS = 3  # of a file that may be one worker's
-_MOST_FILES, _MOST_BYTES = 20, 1 << 26  # of the files beside it
+_MIN_TASKS = 3  # of a file that may be one worker's
+_MAX_FILES, _MAX_BYTES = 20, 1 << 26  # of the files beside it
 
 
 @contextmanager
@@ -57,38 +57,25 @@ def asking(source: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        asked = bool(error.proposals)
         known = {"domain", "gold", *READ_OPTIONS}
-        reading = all(set(each.settles) <= known for each in error.proposals)
-        if not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
-            if reading:
-                _try_proposals(source, error)
-            if asked and isinstance(error, ColumnError) and not error.proposals:
-                error.lines = (*error.lines, *EXAMPLE)
+        asked, unread = bool(error.proposals), isinstance(error, ColumnError)
+        tried = any(each.gives for each in error.proposals) or not hasattr(source, "opened")
+        if not tried and all(set(each.settles) <= known for each in error.proposals):
+            found = find_proposals(source, error.proposals)
+            unread = unread and not found
+            if (unread or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=unread)):
+                found = whole
+                error.args = (f"{error.args[0]} {_ONE_WORKER}",)
+            error.proposals = tuple(found)
+        if not tried and asked and isinstance(error, ColumnError) and not error.proposals:
+            error.lines = (*error.lines, *EXAMPLE)
         raise
-
-
-def _try_proposals(source: Any, error: InputError) -> None:
-    found = find_proposals(source, error.proposals)
-    unread = isinstance(error, ColumnError) and not found
-    if (unread or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=unread)):
-        found = whole
-        error.args = (f"{error.args[0]} {_ONE_WORKER}",)
-    error.proposals = tuple(found)
 
 
 def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = False) -> list[Proposal]:
     """Return those options that can be read, the best first, with what each would give.
 
     A ``strict`` search finds nothing that would stop a run.
-
-    >>> import allalike
-    >>> rows = {"who": ["ada", "bob", "eve"] * 4, "what": [n // 3 for n in range(12)], "said": [*"xxyyyyxxxyxy"]}
-    >>> roles = [("who", "what", "said"), ("who", "said", "what")]
-    >>> may_be = [Proposal({"columns": dict(zip(("worker", "task", "label"), names))}) for names in roles]
-    >>> for each in find_proposals(allalike.scan(rows), may_be):
-    ...     print(each, each.gives)
-    columns={'worker': 'who', 'task': 'what', 'label': 'said'} 2 classes, 3 workers, 4 tasks, 3 answers a task
     """
     trials = _Trials(source, strict=strict)
     for option in _add_plain_kinds(options):
@@ -96,18 +83,11 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
     found: dict[str, Proposal] = {}
     for each in sorted(trials.found or trials.odd, key=lambda proposal: -(proposal.score or 0.0)):
         found.setdefault(json.dumps(each.settles, sort_keys=True, default=repr), each)  # several ways may lead to it
-    return list(found.values())[:_MOST_SHOWN]
+    return list(found.values())[:_MAX_SHOWN]
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
-    """Return in which other ways answers can be read, where those that were read are hardly meant.
-
-    >>> import allalike
-    >>> said = {"task": [n // 3 for n in range(12)], "label": [*"xxyyyyxxxyxy"]}
-    >>> rows = {"worker": range(12), "who": [*"abc"] * 4, **said}
-    >>> print(find_other_readings(allalike.scan(rows))[0])
-    columns={'worker': 'who', 'task': 'task', 'label': 'label'}
-    """
+    """Return in which other ways answers can be read, where those that were read are hardly meant."""
     if not hasattr(source, "opened") or source.wide is not None:
         return []
     try:
@@ -132,64 +112,55 @@ class _Trials:
 
     def follow(self, option: Proposal, depth: int = 0) -> None:
         """Try options, and where they lead to a question what that proposes."""
-        best = sorted(each.score or 0.0 for each in self.found)[-_MOST_SHOWN:]
-        enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MOST_SHOWN)
+        best = sorted(each.score or 0.0 for each in self.found)[-_MAX_SHOWN:]
+        enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN)
         better = enough and ("columns" not in option.settles or best[0] >= (option.score or 0.0))
-        if self.tried >= _MOST_TRIED or better:
+        if self.tried >= _MAX_TRIED or better:
             return
         self.tried += 1
         try:
-            answers, rate, rows, whole = self._read(_settle(self.source, option.settles))
+            self._read(option)
         except InputError as error:
-            if depth < _MOST_FURTHER:
-                self._follow_further(option, error, depth)
+            known = len(self.found)
+            for further in _add_plain_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MAX_FURTHER else ():
+                either = "abstain" in error.settles and further in error.proposals[:2]
+                if "domain" in further.settles and len(self.found) > known and not either:
+                    return  # it is a question of its own, once the first is settled
+                scores = [each.score for each in (option, further) if each.score is not None]
+                columns = {**option.settles.get("columns", {}), **further.settles.get("columns", {})}
+                settles = {**option.settles, **further.settles, **({"columns": columns} if columns else {})}
+                self.follow(Proposal(settles, score=sum(scores) if scores else None), depth + 1)
         except AllalikeError:
             return
-        else:
-            self._keep(option, answers, rate, rows, whole=whole)
 
-    def _follow_further(self, option: Proposal, error: InputError, depth: int) -> None:
-        known = len(self.found)
-        for further in _add_plain_kinds(error.proposals, _PLAIN_KINDS[:1]):
-            either = "abstain" in error.settles and further in error.proposals[:2]
-            if "domain" in further.settles and len(self.found) > known and not either:
-                return  # it is a question of its own, once the first is settled
-            scores = [each.score for each in (option, further) if each.score is not None]
-            columns = {**option.settles.get("columns", {}), **further.settles.get("columns", {})}
-            settles = {**option.settles, **further.settles, **({"columns": columns} if columns else {})}
-            self.follow(Proposal(settles, score=sum(scores) if scores else None), depth + 1)
-
-    def _keep(self, option: Proposal, answers: Answers, rate: float, rows: int, *, whole: bool) -> None:
-        """Keep what was read, unless it is hardly what is meant."""
-        seen = find_misreadings(answers)
+    def _read(self, option: Proposal) -> None:
+        """Read all answers, or those in the first rows, and keep them unless they are hardly what is meant."""
+        source = _settle(self.source, option.settles)
+        table, picked, guessed = source.opened(self._look_up)
+        small = 0 < self.source.size <= _SMALL_BYTES
+        if not small:
+            first = lambda asked, table=table: table.sample(_SAMPLE_ROWS, asked)  # noqa: E731
+            table = replace(table, load=first, load_batches=None, parts=())
+        columns = {role: column.data for role, column in table.columns(picked).items()}
+        sample = TableSample(columns, frozenset(table.na or ()))
+        rate = rate_content(sample, {role: role for role in columns})[1] if sample.n_rows else 0.0
+        answers = source.finish(table, picked, guessed)
+        misread = find_misreadings(answers)
         if self.alone:
-            if _ALONE <= seen <= {*_ALONE, "unlike", "label"}:
+            if _ALONE <= misread <= {*_ALONE, "unlike", "label"}:
                 self.found.append(replace(option, gives=str(answers.workers[0])))
             return
+        rows, whole = sample.n_rows, small or sample.n_rows < _SAMPLE_ROWS
         labels, score = answers.encoding, option.score or 0.0
-        unlike = labels.nominal and labels.n_labels > _MOST_CLASSES * answers.n_answers
-        hardly_meant = bool(seen - (set() if whole else _UNSEEN)) and (self.strict or _CHOOSING & option.settles.keys())
-        hardly_meant = hardly_meant or ("domain" in option.settles and rows >= _FEW_ROWS and unlike)
-        if hardly_meant and (rows >= _FEW_ROWS or score < 0):
+        unlike = "domain" in option.settles and labels.nominal and labels.n_labels > _MAX_CLASSES * answers.n_answers
+        doubtful = bool(misread - (set() if whole else _UNSEEN)) and (self.strict or _CHOOSING & option.settles.keys())
+        doubtful = doubtful or (rows >= _FEW_ROWS and unlike)
+        if doubtful and (rows >= _FEW_ROWS or score < 0):
             return
         rated = option.score is not None and score > UNLIKELY and "columns" in option.settles
         gives = _describe(answers, whole=whole) + (", with gold labels" if "gold" in option.settles else "")
         tried = Proposal(option.settles, gives, score if rated else score + rate + _AT_ONCE)
-        (self.odd if hardly_meant else self.found).append(tried)
-
-    def _read(self, source: Any) -> tuple[Answers, float, int, bool]:
-        """Read answers, or those in the first rows; return also how good they are, how many rows, and if it is all."""
-        table, picked, guessed = source.opened(self._look_up)
-        small = 0 < self.source.size <= _SMALL_BYTES
-        few = (
-            table
-            if small
-            else replace(table, load=lambda asked: table.sample(_SAMPLE_ROWS, asked), load_batches=None, parts=())
-        )
-        columns = few.columns(picked)
-        sample = TableSample({role: column.data for role, column in columns.items()}, frozenset(table.na or ()))
-        rate = rate_content(sample, {role: role for role in columns})[1] if sample.n_rows else 0.0
-        return source.finish(few, picked, guessed), rate, sample.n_rows, small or sample.n_rows < _SAMPLE_ROWS
+        (self.odd if doubtful else self.found).append(tried)
 
     def _look_up(self, source: Any) -> Table:
         """Return a table that was opened in the same way, if it has the columns that are named, or open it."""
@@ -247,8 +218,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     if not alone.found and not (unread and _may_be_alone(source)):
         return []
     first = alone.found[0] if alone.found else Proposal()
-    folder = path.absolute().parent
-    in_folder = first.gives == folder.name  # which names the worker
+    in_folder = first.gives == path.absolute().parent.name  # which names the worker
     files = (str(path), *map(str, _find_siblings(path, folders=in_folder)))
     for way in ways if files[1:] else ():
         if found := find_proposals(replace(source, source=list(files)), [way], strict=True):
@@ -258,37 +228,31 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else [path.suffix])
     other = path.with_name(f"other{ending}" if path.name != f"other{ending}" else f"another{ending}")
     if in_folder:
-        beside = folder.parent / "other" / path.name
+        beside = path.absolute().parent.parent / "other" / path.name
         other = beside if path.is_absolute() else Path(os.path.relpath(beside))
     gives = f"with the files of the others in place of {other}"
     return [Proposal(first.settles, gives, files=(str(path), str(other)))]
 
 
 def _may_be_alone(source: Any) -> bool:
-    """Return whether each row of a table may be another task of one worker.
-
-    A column has as many values as there are rows, and none that is called as workers are has several.
-    """
+    """Return whether each row of a table may be another task of one worker: some column has no value twice."""
     try:
         table = source.table()
-        sample = TableSample(table.sample(_SAMPLE_ROWS))
+        columns = TableSample(table.sample(_SAMPLE_ROWS)).columns
     except AllalikeError:
         return False
-    contents = sample.contents.values()
-    several = any(rate_name(each.name, "worker") >= SYNONYM and each.n_values > 1 for each in contents)
-    once = any(each.n_values == sample.n_rows >= _LEAST_TASKS for each in contents)
+    several = any(rate_name(each.name, "worker") >= SYNONYM and each.n_values > 1 for each in columns)
+    once = any(each.n_values == len(each.codes) >= _MIN_TASKS for each in columns)
     return once and not several and all(name in table.names for name in source.columns.values())
 
 
 def _find_single(source: Any) -> Path | None:
     """Return the file that answers come from, if it is a single one on this machine."""
     listed = source if isinstance(source, list | tuple) else [source]
-    if len(listed) != 1 or not isinstance(listed[0], str | os.PathLike):
-        return None
-    try:
-        return path if (path := Path(listed[0])).is_file() else None
-    except (OSError, ValueError):
-        return None
+    if len(listed) == 1 and isinstance(listed[0], str | os.PathLike):
+        with suppress(OSError, ValueError):
+            return path if (path := Path(listed[0])).is_file() else None
+    return None
 
 
 def _find_siblings(path: Path, *, folders: bool) -> list[Path]:
@@ -304,10 +268,10 @@ def _find_siblings(path: Path, *, folders: bool) -> list[Path]:
     named = re.sub(r"\d+", "*", re.sub(r"[\[\]?*]", "?", path.name))
     beside = path.absolute().parent.parent.glob(f"*/{named}") if folders else path.parent.glob(f"*{path.suffix}")
     try:
-        files = [each for each in sorted(beside)[: _MOST_FILES + 1] if each.is_file() and not each.samefile(path)]
+        files = [each for each in sorted(beside)[: _MAX_FILES + 1] if each.is_file() and not each.samefile(path)]
         size = sum(each.stat().st_size for each in files)
     except OSError:
         return []
-    form = find_form(path) if size <= _MOST_BYTES else ()
+    form = find_form(path) if size <= _MAX_BYTES else ()
     alike = [each for each in files if form and find_form(each) == form]
     return [Path(os.path.relpath(each)) if folders and not path.is_absolute() else each for each in alike]

@@ -1,50 +1,37 @@
 """Rating scales in words, in several languages, and in whole numbers: levels from the lowest to the highest.
 
-The words are in ``rating_scales.json``. All labels must be words of one scale for their order to be known. The levels
-are those that occur: a scale of agreement without its middle has four levels. A word that ends all labels is ignored:
-"very helpful" and "not at all helpful" are levels of "very" and "not at all". Positive, neutral and negative, or agree,
-neutral and disagree, are sentiments and stances, which are classes.
+The words are in ``rating_scales.json``. All labels must be words of one scale; the levels are those that occur. A word
+that ends all labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all".
+Positive, neutral and negative, or agree, neutral and disagree, are sentiments and stances, which are classes.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+_WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_SCALES = [  # the level of each word
+    {word.casefold(): level for level, words in enumerate(scale) for word in words.split("|")}
+    for language in _WORDS["scales"].values()
+    for scale in language
+]
+NO_OPINION = frozenset(_WORDS["no opinion"])  # stands beside a scale, and is not a level of it
 _MIN_LEVELS = 3  # two have no order that matters
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
-_SPACE = re.compile(r"[\s_]+")
 _RATING = re.compile(r"(\d{1,2})(?:\s*[-.:=(]\s*[^\W\d].*)?|[^\W\d].*[-.:=(]\s*(\d{1,2})\)?", re.DOTALL)
 _RANGES = ((1, 5), (1, 7), (0, 10))  # of ratings
 _MAX_ANCHORS = 3  # levels of a rating with words beside the number: both ends, and the middle
-NO_OPINION = frozenset(
-    (
-        *("don't know", "dont know", "do not know", "no opinion", "not applicable", "not sure", "unsure", "can't say"),
-        *("prefer not to say", "prefer not to answer", "refused", "no answer", "skip", "skipped", "other"),
-        *("weiss nicht", "keine angabe", "keine meinung", "ne sait pas", "je ne sais pas", "sans opinion", "no sabe"),
-        *("no sé", "ns/nc", "non so", "não sei", "weet niet", "nie wiem", "trudno powiedzieć", "не знаю"),
-        *("затрудняюсь ответить", "わからない", "不知道"),
-    )
-)  # which stand beside a scale, and are no level of it
 
 
 def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
-    """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several.
-
-    >>> find_scale(["Agree", "Strongly disagree", "Disagree", "Strongly Agree"])
-    ('Strongly disagree', 'Disagree', 'Agree', 'Strongly Agree')
-    >>> find_scale(["Very helpful", "Not at all helpful", "Somewhat helpful"])
-    ('Not at all helpful', 'Somewhat helpful', 'Very helpful')
-    >>> find_scale(["yes", "no", "maybe"]) is find_scale(["positive", "neutral", "negative"]) is None
-    True
-    """
-    if len(labels) < _MIN_LEVELS or _load_scales()[1].issuperset(map(_key_of, labels)):
+    """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several."""
+    if len(labels) < _MIN_LEVELS or {*_WORDS["stances"]}.issuperset(map(_simplify, labels)):
         return None
     orders = set(_find_orders(labels))
     return orders.pop() if len(orders) == 1 else None
@@ -54,9 +41,6 @@ def order_levels(labels: Collection[str]) -> tuple[str, ...]:
     """Return labels in the order of a scale, also fewer than three; nothing if no scale has all of them.
 
     Words for no opinion are left out.
-
-    >>> order_levels({"neutral", "disagree", "don't know"}), order_levels({"agree", "often"})
-    (('disagree', 'neutral'), ())
     """
     words = sorted(label for label in labels if label.strip().casefold() not in NO_OPINION)
     return next(iter(_find_orders(words)), ()) if words else ()
@@ -72,8 +56,8 @@ def read_ratings(labels: Collection[str]) -> dict[str, int]:
     >>> read_ratings(["0", "1"]), read_ratings(["1. tea", "2. milk"]), read_ratings(["3", "12"])
     ({}, {}, {})
     """
-    found = {label: _RATING.fullmatch(label.strip()) for label in labels}
-    numbers = {label: int(match[1] or match[2]) for label, match in found.items() if match}
+    matches = {label: _RATING.fullmatch(label.strip()) for label in labels}
+    numbers = {label: int(match[1] or match[2]) for label, match in matches.items() if match}
     plain = sum(label.strip().isdecimal() for label in numbers)
     codes = len(numbers) <= 2 and max(numbers.values(), default=0) <= 2
     same = len(numbers) < len(labels) or len(set(numbers.values())) < len(numbers)
@@ -83,11 +67,7 @@ def read_ratings(labels: Collection[str]) -> dict[str, int]:
 
 
 def find_range(labels: Collection[str]) -> tuple[int, int] | None:
-    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels.
-
-    >>> find_range(["3", "5"]), find_range(["2", "6", "4"]), find_range(["0", "4"]), find_range(["a"])
-    ((1, 5), (1, 7), (0, 10), None)
-    """
+    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels."""
     numbers = read_ratings(labels).values()
     fitting = (each for each in _RANGES if numbers and each[0] <= min(numbers) and max(numbers) <= each[1])
     return next(fitting, None)
@@ -95,31 +75,19 @@ def find_range(labels: Collection[str]) -> tuple[int, int] | None:
 
 def _find_orders(labels: Sequence[str]) -> list[tuple[str, ...]]:
     """Return labels in the order of each scale of which all are levels, and no two the same one."""
-    keys = [_key_of(label) for label in labels]
-    ways, orders = [keys], []
-    if len({key.rpartition(" ")[2] for key in keys}) == 1:
-        ways.append([key.rpartition(" ")[0] for key in keys])
+    ways = [[_simplify(label) for label in labels]]
+    if len({word.rpartition(" ")[2] for word in ways[0]}) == 1:
+        ways.append([word.rpartition(" ")[0] for word in ways[0]])
+    orders = []
     for words in ways:
-        for scale in _load_scales()[0]:
+        for scale in _SCALES:
             levels = {scale[word]: label for word, label in zip(words, labels, strict=True) if word in scale}
             if len(levels) == len(labels):
                 orders.append(tuple(levels[level] for level in sorted(levels)))
     return orders
 
 
-@cache
-def _load_scales() -> tuple[list[dict[str, int]], frozenset[str]]:
-    """Return the level of each word, for all scales, and the words that are stances and no levels."""
-    known = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    scales = [
-        {word.casefold(): level for level, words in enumerate(scale) for word in words.split("|")}
-        for language in known["scales"].values()
-        for scale in language
-    ]
-    return scales, frozenset(known["stances"])
-
-
-def _key_of(label: str) -> str:
-    """Return what is the same for ``Strongly Agree``, ``strongly_agree``, ``5 - Strongly agree`` and so on."""
+def _simplify(label: str) -> str:
+    """Return the same text for ``Strongly Agree``, ``strongly_agree``, ``5 - Strongly agree`` and so on."""
     bare = _NUMBERED.sub("", label.strip()) or label
-    return _SPACE.sub(" ", bare.replace("\u2019", "'")).strip(" .").casefold()
+    return re.sub(r"[\s_]+", " ", bare.replace("\u2019", "'")).strip(" .").casefold()

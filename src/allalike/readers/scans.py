@@ -28,9 +28,9 @@ from allalike.readers.formats.files import Files
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, cells, of_columns
 from allalike.readers.gold import read_label_map
-from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.kinds import guess_domain
-from allalike.readers.guessing.roles import find_roles
+from allalike.readers.inference.columns import find_roles
+from allalike.readers.inference.label_types import guess_domain
+from allalike.readers.inference.samples import TableSample
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.reshaping.columns import (
@@ -336,7 +336,7 @@ def _find_gold(table: Table, picked: Mapping[str, str]) -> str:
         gold, label = sample[name], sample[picked["label"]]
         numbers = {gold.kind, label.kind} <= {"whole", "number"}
         alike = numbers or len({*map(str, gold.values)} & {*map(str, label.values)}) > gold.n_present / 2
-        if alike and sample.n_rows and sample.follows(name, picked["task"]):
+        if alike and sample.n_rows and sample.depends_on(name, picked["task"]):
             return name
     return ""
 

@@ -20,7 +20,7 @@ from allalike.domains.contract import spell_domain
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
 from allalike.readers.formats.tables import cells, texts
-from allalike.readers.guessing.kinds import guess_domain
+from allalike.readers.inference.label_types import guess_domain
 from allalike.readers.rating_scales import read_ratings
 
 if TYPE_CHECKING:

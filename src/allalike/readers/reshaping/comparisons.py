@@ -24,7 +24,7 @@ from allalike.domains.spelling import split_items
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYM, is_aside, rate_name
 from allalike.readers.formats.tables import value_type
-from allalike.readers.guessing.contents import TableSample
+from allalike.readers.inference.samples import TableSample
 from allalike.readers.sources import with_constant
 
 if TYPE_CHECKING:

@@ -34,10 +34,16 @@ from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
 from allalike.readers.formats.tables import cells, concatenate, of_columns, texts
-from allalike.readers.guessing.candidates import MOST_DEPARTURES, find_consensus, measure_departures
-from allalike.readers.guessing.contents import TableSample
-from allalike.readers.guessing.part_columns import PartColumns, are_counts, find_part_columns
-from allalike.readers.guessing.shapes import GOLD, find_row_ids, find_strangers
+from allalike.readers.inference.matrices import (
+    GOLD,
+    MAX_DEPARTURES,
+    find_consensus,
+    find_row_ids,
+    find_strangers,
+    measure_departures,
+)
+from allalike.readers.inference.parts import PartColumns, are_counts, find_part_columns
+from allalike.readers.inference.samples import TableSample
 from allalike.readers.reshaping.columns import read_number, split_label
 
 if TYPE_CHECKING:
@@ -165,7 +171,7 @@ def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], fil
     if gold and down == "task":
         workers = [name for name in names if name not in strangers]
         rate, rows = measure_departures(head, [*workers, gold[0]]).get(gold[0], (1.0, 0))
-        computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MOST_DEPARTURES
+        computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MAX_DEPARTURES
         rest = tuple(name for name in (*files.skip, *strangers) if name != gold[0])
         use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"skip": rest} if rest else {})})
         proposals = [*proposals, use] if computed else [use, *proposals]

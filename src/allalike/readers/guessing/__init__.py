@@ -1,1 +1,0 @@
-"""Guessing: which column is which, and what kind of label it holds."""

@@ -1,0 +1,376 @@
+"""Infer which columns of a table are worker, task and label: by names, by content, or by one question."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import ColumnError, InputError, Proposal
+from allalike.readers.column_names import (
+    EXAMPLE,
+    SYNONYMS,
+    check_chosen,
+    is_gold,
+    list_names,
+    name_within,
+    pick_columns,
+    rate_name,
+)
+from allalike.readers.inference.matrices import Matrix, find_consensus, find_matrix
+from allalike.readers.inference.ranking import Candidate, rank_columns, rate_agreement, rate_structure
+from allalike.readers.inference.samples import TableSample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.readers.formats.tables import Table
+
+SAMPLE_ROWS, _MIN_SAMPLE_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
+_MIN_ROWS = 12  # fewer rows do not tell what columns contain
+_TRUSTED = 0.3  # structure from which names are trusted, and content from which candidates are good
+_MIN_STRUCTURE, _CLEARLY_BETTER = 0.25, 2.0  # of a candidate that wins over names
+_CLEAR_LEAD = 0.15  # of the score of a candidate that is taken without a question
+_AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
+_TELLING = 0.4  # rate of a name that says something
+UNLIKELY = -1.0  # score of an arrangement that no name supports
+_MAX_PROPOSED, _MAX_BEHIND, _MAX_ARRANGED = 10, 0.6, 5  # candidates, scores behind the best, columns in any order
+_MAX_FILES, _MAX_FILE_ROWS, _MAX_PATHS = 20, 10_000, 30
+_ROWS_SHOWN, _CELL, _NAME, _COLUMNS_SHOWN, _WIDTH = 3, 24, 60, 40, 110
+_AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """A table, which of its columns are worker, task and label, and which of them were inferred."""
+
+    table: Table
+    picked: dict[str, str]
+    guessed: dict[str, str]
+
+
+def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
+    """Find worker, task and label: as chosen, as the reader of a tool knows, by names, or by content.
+
+    Names decide unless the content is impossible, such as a task with many answers by one worker, or a label that is
+    the same in all answers to a task. Then, and without names, the best candidate is taken if it leads clearly. Else an
+    error asks.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> pairs = [(worker, nr) for worker in range(5) for nr in range(9)]
+    >>> rows = [{"who": f"w{w}", "task": "all", "item": nr, "label": (nr + (w == nr)) % 2} for w, nr in pairs]
+    >>> find_roles(of_records(rows), {"worker": "who"}).picked
+    {'worker': 'who', 'task': 'item', 'label': 'label'}
+    """
+    if table.expand is not None and any(name not in table.names for name in chosen.values()):
+        table = _expand(table, chosen)
+    check_chosen(table.names, chosen, table.where)
+    known = dict(chosen)
+    for role, names in table.roles.items():
+        if role not in chosen:
+            if not isinstance(names, str):
+                what = f"{table.where} has {len(names)} columns that may be the {role}: {list_names(names)}."
+                what += _suggest_pattern(names) if role == "label" else ""
+                raise ColumnError(what, proposals=[Proposal({"columns": {role: name}}) for name in names])
+            known[role] = names
+    picked = {**{role: role for role in SYNONYMS}, **known}
+    if len(known) < len(SYNONYMS) and set(table.names) != set(picked.values()):
+        picked = _infer(table, known, na)
+    guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
+    return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
+
+
+def _expand(table: Table, chosen: Mapping[str, str]) -> Table:
+    """Return a table of paths into nested records, with all paths through the same list if some are to be found."""
+    assert table.expand is not None
+
+    def find_list(paths: Sequence[str]) -> str:
+        """Return the innermost list that paths go through, such as ``said[]``."""
+        return max((path[: path.rfind("[]") + 2] if "[]" in path else "" for path in paths), key=len, default="")
+
+    paths = list(chosen.values())
+    if len(paths) < len(SYNONYMS) and table.list_paths is not None:
+        same = (group for group in table.list_paths() if find_list(group) == find_list(paths))
+        paths = list(dict.fromkeys((*paths, *next(same, []))))
+    try:
+        return table.expand(paths)
+    except ColumnError as error:
+        wrong = {role: None for role, name in chosen.items() if name not in table.names}
+        error.proposals = (Proposal({"columns": wrong}),)
+        raise
+
+
+def _suggest_pattern(labels: Sequence[str]) -> str:
+    """Suggest a pattern that gives a result per label, if their names begin alike, such as 'q.a' and 'q.b'."""
+    start = re.fullmatch(r"(.*(?:[^\w\s]|_)).*(?:\n\1.*)+", "\n".join(labels))
+    return f" The pattern {start[1] + '*'!r} takes each of them by itself." if start else ""
+
+
+def _infer(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
+    """Take the columns that names tell unless their content is impossible, or the best candidate; or ask."""
+    by_name: dict[str, str] = {}
+    unclear, structure = "", 0.0
+    try:
+        by_name = pick_columns(table.names, known, table.where)[0]
+    except ColumnError as error:
+        unclear = str(error.args[0])
+    try:
+        if by_name:
+            named = TableSample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
+            whole = named.n_rows < SAMPLE_ROWS
+            structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _MIN_ROWS else 1.0
+        sample = _take_sample(table, na) if structure < _TRUSTED else named
+    except InputError:  # reading reports it, unless it is in a column that is not needed
+        if by_name:
+            return by_name
+        raise
+    candidates = _rank(sample, known) if structure < _TRUSTED else []
+    if by_name and not (candidates and _beats(candidates[0], by_name, structure)):
+        return by_name
+    if question := _ask_shape(table, sample, known, candidates):
+        raise question
+    if not candidates or candidates[0].content < _TRUSTED:
+        raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what="" if candidates else unclear)
+    if doubt := _find_doubt(sample, known, by_name, candidates):
+        raise _ask(table, sample, known, candidates, doubt)
+    return candidates[0].columns
+
+
+def _beats(best: Candidate, by_name: Mapping[str, str], structure: float) -> bool:
+    """Return whether a candidate is so much better than what names say that they cannot be right."""
+    if best.structure < max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE):
+        return False
+    return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
+
+
+def _take_sample(table: Table, na: frozenset[str]) -> TableSample:
+    """Return a sample of all columns, of fewer rows if there are many."""
+    rows = max(_MIN_SAMPLE_ROWS, _SAMPLE_CELLS // max(len(table.names), 1))
+    return TableSample(table.sample(min(SAMPLE_ROWS, rows)), na)
+
+
+def _rank(sample: TableSample, known: Mapping[str, str]) -> list[Candidate]:
+    return rank_columns(sample, known) if sample.n_rows >= _MIN_ROWS else []
+
+
+def _find_doubt(
+    sample: TableSample, known: Mapping[str, str], by_name: Mapping[str, str], candidates: Sequence[Candidate]
+) -> str:
+    """Say why the best candidate is uncertain; nothing if it is certain."""
+    best, columns = candidates[0], candidates[0].columns
+    task, worker = (rate_agreement(sample, columns["label"], columns[role]) for role in ("task", "worker"))
+    fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
+    turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
+    sure = task - worker >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
+    near = [each for each in candidates[1:] if each.score > best.score - _CLEAR_LEAD and not best.is_like(each, sample)]
+    rivals = [each.columns for each in near if not sure or each.columns != turned]
+    if rivals and {*columns.values()} == {*rivals[0].values()}:
+        return "Two of them may be the other way round."
+    if rivals:
+        role = next(role for role, name in columns.items() if name != rivals[0][role])
+        labels = [columns["label"], *(each["label"] for each in rivals)] if role == "label" else []
+        return f"The {role} may be {columns[role]!r} or {rivals[0][role]!r}." + _suggest_pattern(labels)
+    for role, name in columns.items():
+        if role not in known and rate_name(name, role) < 0:
+            return f"The name {name!r} says something else."
+        if name != by_name.get(role, name) and rate_name(name, role) < _TELLING:
+            return f"The name {by_name[role]!r} says that it is the {role}, but its content does not fit."
+    if axes := [] if "label" in known else _find_axes(sample, columns["label"]):
+        return f"{' and '.join(map(repr, axes))} may be the label together."
+    if sum(role in known or rate_name(name, role) >= _TELLING for role, name in columns.items()) >= 2:
+        return ""
+    if len(sample.names) > len(SYNONYMS):
+        return "Their names do not say so, and what they contain may mean something else."
+    return "" if sure else "Worker and task may be the other way round."
+
+
+def _find_axes(sample: TableSample, label: str) -> list[str]:
+    """Return the numeric columns that are x and y of the same thing, and perhaps z, if a label is one of them."""
+    match = _AXIS.fullmatch(label)
+    names = [f"{match[1]}{axis}{match[3]}" for axis in ("xyz" if match[2].islower() else "XYZ")] if match else []
+    axes = [name for name in names if name in sample.names and sample[name].is_numeric]
+    return axes if label in axes and axes[:2] == names[:2] else []
+
+
+def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Proposal]:
+    """Return the roles and shapes that a table may have by its content, whatever it was read as."""
+    if table.roles:
+        return []
+    sample = _take_sample(table, na)
+    candidates = _rank(sample, {})
+    question = _ask_shape(table, sample, {}, candidates, any_matrix=True)
+    return list(question.proposals) if question else _propose_candidates(table, sample, candidates)
+
+
+def _ask_shape(
+    table: Table,
+    sample: TableSample,
+    known: Mapping[str, str],
+    candidates: Sequence[Candidate],
+    *,
+    any_matrix: bool = False,
+) -> ColumnError | None:
+    """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so.
+
+    ``any_matrix`` includes those beside which other columns may be worker and task.
+    """
+    best = candidates[0] if candidates else None
+    matrix = find_matrix(sample) if "label" not in known and len(known) < 2 else None
+    if matrix and best:  # two similar columns are weak evidence
+        good = best.content >= _TRUSTED and (known or len(matrix.cells) == 2)
+        apart = {best.columns["worker"], best.columns["task"]}.isdisjoint(matrix.cells)
+        matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
+    if matrix and known:
+        matrix = replace(matrix, rows=f"{next(iter(known))}s", named=True)
+    ways, what = _propose_matrix(table, sample, matrix) if matrix else ([], "")
+    if task := "" if "worker" in known else _find_task_of_files(table):
+        ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
+        what = f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each"
+        what += " may be a worker's."
+    if not ways:
+        return None
+    return _ask(table, sample, known, candidates, what=f"{what} Columns: {list_names(table.names)}.", ways=ways)
+
+
+def _propose_matrix(table: Table, sample: TableSample, matrix: Matrix) -> tuple[list[Proposal], str]:
+    """Propose to read a matrix, and say what it looks like."""
+    rows = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
+    what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+    what += f" {rows}."
+    cells = {} if matrix.alone else {"only": tuple(matrix.cells)}
+    turned = "workers" if matrix.rows == "tasks" else "tasks"
+    ways = [Proposal({"wide": matrix.rows, **cells}, score=0.6 if matrix.named else 0.3)]
+    if matrix.rows == "tasks" and matrix.alone and (consensus := find_consensus(sample, matrix.cells)):
+        what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
+        ways.append(replace(ways[0], settles={"wide": "tasks", "skip": (consensus,)}))
+    return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
+
+
+def _find_task_of_files(table: Table) -> str:
+    """Return the column that is a task if each file is a worker: each has it once, and the files share values."""
+    if len(table.parts) < 2:
+        return ""
+    samples = [TableSample(part.sample(_MAX_FILE_ROWS)) for part in table.parts[:_MAX_FILES]]
+    for name in sorted(table.names, key=lambda name: -rate_name(name, "task")):
+        counts = Counter(str(value) for sample in samples for value in sample[name].values)
+        once = all(sample[name].n_values == sample.n_rows > 0 for sample in samples)
+        if once and 2 * sum(count > 1 for count in counts.values()) > len(counts):
+            return name
+    return ""
+
+
+def _ask(
+    table: Table,
+    sample: TableSample,
+    known: Mapping[str, str],
+    candidates: Sequence[Candidate],
+    why: str = "",
+    *,
+    what: str = "",
+    ways: Sequence[Proposal] = (),
+) -> ColumnError:
+    """Return the question for columns: proposed are other ways to read, candidates, or columns in any order."""
+    proposals = [*ways, *_propose_candidates(table, sample, candidates)]
+    proposals = proposals or _propose_in_any_order(table.names, known)
+    if not what:
+        labels = [sample[each.columns["label"]] for each in candidates]
+        unique = all(each.kind == "text" and each.n_present == each.n_filled for each in labels)
+        no_fit = (
+            "No column is left whose values recur, as those of a label do." if unique else "None of them fits well."
+        )
+        what = (
+            f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why or no_fit}"
+        )
+        what += f" Columns: {list_names(table.names)}."
+    if len(table.names) < len(SYNONYMS):
+        number = "is 1" if len(table.names) == 1 else f"are {len(table.names)}"
+        what += f" Answers need three columns, and there {number}."
+    return ColumnError(what, lines=[*_show_rows(sample), *([] if proposals else EXAMPLE)], proposals=proposals)
+
+
+def _propose_candidates(table: Table, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
+    """Propose the best candidates that differ, before them x and y together."""
+    best: list[Candidate] = []
+    for candidate in candidates:
+        near = not best or candidate.score > best[0].score - _MAX_BEHIND
+        if near and len(best) < _MAX_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
+            best.append(candidate)
+    proposals = []
+    if best and not table.roles and (axes := _find_axes(sample, best[0].columns["label"])):
+        worker, task = (best[0].columns[role] for role in ("worker", "task"))
+        once = sample.count_partners(worker, task).sum() == sample.n_rows
+        columns = {**best[0].columns, "label": " ".join(axes)}
+        kind = {"domain": "vector" if once else "points"}
+        proposals.append(Proposal({"columns": columns, **kind}, score=best[0].score + _CLEAR_LEAD))
+    for each in best:
+        columns = {role: name for role, name in each.columns.items() if role not in table.roles}
+        proposals.append(Proposal({"columns": columns}, score=each.score))
+    return proposals
+
+
+def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
+    """Propose each way to assign columns to the unknown roles, the best by their names first."""
+    roles = [role for role in SYNONYMS if role not in known]
+    free = [name for name in names if name not in known.values() and not is_gold(name)][:_MAX_ARRANGED]
+    ways = []
+    for chosen in permutations(free, len(roles)):
+        rates = [rate_name(name, role) for role, name in zip(roles, chosen, strict=True)]
+        named = sum(rate >= _TELLING for rate in rates) + (len(free) == len(roles))  # one is left for the last role
+        columns = {"columns": dict(zip(roles, chosen, strict=True))}
+        ways.append((sum(rates), Proposal(columns, score=None if named >= len(roles) else UNLIKELY)))
+    return [proposal for _, proposal in sorted(ways, key=lambda way: -way[0])]
+
+
+def _ask_paths(table: Table, known: Mapping[str, str]) -> ColumnError | None:
+    """Return the question that proposes paths into nested records, for the list with the best candidate."""
+    if table.list_paths is None or table.expand is None:
+        return None
+    groups = [group for group in table.list_paths() if any("[]" in path or path not in table.names for path in group)]
+    best: tuple[float, ColumnError] | None = None
+    for paths in groups:
+        inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
+        sample = TableSample(inner.sample(SAMPLE_ROWS))
+        candidates = _rank(sample, known)
+        question = _ask(inner, sample, known, candidates, "Its records are nested.")
+        score = candidates[0].score if candidates else 0.0
+        if question.proposals and (best is None or score >= best[0]):
+            question.proposals = (*question.proposals, *_propose_first_elements(question.proposals))
+            best = score, question
+    if best:
+        return best[1]
+    paths = list(dict.fromkeys(path for group in groups for path in group))
+    what = f"{table.where} has no columns that fit worker, task and label, but its records are nested."
+    return ColumnError(f"{what} Name paths into them. It has: {list_names(paths)}.", lines=EXAMPLE) if groups else None
+
+
+def _propose_first_elements(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Propose the first of the elements that labels are in, if they are in a list of a worker's own."""
+    first = []
+    for proposal in proposals:
+        columns = dict(proposal.settles["columns"])
+        before, inner, after = columns.pop("label", "").rpartition("[]")
+        if inner and before.count("[]") >= max((name.count("[]") for name in columns.values()), default=0):
+            columns["label"] = f"{before}[0]{after}"
+            first.append(replace(proposal, settles={"columns": columns}))
+    return first
+
+
+def _show_rows(sample: TableSample) -> list[str]:
+    """Write down the first rows, each cell cut; in a wide table each of its columns is a line."""
+
+    def cut(value: Any, length: int = _CELL) -> str:
+        text = " ".join(str("" if value is None else value).split())
+        return text if len(text) <= length else text[: length - 3] + "..."
+
+    def write(rows: Sequence[Sequence[str]]) -> list[str]:
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+    columns = []
+    for column in sample.columns[:_COLUMNS_SHOWN]:
+        cells = [column.values[code] for code in column.codes[:_ROWS_SHOWN]]
+        columns.append([cut(column.name, _NAME), *map(cut, cells)])
+    lines = write(list(zip(*columns, strict=True)))
+    return lines if max(map(len, lines), default=0) <= _WIDTH else write(columns)
