@@ -15,13 +15,12 @@ from allalike.readers.tools.base import get, get_id, get_list, get_number, get_s
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    Votes = Sequence[int | None]  # 1 for the first of a pair, -1 for the second, 0 for neither
+    Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for neither, nothing for no decision
 
 ORDERS = "orders"
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
-_DECISIONS = {1: "A>B", -1: "B>A", 0: "A=B"}
 _COMPARED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
 _PLACES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
@@ -30,13 +29,13 @@ _GAMES = ("g1_winner", "g2_winner")
 
 def _combine(votes: Votes) -> int | None:
     """Return the sign of the sum of votes; nothing if there are none."""
-    given = [vote for vote in votes if vote is not None]
-    return (sum(given) > 0) - (sum(given) < 0) if given else None
+    cast = [vote for vote in votes if vote is not None]
+    return (sum(cast) > 0) - (sum(cast) < 0) if cast else None
 
 
-def _read_votes(export: Export, games: list[Any], key: str, without: str) -> list[int | None]:
+def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
     """Return the vote in each decision such as ``A>B``; much better is better. Every second game has them swapped."""
-    votes: list[int | None] = []
+    votes: Votes = []
     for place, game in enumerate(games):
         decision = get_text(game, key, default=None)
         if decision is None:
@@ -60,11 +59,15 @@ def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, *
             yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
 
 
+def _has_objects(items: Any, key: str) -> bool:
+    return isinstance(items, list) and any(isinstance(each, dict) and key in each for each in items)
+
+
 @record_tool(
     "judgebench",
     "JudgeBench",
     "decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL)",
-    lambda peek: any("decision" in each for record in peek.records for each in _objects(record.get("judgments"))),
+    lambda peek: any(_has_objects(record.get("judgments"), "decision") for record in peek.records),
 )
 def judgebench(export: Export) -> Iterator[Answer]:
     """Read ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``."""
@@ -74,11 +77,11 @@ def judgebench(export: Export) -> Iterator[Answer]:
         votes = _read_votes(export, judgments, "decision", "judgments without a decision")
         twice += len(votes) - votes.count(None) > 1
         torn += {1, -1} <= set(votes) and not _combine(votes)
-        inner = [held for held in (get(each, "judgment") for each in judgments) if isinstance(held, dict)]
-        judges = [named for held in (*inner, pair) if (named := held.get("judge_model")) is not None]
-        worker = export.worker(judges[0] if judges else None, default=export.owner)
-        task = get_id(pair, "pair_id", "id")
-        yield from _answer(export, worker, task, votes, _DECISIONS, gold=pair.get("label"))
+        held = [get(each, "judgment") for each in judgments]
+        judges = [each.get("judge_model") for each in (*held, pair) if isinstance(each, dict)]
+        worker = export.worker(next((judge for judge in judges if judge is not None), None), default=export.owner)
+        labels = {1: "A>B", -1: "B>A", 0: "A=B"}
+        yield from _answer(export, worker, get_id(pair, "pair_id", "id"), votes, labels, gold=pair.get("label"))
     if twice and export.files.tag is None:
         export.remarks.append(
             f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
@@ -90,9 +93,7 @@ def judgebench(export: Export) -> Iterator[Answer]:
     "arena-hard",
     "Arena-Hard",
     "judgments of models against a baseline, in both orders (JSONL)",
-    lambda peek: any(
-        "model" in each and any("score" in g for g in _objects(each.get("games"))) for each in peek.records
-    ),
+    lambda peek: any("model" in record and _has_objects(record.get("games"), "score") for record in peek.records),
 )
 def arena_hard(export: Export) -> Iterator[Answer]:
     """Read ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
@@ -101,10 +102,10 @@ def arena_hard(export: Export) -> Iterator[Answer]:
     """
     for record in export.records():
         model = get_text(record, "model")
-        names = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
+        labels = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
         votes = _read_votes(export, get_list(record, "games"), "score", "games without a winner")
         worker = export.worker(record, "judge", default=export.owner)
-        yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, names)
+        yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, labels)
 
 
 @record_tool(
@@ -126,18 +127,18 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
         instruction, preference = get_text(record, "instruction"), get_number(record, "preference", default=None)
         if preference is not None:
             preference = 1.5 if preference in (0, 1.5) else int(preference) if preference % 1 == 0 else preference
-        worker = export.worker(record, "annotator_index", "annotator", default=export.owner)
         compared[instruction].add(digest)
+        worker = export.worker(record, "annotator_index", "annotator", default=export.owner)
         answers.append((worker, instruction, digest, preference))
     for worker, instruction, digest, preference in answers:
         task = instruction if len(compared[instruction]) == 1 else f"{instruction} #{digest}"
         yield Answer(worker, task, preference)
 
 
-def _is_judgment(record: Mapping[str, Any]) -> bool:
-    pair = any(first in record and second in record for first, second in _PAIRS)
-    named = "judge" in record and "question_id" in record
-    return (pair and "g1_winner" in record) or (named and ("score" in record or (pair and "winner" in record)))
+def _is_judgment(record: dict[str, Any]) -> bool:
+    is_pair = any(record.keys() >= set(pair) for pair in _PAIRS)
+    is_named = record.keys() >= {"judge", "question_id"}
+    return (is_pair and "g1_winner" in record) or (is_named and ("score" in record or (is_pair and "winner" in record)))
 
 
 @record_tool(
@@ -157,27 +158,18 @@ def mt_bench(export: Export) -> Iterator[Answer]:
             judge = " ".join(str(get_id(part)) for part in judge)
         worker = str(export.worker(judge, default=export.owner))
         turn = [f"turn {get_scalar(record, 'turn')}"] if record.get("turn") is not None else []
-        keys = next((pair for pair in _PAIRS if pair[0] in record and pair[1] in record), ("model",))
+        keys = next((pair for pair in _PAIRS if record.keys() >= set(pair)), ("model",))
         models = [get_text(record, key) for key in keys]
         task = " | ".join([str(get_id(record, "question_id")), *turn, *sorted(models)])
-        if len(models) == 2:
-            winners = {1: models[0], -1: models[1], 0: "tie"}
-            yield from _answer(export, worker, task, _find_winners(export, record, models), winners, question="winner")
+        if len(models) == 1:
+            score = get_number(record, "score", default=-1)
+            export.leave_out("judgments without a score", int(score == -1))
+            yield Answer(worker, task, None if score == -1 else score, "score", "numbers")
             continue
-        score = get_number(record, "score", default=-1)
-        export.leave_out("judgments without a score", int(score == -1))
-        yield Answer(worker, task, None if score == -1 else score, "score", "numbers")
-
-
-def _find_winners(export: Export, record: Mapping[str, Any], models: Sequence[str]) -> list[int | None]:
-    """Return who won each game, by the places in which the models are named."""
-    places = {models[0]: 1, models[1]: -1, **_PLACES}
-    games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
-    winners = [get_text(record, key, default="error") for key in games]
-    export.leave_out("games without a winner", winners.count("error"))
-    return [None if winner == "error" else places.get(winner, 0) for winner in winners]
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in what may be a list."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+        games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
+        winners = [get_text(record, key, default="error") for key in games]
+        export.leave_out("games without a winner", winners.count("error"))
+        places = {models[0]: 1, models[1]: -1, **_PLACES}
+        votes = [None if winner == "error" else places.get(winner, 0) for winner in winners]
+        labels = {1: models[0], -1: models[1], 0: "tie"}
+        yield from _answer(export, worker, task, votes, labels, question="winner")
