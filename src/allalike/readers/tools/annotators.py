@@ -85,14 +85,11 @@ def _is_question(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) and keys <= v.keys() for v in value)
 
 
-@record_tool(
-    "argilla",
-    "Argilla",
-    "records with the responses of users to questions (JSON, JSONL)",
-    lambda peek: any(map(_has_responses, peek.records)),
-)
+@record_tool("argilla", "Argilla", lambda peek: any(map(_has_responses, peek.records)))
 def argilla(export: Export) -> Iterator[Answer]:
-    """Read ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``.
+    """Read records with the responses of users to questions (JSON, JSONL).
+
+    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``.
 
     So the API returns them. Version 1 has a list of responses for each question, and tables have a column each for the
     values, users and states of a question.
@@ -150,15 +147,11 @@ _HASHES = ("_task_hash", "_input_hash")
 _ANNOTATOR = ("_annotator_id", "_session_id")
 
 
-@record_tool(
-    "prodigy",
-    "Prodigy",
-    "answers accept, reject and ignore; choices; spans (JSONL)",
-    lambda peek: any("answer" in record and not record.keys().isdisjoint(_HASHES) for record in peek.records),
-    shows=True,
-)
+@record_tool("prodigy", "Prodigy", lambda peek: any(peek.has("answer", name) for name in _HASHES), shows=True)
 def prodigy(export: Export) -> Iterator[Answer]:
-    """Read ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
+    """Read answers accept, reject and ignore; choices; spans (JSONL).
+
+    Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
 
     A task is what has the same hash of task and question, or of the input if only that joins workers.
     """
@@ -200,16 +193,15 @@ def _read_marks(record: Record) -> tuple[Any, str]:
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(map(get_id, get_list(record, "accept"))), "choices"
     if manual or (not view and any("token_start" in str(span) for span in get_list(record, "spans"))):
-        return [_read_span(span) for span in get_list(record, "spans")], "spans"
+        marks = []
+        for span in get_list(record, "spans"):  # of a text, or what was drawn on a picture
+            kinds = {"boxes": get(span, "width"), "polygons": get(span, "points")}
+            kind = next((kind for kind, shape in kinds.items() if shape is not None), "spans")
+            marks.append(_read_mark(kind, span, get_scalar(span, "label", default=None)))
+        return marks, "spans"
     if view == "text_input" or (not view and record.get("user_input") is not None):
         return record.get("user_input"), "texts"
     return None, ""
-
-
-def _read_span(span: Any) -> Any:
-    """Return a span of text, or what was drawn on a picture."""
-    kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") is not None else "spans"
-    return _read_mark(kind, span, get_scalar(span, "label", default=None))
 
 
 # doccano.
@@ -238,15 +230,11 @@ def _is_doccano(peek: Peek) -> bool:
     return any(map(_is_document, peek.records)) and not any(rate_name(key, "worker") > 0 for key in names)
 
 
-@record_tool(
-    "doccano",
-    "doccano",
-    "documents with the annotations of users, or a file for each annotator (JSONL)",
-    _is_doccano,
-    shows=True,
-)
+@record_tool("doccano", "doccano", _is_doccano, shows=True)
 def doccano(export: Export) -> Iterator[Answer]:
-    """Read ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``.
+    """Read documents with the annotations of users, or a file for each annotator (JSONL).
+
+    Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``.
 
     Where annotators have a file each, documents have labels, such as ``"label": [[0, 2, "adverb"]]``.
     """
@@ -308,16 +296,11 @@ _NAME = ("name", "title", "value")
 _OBJECTS = {"boxes": ("bounding_box", "bbox"), "polygons": ("polygon",), "points": ("point",), "spans": ("location",)}
 
 
-def _is_labelbox(peek: Peek) -> bool:
-    keys = [record.keys() for record in peek.records]
-    return any({"data_row", "projects"} <= each or {"Label", "Created By"} <= each for each in keys)
-
-
-@record_tool(
-    "labelbox", "Labelbox", "classifications and objects of data rows, by labeller (NDJSON, JSON)", _is_labelbox
-)
+@record_tool("labelbox", "Labelbox", lambda peek: peek.has("data_row", "projects") or peek.has("Label", "Created By"))
 def labelbox(export: Export) -> Iterator[Answer]:
-    """Read ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``.
+    """Read classifications and objects of data rows, by labeller (NDJSON, JSON).
+
+    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``.
 
     Older exports have one record for each label. Who marked no object of a kind where others did saw none.
     """
@@ -401,11 +384,12 @@ def _list_answers(record: Record) -> list[Any]:
 @record_tool(
     "ground-truth",
     "SageMaker Ground Truth",
-    "answers of workers in worker-response files, consolidation requests or A2I (JSON)",
     lambda peek: any(_is_response(item) for record in peek.records for item in _list_answers(record)),
 )
 def ground_truth(export: Export) -> Iterator[Answer]:
-    """Read ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``.
+    """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).
+
+    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``.
 
     Each field of a form is a question. A file of worker responses is about the object that its folder is called after.
     """

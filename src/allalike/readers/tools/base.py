@@ -24,12 +24,13 @@ from allalike.readers.formats.files import BOOKS, Files
 from allalike.readers.formats.tables import Table, cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 REQUIRED: Any = object()
 ROLES = ("worker", "task", "label")
 _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+_INFINITE = (math.inf, -math.inf)  # as which JSON may have 1e999
 _PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
@@ -72,42 +73,40 @@ def get(value: Any, *keys: str) -> Any:
     return None
 
 
-def _get(expected: str, fits: Callable[[Any], bool], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+def _get(
+    expected: str, kinds: tuple[type, ...], unfit: tuple[Any, ...], value: Any, *keys: str, default: Any = REQUIRED
+) -> Any:
     found = get(value, *keys)
-    if fits(found):
+    if type(found) in kinds and found not in unfit:
         return found
     if found is None and default is not REQUIRED:
         return default
     raise unexpected(found, expected, *keys)
 
 
-def _is_finite(found: Any) -> bool:
-    return type(found) is int or (type(found) is float and math.isfinite(found))
-
-
-get_text = partial(_get, "a text", lambda found: isinstance(found, str))
-get_id = partial(_get, "a name or a whole number", lambda found: type(found) in (int, str) and found != "")
-get_number = partial(_get, "a finite number", _is_finite)
-get_scalar = partial(_get, "a text or a number", lambda found: isinstance(found, str | int | float))
+get_text = partial(_get, "a text", (str,), ())
+get_id = partial(_get, "a name or a whole number", (int, str), ("",))
+get_number = partial(_get, "a finite number", (int, float), _INFINITE)
+get_scalar = partial(_get, "a text or a number", (str, int, float, bool), ())
 
 
 def get_list(value: Any, *keys: str) -> list[Any]:
     """Return a list, which is empty if it is missing or null."""
-    return _get("a list", lambda found: isinstance(found, list), value, *keys, default=None) or []
+    return _get("a list", (list,), (), value, *keys, default=None) or []
 
 
 def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
     numbers = get_list(value, *keys)
     for number in numbers:
-        if not _is_finite(number):
+        if type(number) not in (int, float) or number in _INFINITE:
             raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
     return numbers
 
 
 def get_object(value: Any, *keys: str) -> dict[str, Any]:
     """Return an object, which is empty if it is missing or null."""
-    return _get("an object", lambda found: isinstance(found, dict), value, *keys, default=None) or {}
+    return _get("an object", (dict,), (), value, *keys, default=None) or {}
 
 
 # Files, as bytes, text and JSON.
@@ -245,6 +244,16 @@ class Peek:
                     break
                 records.append(record)
         return records or ([document] if isinstance(document, dict) else [])
+
+    def has(self, *fields: str) -> bool:
+        """Return whether one of the first records has all of these fields; ``games.score``: in a list of objects."""
+        return any(all(_has_field(record, *field.split(".")) for field in fields) for record in self.records)
+
+
+def _has_field(record: dict[str, Any], field: str, *inner: str) -> bool:
+    value = record.get(field)
+    listed = value if isinstance(value, list) else []
+    return field in record and (not inner or any(isinstance(each, dict) and inner[0] in each for each in listed))
 
 
 def _close_brackets(text: str) -> str:

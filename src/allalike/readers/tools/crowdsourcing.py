@@ -31,11 +31,12 @@ def _is_batch(peek: Peek) -> bool:
     return {"hitid", "workerid"} <= set(names) and any(name.startswith("answer.") for name in names)
 
 
-@sheet_tool(
-    "mturk", "Amazon Mechanical Turk", "results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*", _is_batch
-)
+@sheet_tool("mturk", "Amazon Mechanical Turk", _is_batch)
 def mturk(sheet: Sheet) -> Roles:
-    """Read batches: a HIT is a task, and every field of the form a question."""
+    """Read results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*.
+
+    A HIT is a task, and every field of the form a question.
+    """
     worker, task = sheet.need("WorkerId"), sheet.need("HITId")
     _unpack_forms(sheet)
     sheet.leave_out(sheet.find("AssignmentStatus"), {"rejected"}, "were rejected")
@@ -137,9 +138,12 @@ def _is_pool(peek: Peek) -> bool:
     return "ASSIGNMENT:worker_id" in peek.names and any(name.startswith("OUTPUT:") for name in peek.names)
 
 
-@sheet_tool("toloka", "Toloka", "assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*", _is_pool)
+@sheet_tool("toloka", "Toloka", _is_pool)
 def toloka(sheet: Sheet) -> Roles:
-    """Read assignments: every output is a question."""
+    """Read assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*.
+
+    Every output is a question.
+    """
     worker, task, status = sheet.need("ASSIGNMENT:worker_id"), "ASSIGNMENT:task_id", sheet.find("ASSIGNMENT:status")
     inputs, questions = sheet.starting("INPUT:"), sheet.starting("OUTPUT:")
     _fill_assignments(sheet, [*inputs, *questions], worker, status)
@@ -175,13 +179,13 @@ _JOB = {"_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at"}
 
 
 @sheet_tool(
-    "figure-eight",
-    "Figure Eight / Appen",
-    "full report of a job (CSV: _unit_id, _worker_id)",
-    lambda peek: "_unit_id" in peek.names and not _JOB.isdisjoint(peek.names),
+    "figure-eight", "Figure Eight / Appen", lambda peek: "_unit_id" in peek.names and not _JOB.isdisjoint(peek.names)
 )
 def figure_eight(sheet: Sheet) -> Roles:
-    """Read full reports: what differs within a unit is a question; what a unit shows to workers does not."""
+    """Read the full report of a job (CSV: _unit_id, _worker_id).
+
+    What differs within a unit is a question; what a unit shows to workers does not.
+    """
     remedy = "An aggregated report does not say who answered what: download the full report of the job."
     task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
     questions, aside = [], ("_gold", "_gold_reason", ":confidence", ":variance")
@@ -216,14 +220,12 @@ def _are_pairs(peek: Peek) -> bool:
     return {"left", "right", "label"} <= names and not names.isdisjoint({"worker", "performer"}) and "task" not in names
 
 
-@sheet_tool(
-    "crowd-kit",
-    "Crowd-Kit",
-    "comparisons (CSV): worker, left, right, label; its other tables are plain ones",
-    _are_pairs,
-)
+@sheet_tool("crowd-kit", "Crowd-Kit", _are_pairs)
 def crowd_kit(sheet: Sheet) -> Roles:
-    """Read comparisons: two items are a task, in whatever order they stood, if a label names the better one."""
+    """Read comparisons (CSV): worker, left, right, label; its other tables are plain ones.
+
+    Two items are a task, in whatever order they stood, if a label names the better one.
+    """
     worker = sheet.need("worker", "performer")
     columns = [sheet.need(name) for name in ("left", "right", "label")]
     rows = list(zip(*map(sheet.cells, columns), strict=True))
@@ -242,9 +244,12 @@ def _is_potato(peek: Peek) -> bool:
     return has_ids and any(":::" in name for name in peek.names)
 
 
-@sheet_tool("potato", "Potato", "annotated instances (CSV, TSV): user, instance_id and question:::option", _is_potato)
+@sheet_tool("potato", "Potato", _is_potato)
 def potato(sheet: Sheet) -> Roles:
-    """Read instances: the options of a question that are filled are its answer."""
+    """Read annotated instances (CSV, TSV): user, instance_id and question:::option.
+
+    The options of a question that are filled are its answer.
+    """
     worker, task = sheet.need(*_USERS), sheet.need("instance_id")
     groups: dict[str, dict[str, list[str]]] = {}
     for name in list(sheet.columns):
@@ -275,9 +280,12 @@ def _is_nested(peek: Peek) -> bool:
     return bool(labels) and not by_columns and are_labels
 
 
-@record_tool("peerannot", "peerannot", "labels by task and worker, {task: {worker: label}} (JSON)", _is_nested)
+@record_tool("peerannot", "peerannot", _is_nested)
 def peerannot(export: Export) -> Iterator[Answer]:
-    """Read ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``; several labels in a list are a set."""
+    """Read labels by task and worker, {task: {worker: label}} (JSON).
+
+    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``; several labels in a list are a set.
+    """
     for path in export.paths:
         tasks = get_object(export.document(path))
         if not tasks:
@@ -300,14 +308,12 @@ def _has_weak_labels(peek: Peek) -> bool:
     return isinstance(task.get("weak_labels"), list)
 
 
-@record_tool(
-    "wrench",
-    "WRENCH",
-    "a label matrix: what labelling functions say of each task, -1 for nothing (JSON)",
-    _has_weak_labels,
-)
+@record_tool("wrench", "WRENCH", _has_weak_labels)
 def wrench(export: Export) -> Iterator[Answer]:
-    """Read ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``; functions are numbered from 0, ``label`` is gold."""
+    """Read a label matrix: what labelling functions say of each task, -1 for nothing (JSON).
+
+    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``; functions are numbered from 0, ``label`` is gold.
+    """
     silent, sizes = 0, set()
     for path in export.paths:
         split = f"{export.place_of(path)[0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0

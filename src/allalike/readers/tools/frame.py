@@ -92,19 +92,29 @@ class Answer:
         self.row = {"worker": worker, "task": task, "label": label, **more}
 
 
+def name_tool(tool: type[Tool], name: str, title: str, read: Callable[..., Any]) -> type[Tool]:
+    """Name a tool, with a summary from the docstring of its reader: what it reads."""
+    tool.name, tool.title = name, title
+    tool.summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
+    return update_wrapper(tool, read, updated=())
+
+
 def record_tool(
-    name: str, title: str, summary: str, recognises: Callable[[Peek], bool], *, shows: bool = False
+    name: str, title: str, recognises: Callable[[Peek], bool], *, shows: bool = False
 ) -> Callable[[Reader], type[Tool]]:
     """Make a tool of a function that yields the answers of an export, and perhaps notes what it ``shows`` in tasks.
 
+    The first line of its docstring says what is read.
+
     >>> from allalike.readers.tools.base import get_object, get_scalar
-    >>> @record_tool("quiz", "Quiz", "answers by player (JSON)", lambda peek: "player" in peek.records[0])
+    >>> @record_tool("quiz", "Quiz", lambda peek: peek.has("player", "answered"))
     ... def quiz(export):
+    ...     '''Read answers by player (JSON).'''
     ...     for record in export.records():
     ...         for question, answer in get_object(record, "answered").items():
     ...             yield Answer(get_id(record, "player"), question, get_scalar(answer))
-    >>> quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
-    [('ada', 'q1', 'Oslo')]
+    >>> quiz.summary, quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
+    ('answers by player (JSON)', [('ada', 'q1', 'Oslo')])
     """
 
     def make(read: Reader) -> type[Tool]:
@@ -123,9 +133,7 @@ def record_tool(
                     Export(self, paths, files, originals=originals).read(read)
                 return originals
 
-        RecordTool.name, RecordTool.title, RecordTool.summary = name, title, summary
-        update_wrapper(RecordTool, read, updated=())
-        return RecordTool
+        return name_tool(RecordTool, name, title, read)
 
     return make
 
@@ -179,8 +187,9 @@ class Export:
 
     def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
         """Yield the objects in a list of a file, and note which it is."""
+        self.path, place = path, f"{path}: {what} "
         for number, item in enumerate(items, start=1):
-            self.path, self.at = path, f"{path}: {what} {number}"
+            self.at = f"{place}{number}"
             if not isinstance(item, dict):
                 raise unexpected(item, "an object")
             yield item

@@ -178,15 +178,11 @@ def _is_coco(peek: Peek) -> bool:
     return any("image_id" in item or {"id", "file_name"} <= item.keys() for item in first)
 
 
-@record_tool(
-    "coco",
-    "COCO",
-    "boxes, outlines or key points in pictures, one file for each annotator (JSON)",
-    _is_coco,
-    shows=True,
-)
+@record_tool("coco", "COCO", _is_coco, shows=True)
 def coco(export: Export) -> Iterator[Answer]:
-    """Read ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
+    """Read boxes, outlines or key points in pictures, one file for each annotator (JSON).
+
+    File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
 
     Lists of results have the annotations alone. Each picture in a file was seen by its owner.
     """
@@ -259,15 +255,11 @@ def _is_cvat(peek: Peek) -> bool:
     return peek.ending == ".xml" and "<annotations" in start and any(mark in start for mark in marks)
 
 
-@record_tool(
-    "cvat",
-    "CVAT",
-    "tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML)",
-    _is_cvat,
-    shows=True,
-)
+@record_tool("cvat", "CVAT", _is_cvat, shows=True)
 def cvat(export: Export) -> Iterator[Answer]:
-    """Read ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
+    """Read tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML).
+
+    Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
 
     Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
     """

@@ -23,6 +23,11 @@ ORDERS = "orders"
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
 _COMPARED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
+_JUDGMENTS = (
+    ("judge", "question_id", "score"),
+    *((*pair, "g1_winner") for pair in _PAIRS),
+    *((*pair, "judge", "question_id", "winner") for pair in _PAIRS),
+)
 _PLACES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
 _GAMES = ("g1_winner", "g2_winner")
 
@@ -59,18 +64,12 @@ def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, *
             yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
 
 
-def _has_objects(items: Any, key: str) -> bool:
-    return isinstance(items, list) and any(isinstance(each, dict) and key in each for each in items)
-
-
-@record_tool(
-    "judgebench",
-    "JudgeBench",
-    "decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL)",
-    lambda peek: any(_has_objects(record.get("judgments"), "decision") for record in peek.records),
-)
+@record_tool("judgebench", "JudgeBench", lambda peek: peek.has("judgments.decision"))
 def judgebench(export: Export) -> Iterator[Answer]:
-    """Read ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``."""
+    """Read decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL).
+
+    Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
+    """
     twice = torn = 0
     for pair in export.records():
         judgments = get_list(pair, "judgments")
@@ -89,14 +88,11 @@ def judgebench(export: Export) -> Iterator[Answer]:
         )
 
 
-@record_tool(
-    "arena-hard",
-    "Arena-Hard",
-    "judgments of models against a baseline, in both orders (JSONL)",
-    lambda peek: any("model" in record and _has_objects(record.get("games"), "score") for record in peek.records),
-)
+@record_tool("arena-hard", "Arena-Hard", lambda peek: peek.has("model", "games.score"))
 def arena_hard(export: Export) -> Iterator[Answer]:
-    """Read ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
+    """Read judgments of models against a baseline, in both orders (JSONL).
+
+    Record: ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
 
     The label is the name of the better model, or ``tie``. The baseline comes first in the first game.
     """
@@ -108,14 +104,11 @@ def arena_hard(export: Export) -> Iterator[Answer]:
         yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, labels)
 
 
-@record_tool(
-    "alpaca_eval",
-    "alpaca_eval",
-    "preferences of annotators between two outputs (JSON)",
-    lambda peek: any({"instruction", "preference", "output_1", "output_2"} <= set(each) for each in peek.records),
-)
+@record_tool("alpaca_eval", "alpaca_eval", lambda peek: peek.has("instruction", "preference", "output_1", "output_2"))
 def alpaca_eval(export: Export) -> Iterator[Answer]:
-    """Read ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
+    """Read preferences of annotators between two outputs (JSON).
+
+    Record: ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
 
     The label is 1 for the first output, 2 for the second, 1.5 for neither. A task is named by its instruction, and by a
     hash of all that was compared where several have the same instruction.
@@ -135,20 +128,15 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
         yield Answer(worker, task, preference)
 
 
-def _is_judgment(record: dict[str, Any]) -> bool:
-    is_pair = any(record.keys() >= set(pair) for pair in _PAIRS)
-    is_named = record.keys() >= {"judge", "question_id"}
-    return (is_pair and "g1_winner" in record) or (is_named and ("score" in record or (is_pair and "winner" in record)))
-
-
 @record_tool(
     "mt-bench",
     "MT-bench",
-    "judgments of models' answers: winners of pairs, or scores (JSONL)",
-    lambda peek: any(map(_is_judgment, peek.records)),
+    lambda peek: any(peek.has(*fields) for fields in _JUDGMENTS),
 )
 def mt_bench(export: Export) -> Iterator[Answer]:
-    """Read ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``.
+    """Read judgments of models' answers: winners of pairs, or scores (JSONL).
+
+    Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``.
 
     Labels are winners by the models' names, or scores; a task is a question, its turn, and the models.
     """

@@ -105,15 +105,11 @@ def _name(task: dict[str, Any]) -> Any:
     return get_id(task, "id", "inner_id")
 
 
-@record_tool(
-    "label-studio",
-    "Label Studio",
-    "annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV)",
-    _is_export,
-    shows=True,
-)
+@record_tool("label-studio", "Label Studio", _is_export, shows=True)
 def label_studio(export: Export) -> Iterator[Answer]:
-    """Read ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
+    """Read annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV).
+
+    Record: ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
 
     Who marked no region where others did saw none.
     """
@@ -397,7 +393,7 @@ def _load(path: Path) -> list[Any]:
 def _parse_cell(text: Any) -> Any:
     if isinstance(text, str) and text[:1] in ("[", "{"):
         with suppress(ValueError):
-            return parse_json(text)
+            return parse_json(text, parse_constant=lambda _: None)
     return None if text == "" else text
 
 

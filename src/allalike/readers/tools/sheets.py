@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import update_wrapper
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.failures import check_gaps
 from allalike.readers.formats.tables import Table, join
 from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.frame import build_table
+from allalike.readers.tools.frame import build_table, name_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,11 +34,11 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def sheet_tool(
-    name: str, title: str, summary: str, recognises: Callable[[Peek], bool]
+    name: str, title: str, recognises: Callable[[Peek], bool]
 ) -> Callable[[Callable[[Sheet], Roles]], type[Tool]]:
     r"""Make a tool of a function that changes the columns of an export and names its worker, task and questions.
 
-    >>> @sheet_tool("quiz", "Quiz", "answers by player (CSV)", lambda peek: "player" in peek.names)
+    >>> @sheet_tool("quiz", "Quiz", lambda peek: "player" in peek.names)
     ... def quiz(sheet):
     ...     sheet.leave_out("state", {"late"}, "came late")
     ...     return "player", "question", ["answer"]
@@ -56,9 +55,7 @@ def sheet_tool(
                 sheet = Sheet([open_file(path, files) for path in paths], files)
                 return sheet.table(self, *read(sheet))
 
-        SheetTool.name, SheetTool.title, SheetTool.summary = name, title, summary
-        update_wrapper(SheetTool, read, updated=())
-        return SheetTool
+        return name_tool(SheetTool, name, title, read)
 
     return make
 

@@ -32,9 +32,12 @@ def _is_brat(peek: Peek) -> bool:
     return peek.ending == ".ann" or (peek.ending == ".txt" and peek.path.with_suffix(".ann").is_file())
 
 
-@record_tool("brat", "brat", "spans in documents, a folder of .ann files for each annotator", _is_brat, shows=True)
+@record_tool("brat", "brat", _is_brat, shows=True)
 def brat(export: Export) -> Iterator[Answer]:
-    """Read lines such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts."""
+    """Read spans in documents, a folder of .ann files for each annotator.
+
+    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts.
+    """
     listed: list[Path] = []
     for path in export.paths:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
@@ -152,11 +155,11 @@ class _Tokens:
                 yield Answer(worker, place, tags, _SPANS, "spans")
 
 
-@record_tool(
-    "conll", "CoNLL columns", "a tag for each token (O, B-PER), with a column or a file for each annotator", _is_conll
-)
+@record_tool("conll", "CoNLL columns", _is_conll)
 def conll(export: Export) -> Iterator[Answer]:
-    """Read lines such as ``Eve NNP B-PER``, with an empty line between sentences.
+    """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
+
+    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences.
 
     Every token is a task, and its tag is a class: so tags are weighed one by one. Where the tag ``spans`` is asked for,
     every sentence is a task, and its tags are spans.

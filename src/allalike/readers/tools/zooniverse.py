@@ -46,11 +46,12 @@ def _is_classified(peek: Peek) -> bool:
     return not names.isdisjoint(_TASKS) and any(each <= names for each in known)
 
 
-@sheet_tool(
-    "zooniverse", "Zooniverse", "classifications (CSV): raw with annotations, extracted, or flattened", _is_classified
-)
+@sheet_tool("zooniverse", "Zooniverse", _is_classified)
 def zooniverse(sheet: Sheet) -> Roles:
-    """Read classifications: each task of the workflow is a question."""
+    """Read classifications (CSV): raw with annotations, extracted, or flattened.
+
+    Each task of the workflow is a question.
+    """
     remedy = "Export the classifications of the project: they say who classified which subject."
     task, _ = sheet.need(*_TASKS, remedy=remedy), sheet.need(_WORKER, remedy=remedy)
     _name_people(sheet)
