@@ -8,14 +8,9 @@ from allalike.readers.tools.base import get_id, get_object, get_scalar
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 
-@record_tool(
-    "quiz-night",
-    "Quiz Night",
-    "JSON lines: a player, and what they answered to each question",
-    lambda peek: bool(peek.records) and all({"player", "answered"} <= set(record) for record in peek.records),
-)
+@record_tool("quiz-night", "Quiz Night", lambda peek: peek.has("player", "answered"))
 def quiz_night(export: Export) -> Iterator[Answer]:
-    """Yield the answers; what is none is left out, counted and told."""
+    """Read what players answered to each question (JSON lines)."""
     for record in export.records():
         for question, answer in get_object(record, "answered").items():
             if answer == "pass":

@@ -25,8 +25,8 @@ from allalike.api.planning.stakes import find_standing
 from allalike.api.results.targets import write_table
 from allalike.engines.sample import pick_tasks
 from allalike.errors import InputError, OptionError, UnsupportedError
+from allalike.readers.formats.tables import cells
 from allalike.readers.sources import find_inputs, open_table
-from allalike.readers.tools.sheets import listed
 
 if TYPE_CHECKING:
     import os
@@ -71,7 +71,7 @@ def read_prices(source: Any) -> dict[str, float]:
     name = next((column for column in _JUDGES if column in table.names), None)
     if name is None or "price" not in table.names:
         raise InputError(f"{_FORM}; these are there: {', '.join(table.names)}.")
-    judges, prices = (listed(column) for column in table.load([name, "price"]).values())
+    judges, prices = (cells(column) for column in table.load([name, "price"]).values())
     found: dict[str, float] = {}
     for row, (judge, price) in enumerate(zip(map(str, judges), prices, strict=True), start=1):
         if judge in found:

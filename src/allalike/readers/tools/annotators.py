@@ -9,7 +9,6 @@ from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import rate_name
 from allalike.readers.tools.base import (
-    Original,
     Peek,
     UnexpectedValueError,
     get,
@@ -49,6 +48,12 @@ def _read_mark(kind: str, shape: Any, label: Any) -> Any:
     return {"points": [get_numbers(each) if isinstance(each, list) else get_number(each) for each in outline], **named}
 
 
+def _read_choice(value: Any, otherwise: str) -> tuple[Any, str]:
+    """Return a text as a choice, and a number as it is, each with what kind of label it is."""
+    answer = get_scalar(value, default=None)
+    return ((answer,), "choices") if isinstance(answer, str) else (answer, otherwise)
+
+
 def _check_owners(export: Export, number: int, what: str, *, named: bool) -> None:
     """Refuse records of one file that do not say whose they are."""
     if not named and len(export.paths) == 1 and not export.by_file:
@@ -80,14 +85,11 @@ def _is_question(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) and keys <= v.keys() for v in value)
 
 
-@record_tool(
-    "argilla",
-    "Argilla",
-    "records with the responses of users to questions (JSON, JSONL)",
-    lambda peek: any(map(_has_responses, peek.records)),
-)
+@record_tool("argilla", "Argilla", lambda peek: any(map(_has_responses, peek.records)))
 def argilla(export: Export) -> Iterator[Answer]:
-    """Read ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``.
+    """Read records with the responses of users to questions (JSON, JSONL).
+
+    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``.
 
     So the API returns them. Version 1 has a list of responses for each question, and tables have a column each for the
     values, users and states of a question.
@@ -131,8 +133,7 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
 def _read_response(value: Any) -> tuple[Any, str]:
     """Return a response as a label: a class, several, a number, a text, a ranking or spans."""
     if not isinstance(value, list):
-        answer = get_scalar(value, default=None)
-        return ((answer,), "choices") if isinstance(answer, str) else (answer, "ratings")
+        return _read_choice(value, "ratings")
     if not value or not all(isinstance(item, dict) for item in value):
         return tuple(map(get_scalar, value)), "choices"
     if all("start" in item for item in value):
@@ -146,25 +147,11 @@ _HASHES = ("_task_hash", "_input_hash")
 _ANNOTATOR = ("_annotator_id", "_session_id")
 
 
-def _list_prodigy(export: Export) -> dict[str, Original]:
-    """List the records by both hashes, for either may be the task."""
-    records = list(export.records())
-    return {
-        str(record.get(name)): Original(record, text=record.get("text"))
-        for name in reversed(_HASHES)
-        for record in reversed(records)
-    }
-
-
-@record_tool(
-    "prodigy",
-    "Prodigy",
-    "answers accept, reject and ignore; choices; spans (JSONL)",
-    lambda peek: any("answer" in record and not record.keys().isdisjoint(_HASHES) for record in peek.records),
-    _list_prodigy,
-)
+@record_tool("prodigy", "Prodigy", lambda peek: any(peek.has("answer", name) for name in _HASHES), shows=True)
 def prodigy(export: Export) -> Iterator[Answer]:
-    """Read ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
+    """Read answers accept, reject and ignore; choices; spans (JSONL).
+
+    Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
 
     A task is what has the same hash of task and question, or of the input if only that joins workers.
     """
@@ -183,13 +170,14 @@ def prodigy(export: Export) -> Iterator[Answer]:
     key = next((name for name in whole if any(len(those) > 1 for those in workers[name].values())), whole[0])
     is_ignored = False
     for export.at, worker, record in answers:
-        answer = get_text(record, "answer")
+        task, answer = get_id(record, key), get_text(record, "answer")
+        export.show(task, record, text=record.get("text"))
         label, kind = _read_marks(record)
         if not kind:
             is_ignored |= answer == "ignore"
-            yield Answer(worker, get_id(record, key), answer, kind="accept, reject or ignore")
+            yield Answer(worker, task, answer, kind="accept, reject or ignore")
         elif answer == "accept":
-            yield Answer(worker, get_id(record, key), label, kind=kind)
+            yield Answer(worker, task, label, kind=kind)
         else:
             export.leave_out(f"answers {answer!r}")
     if is_ignored:
@@ -205,16 +193,15 @@ def _read_marks(record: Record) -> tuple[Any, str]:
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(map(get_id, get_list(record, "accept"))), "choices"
     if manual or (not view and any("token_start" in str(span) for span in get_list(record, "spans"))):
-        return [_read_span(span) for span in get_list(record, "spans")], "spans"
+        marks = []
+        for span in get_list(record, "spans"):  # of a text, or what was drawn on a picture
+            kinds = {"boxes": get(span, "width"), "polygons": get(span, "points")}
+            kind = next((kind for kind, shape in kinds.items() if shape is not None), "spans")
+            marks.append(_read_mark(kind, span, get_scalar(span, "label", default=None)))
+        return marks, "spans"
     if view == "text_input" or (not view and record.get("user_input") is not None):
         return record.get("user_input"), "texts"
     return None, ""
-
-
-def _read_span(span: Any) -> Any:
-    """Return a span of text, or what was drawn on a picture."""
-    kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") is not None else "spans"
-    return _read_mark(kind, span, get_scalar(span, "label", default=None))
 
 
 # doccano.
@@ -243,26 +230,11 @@ def _is_doccano(peek: Peek) -> bool:
     return any(map(_is_document, peek.records)) and not any(rate_name(key, "worker") > 0 for key in names)
 
 
-def _list_documents(export: Export) -> dict[str, Original]:
-    """List the documents, without what was said of them."""
-    return {
-        str(get_id(record, *_DOCUMENT_ID, *_TEXT)): Original(
-            {key: value for key, value in record.items() if key not in _ABOUT},
-            text=next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None),
-        )
-        for record in reversed(list(export.records()))
-    }
-
-
-@record_tool(
-    "doccano",
-    "doccano",
-    "documents with the annotations of users, or a file for each annotator (JSONL)",
-    _is_doccano,
-    _list_documents,
-)
+@record_tool("doccano", "doccano", _is_doccano, shows=True)
 def doccano(export: Export) -> Iterator[Answer]:
-    """Read ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``.
+    """Read documents with the annotations of users, or a file for each annotator (JSONL).
+
+    Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``.
 
     Where annotators have a file each, documents have labels, such as ``"label": [[0, 2, "adverb"]]``.
     """
@@ -270,6 +242,9 @@ def doccano(export: Export) -> Iterator[Answer]:
     for record in export.records():
         number += 1
         task = get_id(record, *_DOCUMENT_ID, *_TEXT)
+        if export.originals is not None:
+            text = next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None)
+            export.show(task, {key: value for key, value in record.items() if key not in _ABOUT}, text=text)
         named |= "annotations" in record or get(record, *_DOCCANO_USER) is not None
         if "annotations" in record:
             by_user: dict[Any, list[Any]] = {}
@@ -321,16 +296,11 @@ _NAME = ("name", "title", "value")
 _OBJECTS = {"boxes": ("bounding_box", "bbox"), "polygons": ("polygon",), "points": ("point",), "spans": ("location",)}
 
 
-@record_tool(
-    "labelbox",
-    "Labelbox",
-    "classifications and objects of data rows, by labeller (NDJSON, JSON)",
-    lambda peek: any(
-        {"data_row", "projects"} <= record.keys() or {"Label", "Created By"} <= record.keys() for record in peek.records
-    ),
-)
+@record_tool("labelbox", "Labelbox", lambda peek: peek.has("data_row", "projects") or peek.has("Label", "Created By"))
 def labelbox(export: Export) -> Iterator[Answer]:
-    """Read ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``.
+    """Read classifications and objects of data rows, by labeller (NDJSON, JSON).
+
+    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``.
 
     Older exports have one record for each label. Who marked no object of a kind where others did saw none.
     """
@@ -364,12 +334,12 @@ def _list_labels(export: Export, record: Record) -> Iterator[tuple[Any, Any, Any
                 yield export.worker(get(label, "label_details"), "created_by"), task, get(label, "annotations")
 
 
-def _read_labels(export: Export, said: Any) -> Iterator[tuple[str, Any]]:
+def _read_labels(export: Export, annotations: Any) -> Iterator[tuple[str, Any]]:
     """Yield the questions that a label answers, with the answers."""
-    for item in get_list(said, "classifications"):
+    for item in get_list(annotations, "classifications"):
         yield str(get_id(item, *_NAME)), _read_classification(item)
     regions: dict[str, list[Any]] = {}
-    for item in get_list(said, "objects"):
+    for item in get_list(annotations, "objects"):
         shapes = {kind: get(item, *keys) for kind, keys in _OBJECTS.items()}
         if shapes["spans"] is None and isinstance(item.get("data"), dict):
             shapes["spans"] = item["data"].get("location")
@@ -414,11 +384,12 @@ def _list_answers(record: Record) -> list[Any]:
 @record_tool(
     "ground-truth",
     "SageMaker Ground Truth",
-    "answers of workers in worker-response files, consolidation requests or A2I (JSON)",
     lambda peek: any(_is_response(item) for record in peek.records for item in _list_answers(record)),
 )
 def ground_truth(export: Export) -> Iterator[Answer]:
-    """Read ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``.
+    """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).
+
+    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``.
 
     Each field of a form is a question. A file of worker responses is about the object that its folder is called after.
     """
@@ -438,8 +409,7 @@ def ground_truth(export: Export) -> Iterator[Answer]:
 def _read_field(field: Any) -> tuple[Any, str]:
     """Return what a field of the form holds, and what kind of label that is."""
     if not isinstance(field, dict):
-        answer = get_scalar(field, default=None)
-        return ((answer,), "choices") if isinstance(answer, str) and answer else (answer, "numbers")
+        return _read_choice(None if field == "" else field, "numbers")
     if "labels" in field:
         return tuple(map(get_id, get_list(field, "labels"))), "choices"
     for key, kind in (("entities", "spans"), ("boundingBoxes", "boxes")):

@@ -1,4 +1,4 @@
-"""What every tool reader needs: values of JSON with checked access, the beginning of a file, and what a tool is."""
+"""What every tool reader needs: checked values of JSON, the beginning of a file, and what a tool is."""
 
 from __future__ import annotations
 
@@ -21,23 +21,34 @@ from allalike.readers.formats.compression import inner_path, open_bytes, read_st
 from allalike.readers.formats.encodings import decode_start, guess_encoding, with_mark
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
+from allalike.readers.formats.tables import Table, cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from allalike.readers.formats.tables import Table
-
-_WRAPPERS = ("items", "records", "tasks")
-
-
-_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
-
+    from collections.abc import Mapping, Sequence
 
 REQUIRED: Any = object()
+ROLES = ("worker", "task", "label")
+_WRAPPERS = ("items", "records", "tasks")
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+_INFINITE = (math.inf, -math.inf)  # as which JSON may have 1e999
+_PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
+
+
+# Values of JSON: each function returns a field if it has the right type.
 
 
 class UnexpectedValueError(ValueError):
     """A value of another type than a tool writes there. The frame adds the file and the record."""
+
+
+def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
+    """Return the error that says what is there, under one of these keys, and what should be."""
+    kind = "an empty text" if value == "" else _KINDS.get(type(value), "something else")
+    if not keys:
+        return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
+    there = "missing or empty" if value is None else kind
+    return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
 
 
 def get(value: Any, *keys: str) -> Any:
@@ -62,57 +73,43 @@ def get(value: Any, *keys: str) -> Any:
     return None
 
 
-def _get(expected: str, fits: Callable[[Any], bool], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
+def _get(
+    expected: str, kinds: tuple[type, ...], unfit: tuple[Any, ...], value: Any, *keys: str, default: Any = REQUIRED
+) -> Any:
     found = get(value, *keys)
-    if fits(found):
+    if type(found) in kinds and found not in unfit:
         return found
     if found is None and default is not REQUIRED:
         return default
     raise unexpected(found, expected, *keys)
 
 
-def _is_finite(found: Any) -> bool:
-    return type(found) is int or (type(found) is float and math.isfinite(found))
-
-
-get_text = partial(_get, "a text", lambda found: isinstance(found, str))
-
-
-get_id = partial(_get, "a name or a whole number", lambda found: type(found) in (int, str) and found != "")
-
-
-get_number = partial(_get, "a finite number", _is_finite)
-
-
-get_scalar = partial(_get, "a text or a number", lambda found: isinstance(found, str | int | float))
+get_text = partial(_get, "a text", (str,), ())
+get_id = partial(_get, "a name or a whole number", (int, str), ("",))
+get_number = partial(_get, "a finite number", (int, float), _INFINITE)
+get_scalar = partial(_get, "a text or a number", (str, int, float, bool), ())
 
 
 def get_list(value: Any, *keys: str) -> list[Any]:
     """Return a list, which is empty if it is missing or null."""
-    return _get("a list", lambda found: isinstance(found, list), value, *keys, default=None) or []
+    return _get("a list", (list,), (), value, *keys, default=None) or []
 
 
 def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
     numbers = get_list(value, *keys)
     for number in numbers:
-        if not _is_finite(number):
+        if type(number) not in (int, float) or number in _INFINITE:
             raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
     return numbers
 
 
 def get_object(value: Any, *keys: str) -> dict[str, Any]:
     """Return an object, which is empty if it is missing or null."""
-    return _get("an object", lambda found: isinstance(found, dict), value, *keys, default=None) or {}
+    return _get("an object", (dict,), (), value, *keys, default=None) or {}
 
 
-def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
-    """Return the error that says what is there, under one of these keys, and what should be."""
-    kind = "an empty text" if value == "" else _KINDS.get(type(value), "something else")
-    if not keys:
-        return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
-    there = "missing or empty" if value is None else kind
-    return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
+# Files, as bytes, text and JSON.
 
 
 def read_bytes(path: Path) -> bytes:
@@ -125,13 +122,22 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path, encoding: str | None = None) -> str:
-    """Return the text of a file, in the encoding that is given or that its bytes tell."""
+    """Return the text of a file, in the encoding that is given or that its bytes indicate."""
     data = read_bytes(path)
-    encoding = encoding or guess_encoding(data)
     try:
-        return data.decode(with_mark(encoding))
+        return data.decode(with_mark(encoding or guess_encoding(data)))
     except (UnicodeError, LookupError) as error:
         raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
+
+
+def load_json(data: bytes, where: str) -> Any:
+    """Return the one value of a text in JSON; NaN and Infinity, which are no JSON, are null."""
+    if not data.strip():
+        raise InputError(f"{where} is empty.")
+    try:
+        return parse_json(data, parse_constant=lambda _: None)
+    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
+        raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
 
 
 def load_document(path: Path) -> Any:
@@ -139,51 +145,25 @@ def load_document(path: Path) -> Any:
     return load_json(read_bytes(path), str(path))
 
 
-def load_json(data: bytes, where: str) -> Any:
-    """Return the one value of a text in JSON; NaN and Infinity, which are no JSON, are nothing."""
-    if not data.strip():
-        raise InputError(f"{where} is empty.")
-    try:
-        return parse_json(data, parse_constant=_skip_constant)
-    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
-        raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
-
-
-def _skip_constant(name: str) -> None:
-    """Read NaN and such as nothing."""
-
-
 def load_records(path: Path) -> list[Any]:
-    r"""Return the records of a JSON file: those of a list, or one of each line.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.jsonl")
-    ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
-    ...     load_records(path)
-    [{'id': 1}, {'id': 2}]
-    """
+    """Return the records of a JSON file: those of a list, or one of each line."""
     data = read_bytes(path).removeprefix(BOM_UTF8)
     lines = [line for line in data.split(b"\n") if line.strip()]
-    if len(lines) < 2 or data.lstrip()[:1] != b"{" or not _is_whole(lines[0]):
+    is_document = len(lines) < 2 or data.lstrip()[:1] != b"{"
+    if not is_document:
+        try:
+            parse_json(lines[0])
+        except ValueError:
+            is_document = True  # over many lines
+    if is_document:
         document = unwrap(load_json(data, str(path)))
         return document if isinstance(document, list) else [document]
-    with suppress(ValueError):
-        joined = b"[" + b",".join(lines) + b"]"  # faster than one by one
-        records: list[Any] = parse_json(joined, parse_constant=_skip_constant)
+    with suppress(ValueError):  # all lines at once are faster than one by one
+        records: list[Any] = parse_json(b"[" + b",".join(lines) + b"]", parse_constant=lambda _: None)
         if len(records) == len(lines):
             return records
     numbered = enumerate(data.split(b"\n"), start=1)
     return [load_json(line, f"{path}: line {number}") for number, line in numbered if line.strip()]
-
-
-def _is_whole(line: bytes) -> bool:
-    """Return whether a line is a value of its own, and not part of one over many lines."""
-    try:
-        parse_json(line)
-    except ValueError:
-        return False
-    return True
 
 
 def unwrap(document: Any) -> Any:
@@ -197,15 +177,6 @@ def unwrap(document: Any) -> Any:
     inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
     others = [value for value in document.values() if isinstance(value, dict | list)]
     return inner[0] if len(inner) == len(others) == 1 else document
-
-
-# Tool: a program whose exports are recognised by a short look at them, a peek, and read without a flag.
-
-
-_PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
-
-
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -249,6 +220,17 @@ class Peek:
         return self.rows[0] if self.rows else []
 
     @cached_property
+    def document(self) -> Any:
+        """The value of a JSON file, or as much of it as stands at the beginning; null for other files."""
+        text = self.start.lstrip()
+        if text[:1] in ("[", "{"):
+            with suppress(ValueError):
+                return parse_json(text)
+            with suppress(ValueError):
+                return parse_json(_close_brackets(text))
+        return None
+
+    @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The first records of JSON lines or of a list, or the only one; none of other files."""
         document = unwrap(self.document)
@@ -263,23 +245,21 @@ class Peek:
                 records.append(record)
         return records or ([document] if isinstance(document, dict) else [])
 
-    @cached_property
-    def document(self) -> Any:
-        """The value of a JSON file, or as much of it as stands at the beginning; nothing of other files."""
-        text = self.start.lstrip()
-        if text[:1] not in ("[", "{"):
-            return None
-        with suppress(ValueError):
-            return parse_json(text)
-        with suppress(ValueError):
-            return parse_json(_mend(text))
-        return None
+    def has(self, *fields: str) -> bool:
+        """Return whether one of the first records has all of these fields; ``games.score``: in a list of objects."""
+        return any(all(_has_field(record, *field.split(".")) for field in fields) for record in self.records)
 
 
-def _mend(text: str) -> str:
+def _has_field(record: dict[str, Any], field: str, *inner: str) -> bool:
+    value = record.get(field)
+    listed = value if isinstance(value, list) else []
+    return field in record and (not inner or any(isinstance(each, dict) and inner[0] in each for each in listed))
+
+
+def _close_brackets(text: str) -> str:
     r"""Close the brackets of JSON that is cut off, without what was cut; nothing is left of several values.
 
-    >>> _mend('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _mend('{"id": 1}\n{"id"')
+    >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
     ('{"images": [{"id": 1}, {"id": 2}]}', '')
     """
     closing: list[str] = []
@@ -296,6 +276,9 @@ def _mend(text: str) -> str:
             return ""
         end = token.start() if mark == "," else token.end()
     return text[:end] + "".join(reversed(closing))
+
+
+# Tools: programs whose exports are recognised by a short look at them, and read without a flag.
 
 
 @dataclass(frozen=True)
@@ -318,7 +301,7 @@ class Original:
 class Tool(ABC):
     """A program that writes answers in a form of its own.
 
-    A tool says nothing about a file that may be another's: what it recognises is read as its own, and is told so.
+    A tool recognises no file that may be another's: what it recognises is read as its own.
     """
 
     name: ClassVar[str]
@@ -338,7 +321,7 @@ class Tool(ABC):
         return {}
 
     def answers_in(self, texts: Mapping[str, str]) -> list[tuple[Any, ...]]:
-        """Return worker, task and label of each answer in files of these names, so that a reader can be tried on a few.
+        """Return worker, task and label of each answer in files of these names, to try a reader on a few.
 
         >>> from allalike.readers.tools import TOOLS
         >>> TOOLS["peerannot"]().answers_in({"answers.json": '{"photo 1": {"ada": "cat", "bob": "dog"}}'})
@@ -352,6 +335,5 @@ class Tool(ABC):
                 if not self.recognises(Peek(path)):
                     raise InputError(f"{path.name} is not recognised as a file of {self.title}.")
             table = self.open(paths, Files())
-            loaded = table.load([str(table.roles[role]) for role in ("worker", "task", "label")])
-            columns = (column if isinstance(column, list) else column.to_pylist() for column in loaded.values())
-            return list(zip(*columns, strict=True))
+            columns = table.load([str(table.roles[role]) for role in ROLES]).values()
+            return list(zip(*map(cells, columns), strict=True))

@@ -1,4 +1,4 @@
-"""Exports of crowdsourcing tools: Amazon Mechanical Turk, Toloka, Figure Eight, Crowd-Kit and Potato."""
+"""Crowdsourcing tools: Mechanical Turk, Toloka, Figure Eight, Crowd-Kit, Potato, peerannot and WRENCH."""
 
 from __future__ import annotations
 
@@ -11,67 +11,56 @@ from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
 from allalike.readers.formats.frames import SILENT, as_label_matrix
-from allalike.readers.formats.tables import of_records
-from allalike.readers.tools.base import Peek, Tool, get, get_numbers, get_object, get_scalar
-from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sort_questions, tell_apart
+from allalike.readers.tools.base import Peek, get, get_numbers, get_object, get_scalar
+from allalike.readers.tools.frame import Answer, Export, record_tool, spread
+from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.tools.sheets import Roles
+
+    Numbered = dict[str, dict[int, str]]  # a name without its number -> number -> name
 
 _TICKS = frozenset({"true", "on", "false", "off", ""})
-
-
 _NUMBERED = re.compile(r"(.*?)[._-]?(\d{1,3})(\D*)")
 
 
-_Numbers = dict[str, dict[int, str]]  # a name without its number -> number -> name
+def _is_batch(peek: Peek) -> bool:
+    names = [name.strip().casefold() for name in peek.names]
+    return {"hitid", "workerid"} <= set(names) and any(name.startswith("answer.") for name in names)
 
 
-class MTurk(Tool):
-    r"""The results of a batch of Amazon Mechanical Turk.
+@sheet_tool("mturk", "Amazon Mechanical Turk", _is_batch)
+def mturk(sheet: Sheet) -> Roles:
+    """Read results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*.
 
-    >>> rows = ["HITId,WorkerId,AssignmentStatus,Input.url,Answer.animal", "H1,ada,Approved,a.jpg,cat",
-    ...         "H1,bob,Approved,a.jpg,dog", "H1,eve,Rejected,a.jpg,cat"]
-    >>> MTurk().answers_in({"batch.csv": "\n".join(rows)})
-    [('ada', 'H1', 'cat'), ('bob', 'H1', 'dog')]
+    A HIT is a task, and every field of the form a question.
     """
-
-    name = "mturk"
-    title = "Amazon Mechanical Turk"
-    summary = "results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has workers, HITs and answers."""
-        names = [name.strip().casefold() for name in peek.names]
-        return {"hitid", "workerid"} <= set(names) and any(name.startswith("answer.") for name in names)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open batches: a HIT is a task, and every field of the form a question."""
-        sheet = Sheet.read(paths, files)
-        worker, task = sheet.need("WorkerId"), sheet.need("HITId")
-        _unpack_forms(sheet)
-        sheet.leave_out(sheet.find("AssignmentStatus"), {"rejected"}, "were rejected")
-        inputs, questions = sheet.starting("Input."), _merge_choices(sheet, sheet.starting("Answer."))
-        sheet.inputs = [name for name in sheet.columns if name not in questions]
-        shown, asked = find_items(inputs, questions)
-        if asked:
-            task, questions = _stack_items(sheet, shown, asked), list(asked)
-        elif len(set(sheet.cells(task))) > 1:
-            sheet.join_units(worker, task, inputs)
-        elif files.tag is None and len(answered := sort_questions(sheet, questions)[0]) > 1:
-            n_rows = len(sheet.cells(worker))
-            sheet.stack({"answer": answered})
-            sheet.columns["question"] = [name for name in answered for _ in range(n_rows)]
-            task, questions = "question", ["answer"]
-            sheet.remarks.append(
-                f"All people have answered the same form, of which each question is a task: {', '.join(answered)}."
-            )
-        return sheet.table(self, worker, task, questions)
+    worker, task = sheet.need("WorkerId"), sheet.need("HITId")
+    _unpack_forms(sheet)
+    sheet.leave_out(sheet.find("AssignmentStatus"), {"rejected"}, "were rejected")
+    inputs, questions = sheet.starting("Input."), _merge_choices(sheet, sheet.starting("Answer."))
+    sheet.inputs = [name for name in sheet.columns if name not in questions]
+    shown, asked = _find_items(inputs, questions)
+    if asked:
+        numbers = sorted(next(iter(asked.values())))
+        sheet.stack({stem: [names[number] for number in numbers] for stem, names in (shown | asked).items()})
+        task = sheet.name_tasks(list(shown))
+        sheet.keep([not all(map(is_blank, cells)) for cells in zip(*map(sheet.cells, shown), strict=True)])
+        sheet.remarks.append(f"A form shows {len(numbers)} items, of which each is a task of its own, told by {task}.")
+        return worker, task, list(asked)
+    if len(set(sheet.cells(task))) > 1:
+        sheet.join_units(worker, task, inputs)
+    elif sheet.tag is None and len(answered := sheet.sort_questions(questions)[0]) > 1:
+        n_rows = len(sheet.cells(worker))
+        sheet.stack({"answer": answered})
+        sheet.columns["question"] = [name for name in answered for _ in range(n_rows)]
+        sheet.remarks.append(
+            f"All people have answered the same form, of which each question is a task: {', '.join(answered)}."
+        )
+        return worker, "question", ["answer"]
+    return worker, task, questions
 
 
 def _unpack_forms(sheet: Sheet) -> None:
@@ -90,8 +79,7 @@ def _unpack_forms(sheet: Sheet) -> None:
             where, number = sheet.place(row)
             raise InputError(f"{where}: Answer.taskAnswers in row {number} is no JSON: {error}.") from None
     del sheet.columns[packed]
-    fields = of_records(forms, sheet.where)
-    for path, cells in fields.load(fields.names).items():
+    for path, cells in spread(forms, sheet.where).items():
         sheet.columns[f"Answer.{path}"] = [cell or "" for cell in cells]
 
 
@@ -122,12 +110,12 @@ def _merge_choices(sheet: Sheet, questions: list[str]) -> list[str]:
     return list(dict.fromkeys(stems.get(name, name) for name in questions))
 
 
-def find_items(inputs: Sequence[str], questions: Sequence[str]) -> tuple[_Numbers, _Numbers]:
+def _find_items(inputs: Sequence[str], questions: Sequence[str]) -> tuple[Numbered, Numbered]:
     """Return the inputs and questions of items that a form shows at once: by their numbers, if both have the same.
 
-    >>> find_items(["Input.text1", "Input.text2"], ["Answer.q1", "Answer.q2", "Answer.comment"])
+    >>> _find_items(["Input.text1", "Input.text2"], ["Answer.q1", "Answer.q2", "Answer.comment"])
     ({'Input.text': {1: 'Input.text1', 2: 'Input.text2'}}, {'Answer.q': {1: 'Answer.q1', 2: 'Answer.q2'}})
-    >>> find_items(["Input.text"], ["Answer.q1", "Answer.q2"])
+    >>> _find_items(["Input.text"], ["Answer.q1", "Answer.q2"])
     ({}, {})
     """
     shown, asked = _group_by_number(inputs), _group_by_number(questions)
@@ -138,58 +126,38 @@ def find_items(inputs: Sequence[str], questions: Sequence[str]) -> tuple[_Number
     return shown, {stem: names for stem, names in asked.items() if set(names) == common[0]}
 
 
-def _group_by_number(names: Iterable[str]) -> _Numbers:
-    groups: _Numbers = {}
+def _group_by_number(names: Sequence[str]) -> Numbered:
+    groups: Numbered = {}
     for name in names:
         if match := _NUMBERED.fullmatch(name):
             groups.setdefault(match[1] + match[3], {})[int(match[2])] = name
     return groups
 
 
-def _stack_items(sheet: Sheet, shown: _Numbers, asked: _Numbers) -> str:
-    """Give every item that has an input a row of its own; return the column that tells items apart."""
-    numbers = sorted(next(iter(asked.values())))
-    sheet.stack({stem: [names[number] for number in numbers] for stem, names in (shown | asked).items()})
-    inputs = {stem: sheet.cells(stem) for stem in shown}
-    task, sheet.columns[task] = tell_apart(inputs)
-    sheet.keep([not all(map(is_blank, cells)) for cells in zip(*inputs.values(), strict=True)])
-    sheet.remarks.append(f"A form shows {len(numbers)} items, of which each is a task of its own, told by {task}.")
-    return task
+def _is_pool(peek: Peek) -> bool:
+    return "ASSIGNMENT:worker_id" in peek.names and any(name.startswith("OUTPUT:") for name in peek.names)
 
 
-class Toloka(Tool):
-    r"""The assignments of a pool of Toloka.
+@sheet_tool("toloka", "Toloka", _is_pool)
+def toloka(sheet: Sheet) -> Roles:
+    """Read assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*.
 
-    >>> rows = ["INPUT:url\tOUTPUT:animal\tASSIGNMENT:worker_id", "a.jpg\tcat\tada", "a.jpg\tdog\tbob"]
-    >>> Toloka().answers_in({"pool.tsv": "\n".join(rows)})
-    [('ada', 'a.jpg', 'cat'), ('bob', 'a.jpg', 'dog')]
+    Every output is a question.
     """
-
-    name = "toloka"
-    title = "Toloka"
-    summary = "assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has outputs of workers."""
-        return "ASSIGNMENT:worker_id" in peek.names and any(name.startswith("OUTPUT:") for name in peek.names)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open assignments: every output is a question."""
-        sheet = Sheet.read(paths, files)
-        worker, task, status = sheet.need("ASSIGNMENT:worker_id"), "ASSIGNMENT:task_id", sheet.find("ASSIGNMENT:status")
-        inputs, questions = sheet.starting("INPUT:"), sheet.starting("OUTPUT:")
-        _fill_assignments(sheet, [*inputs, *questions], worker, status)
-        sheet.leave_out(sheet.find("ACCEPT:verdict"), {"-"}, "are not accepted (ACCEPT:verdict)")
-        unfinished = {"rejected", "skipped", "expired", "active", "blocked"}
-        sheet.leave_out(status, unfinished, "are not accepted (ASSIGNMENT:status)")
-        if task in sheet.columns:
-            sheet.join_units(worker, task, inputs)
-        elif inputs:
-            task, sheet.columns[task] = tell_apart({name: sheet.cells(name) for name in inputs})
-        else:
-            raise InputError(f"{sheet.where} has no column {task}, nor any that begins with INPUT:.")
-        sheet.inputs, sheet.truths = inputs, {name: f"GOLDEN:{name.partition(':')[2]}" for name in questions}
-        return sheet.table(self, worker, task, questions)
+    worker, task, status = sheet.need("ASSIGNMENT:worker_id"), "ASSIGNMENT:task_id", sheet.find("ASSIGNMENT:status")
+    inputs, questions = sheet.starting("INPUT:"), sheet.starting("OUTPUT:")
+    _fill_assignments(sheet, [*inputs, *questions], worker, status)
+    sheet.leave_out(sheet.find("ACCEPT:verdict"), {"-"}, "are not accepted (ACCEPT:verdict)")
+    unfinished = {"rejected", "skipped", "expired", "active", "blocked"}
+    sheet.leave_out(status, unfinished, "are not accepted (ASSIGNMENT:status)")
+    if task in sheet.columns:
+        sheet.join_units(worker, task, inputs)
+    elif inputs:
+        task = sheet.name_tasks(inputs)
+    else:
+        raise InputError(f"{sheet.where} has no column {task}, nor any that begins with INPUT:.")
+    sheet.inputs, sheet.truths = inputs, {name: f"GOLDEN:{name.partition(':')[2]}" for name in questions}
+    return worker, task, questions
 
 
 def _fill_assignments(sheet: Sheet, answered: list[str], worker: str, status: str | None) -> None:
@@ -207,42 +175,31 @@ def _fill_assignments(sheet: Sheet, answered: list[str], worker: str, status: st
             below = cells[row] = cells[row] or below
 
 
-class FigureEight(Tool):
-    r"""The full report of a job of Figure Eight, also called CrowdFlower and Appen.
+_JOB = {"_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at"}
 
-    >>> rows = ["_unit_id,_worker_id,_tainted,colour", "1,ada,false,red", "1,bob,false,blue", "1,eve,true,red"]
-    >>> FigureEight().answers_in({"full.csv": "\n".join(rows)})
-    [('ada', '1', 'red'), ('bob', '1', 'blue')]
+
+@sheet_tool(
+    "figure-eight", "Figure Eight / Appen", lambda peek: "_unit_id" in peek.names and not _JOB.isdisjoint(peek.names)
+)
+def figure_eight(sheet: Sheet) -> Roles:
+    """Read the full report of a job (CSV: _unit_id, _worker_id).
+
+    What differs within a unit is a question; what a unit shows to workers does not.
     """
-
-    name = "figure-eight"
-    title = "Figure Eight / Appen"
-    summary = "full report of a job (CSV: _unit_id, _worker_id)"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has units, and workers or what was aggregated of their answers."""
-        names = set(peek.names)
-        return "_unit_id" in names and bool(
-            names & {"_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at"}
-        )
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open reports: what differs within a unit is a question; what a unit shows to workers does not."""
-        sheet = Sheet.read(paths, files)
-        remedy = "An aggregated report does not say who answered what: download the full report of the job."
-        task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
-        questions, aside = [], ("_gold", "_gold_reason", ":confidence", ":variance")
-        names = [name for name in sheet.columns if not name.startswith(("_", "orig_")) and not name.endswith(aside)]
-        for name in names:
-            first: dict[str, str] = {}
-            cells = zip(sheet.cells(task), sheet.cells(name), strict=True)
-            if any(first.setdefault(unit, cell) != cell for unit, cell in cells):
-                questions.append(name)
-        sheet.leave_out(sheet.find("_tainted"), {"true"}, "are tainted")
-        sheet.truths = {name: f"{name}_gold" for name in questions or names}
-        for name, gold in sheet.truths.items():
-            _read_sets(sheet, name, gold)
-        return sheet.table(self, worker, task, list(sheet.truths))
+    remedy = "An aggregated report does not say who answered what: download the full report of the job."
+    task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
+    questions, aside = [], ("_gold", "_gold_reason", ":confidence", ":variance")
+    names = [name for name in sheet.columns if not name.startswith(("_", "orig_")) and not name.endswith(aside)]
+    for name in names:
+        first: dict[str, str] = {}
+        cells = zip(sheet.cells(task), sheet.cells(name), strict=True)
+        if any(first.setdefault(unit, cell) != cell for unit, cell in cells):
+            questions.append(name)
+    sheet.leave_out(sheet.find("_tainted"), {"true"}, "are tainted")
+    sheet.truths = {name: f"{name}_gold" for name in questions or names}
+    for name, gold in sheet.truths.items():
+        _read_sets(sheet, name, gold)
+    return worker, task, list(sheet.truths)
 
 
 def _read_sets(sheet: Sheet, question: str, gold: str) -> None:
@@ -258,68 +215,54 @@ def _read_sets(sheet: Sheet, question: str, gold: str) -> None:
         sheet.columns[gold] = single if both is None else both[len(known) :]
 
 
-class CrowdKit(Tool):
-    r"""Comparisons of two items as Crowd-Kit has them; its other tables have the columns of ours.
+def _are_pairs(peek: Peek) -> bool:
+    names = set(peek.names)
+    return {"left", "right", "label"} <= names and not names.isdisjoint({"worker", "performer"}) and "task" not in names
 
-    >>> CrowdKit().answers_in({"pairs.csv": "worker,left,right,label\nada,tea,ale,tea\nbob,ale,tea,ale\n"})
-    [('ada', 'ale | tea', 'tea'), ('bob', 'ale | tea', 'ale')]
+
+@sheet_tool("crowd-kit", "Crowd-Kit", _are_pairs)
+def crowd_kit(sheet: Sheet) -> Roles:
+    """Read comparisons (CSV): worker, left, right, label; its other tables are plain ones.
+
+    Two items are a task, in whatever order they stood, if a label names the better one.
     """
-
-    name = "crowd-kit"
-    title = "Crowd-Kit"
-    summary = "comparisons (CSV): worker, left, right, label; its other tables are plain ones"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has comparisons by workers, and no tasks of its own."""
-        names = set(peek.names)
-        return {"left", "right", "label"} <= names and bool(names & {"worker", "performer"}) and "task" not in names
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open comparisons: two items are a task, in whatever order they stood, if a label names the better one."""
-        sheet = Sheet.read(paths, files)
-        worker = sheet.need("worker", "performer")
-        columns = [sheet.need(name) for name in ("left", "right", "label")]
-        rows = list(zip(*map(sheet.cells, columns), strict=True))
-        named = all(label in (left, right, "") for left, right, label in rows)
-        pairs = [sorted([left, right]) if named else [left, right] for left, right, _ in rows]
-        sheet.columns["left, right"] = [" | ".join(pair) for pair in pairs]
-        sheet.tag = None  # there is one question
-        return sheet.table(self, worker, "left, right", columns[2:])
+    worker = sheet.need("worker", "performer")
+    columns = [sheet.need(name) for name in ("left", "right", "label")]
+    rows = list(zip(*map(sheet.cells, columns), strict=True))
+    named = all(label in (left, right, "") for left, right, label in rows)
+    pairs = [sorted([left, right]) if named else [left, right] for left, right, _ in rows]
+    sheet.columns["left, right"] = [" | ".join(pair) for pair in pairs]
+    sheet.tag = None  # there is one question
+    return worker, "left, right", columns[2:]
 
 
-class Potato(Tool):
-    r"""The annotated instances of Potato, with one column for each option of each question.
+_USERS = ("user", "user_id", "username")
 
-    >>> Potato().answers_in({"annotated.csv": "instance_id,user,mood:::sad,mood:::glad\n7,ada,true,\n7,bob,,true\n"})
-    [('ada', '7', 'sad'), ('bob', '7', 'glad')]
+
+def _is_potato(peek: Peek) -> bool:
+    has_ids = "instance_id" in peek.names and not set(_USERS).isdisjoint(peek.names)
+    return has_ids and any(":::" in name for name in peek.names)
+
+
+@sheet_tool("potato", "Potato", _is_potato)
+def potato(sheet: Sheet) -> Roles:
+    """Read annotated instances (CSV, TSV): user, instance_id and question:::option.
+
+    The options of a question that are filled are its answer.
     """
-
-    name = "potato"
-    title = "Potato"
-    summary = "annotated instances (CSV, TSV): user, instance_id and question:::option"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has instances, and options of questions."""
-        names = set(peek.names)
-        has_ids = "instance_id" in names and bool(names & {"user", "user_id", "username"})
-        return has_ids and any(":::" in name for name in names)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open instances: the options of a question that are filled are its answer."""
-        sheet = Sheet.read(paths, files)
-        worker, task = sheet.need("user", "user_id", "username"), sheet.need("instance_id")
-        groups: dict[str, dict[str, list[str]]] = {}
-        for name in list(sheet.columns):
-            question, mark, option = name.partition(":::")
-            if mark:
-                groups.setdefault(question, {})[option] = sheet.cells(name)
-        for question, options in groups.items():
-            if len(options) == 1:  # a text
-                answers: list[Any] = [None if is_blank(cell) else cell for cell in next(iter(options.values()))]
-            else:
-                answers = [ticked or None for ticked in list_ticked(options)]
-            sheet.columns[question] = as_answers(answers)
-        return sheet.table(self, worker, task, list(groups))
+    worker, task = sheet.need(*_USERS), sheet.need("instance_id")
+    groups: dict[str, dict[str, list[str]]] = {}
+    for name in list(sheet.columns):
+        question, mark, option = name.partition(":::")
+        if mark:
+            groups.setdefault(question, {})[option] = sheet.cells(name)
+    for question, options in groups.items():
+        if len(options) == 1:  # a text
+            answers: list[Any] = [None if is_blank(cell) else cell for cell in next(iter(options.values()))]
+        else:
+            answers = [ticked or None for ticked in list_ticked(options)]
+        sheet.columns[question] = as_answers(answers)
+    return worker, task, list(groups)
 
 
 # Answers of peerannot and WRENCH: JSON with one object of all tasks.
@@ -337,9 +280,12 @@ def _is_nested(peek: Peek) -> bool:
     return bool(labels) and not by_columns and are_labels
 
 
-@record_tool("peerannot", "peerannot", "labels by task and worker, {task: {worker: label}} (JSON)", _is_nested)
+@record_tool("peerannot", "peerannot", _is_nested)
 def peerannot(export: Export) -> Iterator[Answer]:
-    """Read ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``; several labels in a list are a set."""
+    """Read labels by task and worker, {task: {worker: label}} (JSON).
+
+    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``; several labels in a list are a set.
+    """
     for path in export.paths:
         tasks = get_object(export.document(path))
         if not tasks:
@@ -362,24 +308,22 @@ def _has_weak_labels(peek: Peek) -> bool:
     return isinstance(task.get("weak_labels"), list)
 
 
-@record_tool(
-    "wrench",
-    "WRENCH",
-    "a label matrix: what labelling functions say of each task, -1 for nothing (JSON)",
-    _has_weak_labels,
-)
+@record_tool("wrench", "WRENCH", _has_weak_labels)
 def wrench(export: Export) -> Iterator[Answer]:
-    """Read ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``; functions are numbered from 0, ``label`` is gold."""
+    """Read a label matrix: what labelling functions say of each task, -1 for nothing (JSON).
+
+    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``; functions are numbered from 0, ``label`` is gold.
+    """
     silent, sizes = 0, set()
     for path in export.paths:
-        split = f"{export.worker_of(path)}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
+        split = f"{export.place_of(path)[0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
         for name, task in get_object(export.document(path)).items():
             export.at = f"{path}: task {name!r}"
             labels = get_numbers(task, "weak_labels")
             sizes.add(len(labels))
-            given = [(number, label) for number, label in enumerate(labels) if label != SILENT]
-            silent += not given
-            for number, label in given:
+            votes = [(number, label) for number, label in enumerate(labels) if label != SILENT]
+            silent += not votes
+            for number, label in votes:
                 yield Answer(str(number), f"{split}{name}", label, gold=get(task, "label"))
     if len(sizes) > 1:
         raise InputError(f"{export.where}, has tasks with {min(sizes)} and with {max(sizes)} weak labels.")

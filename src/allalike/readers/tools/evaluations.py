@@ -103,15 +103,15 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
 
 def _group(export: Export, cases: Iterable[Case]) -> Groups:
     """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
-    found: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    by_way: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in cases:
         if case.label is None:
             export.leave_out("cases without a verdict")
         else:
-            found[case.way, case.aspect].append(case)
+            by_way[case.way, case.aspect].append(case)
     groups: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
-    for (way, aspect), those in found.items():
-        those = sorted(those, key=lambda case: case.sample)
+    for (way, aspect), those in by_way.items():
+        those.sort(key=lambda case: case.sample)
         numbers, words = ([case for case in those if case.is_number is wanted] for wanted in (True, False))
         if way == _ANSWER:
             groups[way, aspect] += those
@@ -160,21 +160,19 @@ def _count_up(names: Iterable[str]) -> list[str]:
     return counted
 
 
+# lm-evaluation-harness.
+
 _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", re.IGNORECASE)
 
 
-@record_tool(
-    "lm-eval",
-    "lm-evaluation-harness",
-    "answers of models, logged with --log_samples, a folder for each model (JSONL)",
-    lambda peek: any({"doc_id", "resps", "filtered_resps"} <= set(record) for record in peek.records),
-)
+@record_tool("lm-eval", "lm-evaluation-harness", lambda peek: peek.has("doc_id", "resps", "filtered_resps"))
 @logged
 def lm_eval(export: Export) -> Iterator[Case]:
-    """Read the answers or metrics of models from ``samples_*.jsonl``, as ``--log_samples`` writes them.
+    """Read answers of models, logged with --log_samples, a folder for each model (JSONL).
 
-    ``{"doc_id": 0, "target": "1", "filtered_resps": [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"]}`` has
-    the log likelihoods of two choices; the label is the place of the likeliest, and ``target`` is ``gold``.
+    Files are called ``samples_*.jsonl``. The label of
+    ``{"doc_id": 0, "target": "1", "filtered_resps": [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"]}``, with
+    the log likelihoods of two choices, is the place of the likeliest, and ``target`` is ``gold``.
     """
     tables = {path: load_records(path) for path in export.paths}
     filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
@@ -229,16 +227,21 @@ def _find_place(target: Any, record: Any) -> int | None:
     return texts.index(str(target).strip()) if str(target).strip() in texts else None
 
 
+# DeepEval.
+
+
 def _is_deepeval(peek: Peek) -> bool:
     run = peek.document.get("testRunData", peek.document) if isinstance(peek.document, dict) else None
     lists = [value for value in run.values() if isinstance(value, list)] if isinstance(run, dict) else []
     return any(isinstance(case, dict) and "metricsData" in case for cases in lists for case in cases)
 
 
-@record_tool("deepeval", "DeepEval", "test runs: metrics that models measure (JSON)", _is_deepeval)
+@record_tool("deepeval", "DeepEval", _is_deepeval)
 @logged
 def deepeval(export: Export) -> Iterator[Case]:
-    """Read verdicts and scores of models on test cases, by metric.
+    """Read test runs: metrics that models measure (JSON).
+
+    Verdicts and scores of models on test cases, by metric.
 
     Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
     [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``.
@@ -257,19 +260,26 @@ def deepeval(export: Export) -> Iterator[Case]:
                 yield from case.graded(judge, metric if get(metric, "error") is None else None, "success", name)
 
 
+# promptfoo.
+
+
 def _is_promptfoo(peek: Peek) -> bool:
     results = peek.document.get("results") if isinstance(peek.document, dict) else None
-    if isinstance(results, dict) and {"version", "timestamp"} <= set(results):
-        return True
-    listed = results.get("results") if isinstance(results, dict) else results
-    records = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else peek.records
+    if isinstance(results, dict):
+        if results.keys() >= {"version", "timestamp"}:
+            return True
+        results = results.get("results")
+    listed = results if isinstance(results, list) else peek.records
+    records = [each for each in listed if isinstance(each, dict)]
     return any("gradingResult" in each and ("promptIdx" in each or "provider" in each) for each in records)
 
 
-@record_tool("promptfoo", "promptfoo", "results of assertions and of models that grade (JSON, JSONL)", _is_promptfoo)
+@record_tool("promptfoo", "promptfoo", _is_promptfoo)
 @logged
 def promptfoo(export: Export) -> Iterator[Case]:
-    """Read verdicts of graders on outputs, or on models; ``sample`` numbers repeated tests.
+    """Read results of assertions and of models that grade (JSON, JSONL).
+
+    Verdicts of graders on outputs, or on models; ``sample`` numbers repeated tests.
 
     ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
     "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``.
@@ -298,7 +308,7 @@ def _name_provider(value: Any) -> str:
 
 
 def _describe_test(result: Any) -> str:
-    """Return what tells a test from others, but not from its repetitions."""
+    """Return what distinguishes a test from others, but not from its repetitions."""
     test, variables = result.get("testCase"), result.get("vars")
     description = test.get("description") if isinstance(test, dict) else None
     known = variables or description
@@ -325,6 +335,8 @@ def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
         yield case.answered(output.strip())
 
 
+# Inspect.
+
 _VERSION = 2  # of Inspect's logs, since their beginning in 2024
 _HEADERS = ("header.json", "_journal/start.json")  # the latter is all that a run leaves that was killed
 _SAMPLE = re.compile(r"samples/.+\.json")
@@ -346,15 +358,12 @@ def _is_inspect(peek: Peek) -> bool:
     return _is_archive(peek.path) or ("version" in log and isinstance(log.get("eval"), dict) and "task" in log["eval"])
 
 
-@record_tool(
-    "inspect",
-    "Inspect",
-    "logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON)",
-    _is_inspect,
-)
+@record_tool("inspect", "Inspect", _is_inspect)
 @logged
 def inspect(export: Export) -> Iterator[Case]:
-    """Read verdicts of judges on answers, or answers of models to samples; ``sample`` is the epoch.
+    """Read logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON).
+
+    Verdicts of judges on answers, or answers of models to samples; ``sample`` is the epoch.
 
     A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
     "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``.
@@ -378,8 +387,7 @@ def _read_log(export: Export, path: Path) -> Iterator[Case]:
         )
     judges, about = _name_judges(header), get_object(header, "eval")
     model, suite = get_text(about, "model"), get_text(about, "task")
-    for place, sample in parts:
-        export.at = place
+    for export.at, sample in parts:
         case = Case(model, get_id(sample, "id"), suite, int(get_number(sample, "epoch", default=1)))
         scores = get_object(sample, "scores")
         export.leave_out("samples without a score", int(not scores))

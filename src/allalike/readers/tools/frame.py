@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import did_you_mean
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
-from allalike.readers.formats.tables import Table, of_records
+from allalike.readers.formats.failures import check_gaps, check_width
+from allalike.readers.formats.tables import Table
 from allalike.readers.tools.base import (
     REQUIRED,
+    ROLES,
     Original,
     Peek,
     Tool,
@@ -31,7 +32,7 @@ from allalike.readers.tools.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
@@ -42,6 +43,38 @@ REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions"
 KNOWN = object()  # the worker of a label that a tool marks as truth, where that is gold, and no answer
 _MAX_LISTED = 12
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
+
+
+def build_table(
+    tool: Tool,
+    names: Sequence[str],
+    load: Callable[[str], Any],
+    where: str,
+    roles: Sequence[str | tuple[str, ...]],
+    *,
+    guessed: Mapping[str, str],
+    **facts: Any,
+) -> Table:
+    """Return the table of a tool, given a function that returns a column, and the names of worker, task and label."""
+    return Table(
+        list(names),
+        lambda asked: {name: load(name) for name in asked},
+        where,
+        roles=dict(zip(ROLES, roles, strict=True)),
+        guessed={**guessed, "tool": tool.name},
+        **facts,
+    )
+
+
+def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
+    """Return the columns of rows; what a row lacks is missing."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    check_width(names, where)
+    check_gaps(len(names) * len(rows) - sum(map(len, rows)), where)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+# Tools that write records: their readers yield answers.
 
 
 class Answer:
@@ -59,23 +92,29 @@ class Answer:
         self.row = {"worker": worker, "task": task, "label": label, **more}
 
 
-def record_tool(
-    name: str,
-    title: str,
-    summary: str,
-    recognises: Callable[[Peek], bool],
-    originals: Callable[[Export], dict[str, Original]] | None = None,
-) -> Callable[[Reader], type[Tool]]:
-    """Make a tool of a function that yields the answers of an export.
+def name_tool(tool: type[Tool], name: str, title: str, read: Callable[..., Any]) -> type[Tool]:
+    """Name a tool, with a summary from the docstring of its reader: what it reads."""
+    tool.name, tool.title = name, title
+    tool.summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
+    return update_wrapper(tool, read, updated=())
 
-    >>> from allalike.readers.tools.base import get_id, get_object, get_scalar
-    >>> @record_tool("quiz", "Quiz", "answers by player (JSON)", lambda peek: "player" in peek.records[0])
+
+def record_tool(
+    name: str, title: str, recognises: Callable[[Peek], bool], *, shows: bool = False
+) -> Callable[[Reader], type[Tool]]:
+    """Make a tool of a function that yields the answers of an export, and perhaps notes what it ``shows`` in tasks.
+
+    The first line of its docstring says what is read.
+
+    >>> from allalike.readers.tools.base import get_object, get_scalar
+    >>> @record_tool("quiz", "Quiz", lambda peek: peek.has("player", "answered"))
     ... def quiz(export):
+    ...     '''Read answers by player (JSON).'''
     ...     for record in export.records():
     ...         for question, answer in get_object(record, "answered").items():
     ...             yield Answer(get_id(record, "player"), question, get_scalar(answer))
-    >>> quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
-    [('ada', 'q1', 'Oslo')]
+    >>> quiz.summary, quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
+    ('answers by player (JSON)', [('ada', 'q1', 'Oslo')])
     """
 
     def make(read: Reader) -> type[Tool]:
@@ -85,34 +124,32 @@ def record_tool(
 
             def open(self, paths: Sequence[Path], files: Files) -> Table:
                 export = Export(self, paths, files)
-                with export.naming_errors():
-                    for answer in read(export):
-                        export.take(answer)
+                export.read(read)
                 return export.finish(export.table())
 
             def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-                export = Export(self, paths, files)
-                with export.naming_errors():
-                    return {} if originals is None else originals(export)
+                originals: dict[str, Original] = {}
+                if shows:
+                    Export(self, paths, files, originals=originals).read(read)
+                return originals
 
-        RecordTool.name, RecordTool.title, RecordTool.summary = name, title, summary
-        update_wrapper(RecordTool, read, updated=())
-        return RecordTool
+        return name_tool(RecordTool, name, title, read)
 
     return make
 
 
 @dataclass
 class Export:
-    """The files of a tool while a reader goes through them, and what it found there.
+    """The files of a tool while a reader goes through them, and its answers.
 
-    ``path`` is the file that is being read, and ``at`` says where in it, for errors. A reader may replace ``finish``,
-    which is given the table.
+    ``path`` is the file that is being read, and ``at`` says where in it, for errors. ``originals`` are what was shown
+    in tasks, if that is asked for. A reader may replace ``finish``, which is given the table.
     """
 
     tool: Tool
     paths: Sequence[Path]
     files: Files
+    originals: dict[str, Original] | None = None
     path: Path | None = None
     at: str = ""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -123,16 +160,36 @@ class Export:
     _empty: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
+    def read(self, reader: Reader) -> None:
+        """Take all answers of a reader; whatever fails there is an error that names the file and the record."""
+        try:
+            for answer in reader(self):
+                label, question = answer.row["label"], answer.question
+                if label is None or (isinstance(label, str | tuple | list) and not label):
+                    self._empty.setdefault(question, []).append(answer.row)  # until all answers are known
+                else:
+                    self.kinds.setdefault(question, answer.kind)
+                    self.questions.setdefault(question, []).append(answer.row)
+        except AllalikeError:
+            raise
+        except UnexpectedValueError as error:
+            raise InputError(f"{self.at or self.paths[0]}: {error}.") from error
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            if isinstance(error, TypeError | AttributeError):
+                reason = "a value is of another type"
+            raise InputError(f"{self.at or self.paths[0]} is not as {self.tool.title} writes it: {reason}.") from error
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records of all files, in JSON lines or in a list."""
         for path in self.paths:
             yield from self.each(load_records(path), path)
 
-    def each(self, items: Iterable[Any], path: Path | None = None, what: str = "record") -> Iterator[dict[str, Any]]:
-        """Yield the objects in a list, of this file if one is named, and note which it is."""
-        path = path or self.path
+    def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
+        """Yield the objects in a list of a file, and note which it is."""
+        self.path, place = path, f"{path}: {what} "
         for number, item in enumerate(items, start=1):
-            self.path, self.at = path, f"{path}: {what} {number}"
+            self.at = f"{place}{number}"
             if not isinstance(item, dict):
                 raise unexpected(item, "an object")
             yield item
@@ -141,21 +198,6 @@ class Export:
         """Return the one value of a JSON file."""
         self.path, self.at = path, str(path)
         return load_document(path)
-
-    @contextmanager
-    def naming_errors(self) -> Iterator[None]:
-        """Turn whatever fails in a reader into an error that names the file and the record."""
-        try:
-            yield
-        except AllalikeError:
-            raise
-        except UnexpectedValueError as error:
-            raise InputError(f"{self.at or self.paths[0]}: {error}.") from error
-        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-            said = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-            if isinstance(error, TypeError | AttributeError):
-                said = "a value is of another type"
-            raise InputError(f"{self.at or self.paths[0]} is not as {self.tool.title} writes it: {said}.") from error
 
     @property
     def by_file(self) -> bool:
@@ -178,10 +220,6 @@ class Export:
             self._places = place_files(self.paths, by_name=self.by_file)
         return self._places[path]
 
-    def worker_of(self, path: Path) -> str:
-        """Return whose file this is."""
-        return self.place_of(path)[0]
-
     @property
     def where(self) -> str:
         """The files and the tool, for messages."""
@@ -193,26 +231,21 @@ class Export:
         if number:
             self.left_out[what] += number
 
-    def take(self, answer: Answer) -> None:
-        """Take an answer, or note an empty one until it is known what others say to the question."""
-        label, question = answer.row["label"], answer.question
-        if label is None or (isinstance(label, str | tuple | list) and not label):
-            self._empty.setdefault(question, []).append(answer.row)
-        else:
-            self.kinds.setdefault(question, answer.kind)
-            self.questions.setdefault(question, []).append(answer.row)
+    def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
+        """Note what was shown in a task, if that is asked for and not yet known."""
+        if self.originals is not None:
+            self.originals.setdefault(str(task), Original(record, **shown))
 
     def table(self) -> Table:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
         if not self.questions:
-            counted = f": {self._counted()}" if self.left_out else ""
-            raise InputError(f"{self.where}, holds no answers{counted}.")
+            raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
         question = self._choose()
         rows = self.questions[question]
         empty = self._empty.pop(question, [])
         if self.kinds[question] in REGIONS:
-            rows += [{"worker": row["worker"], "task": row["task"], "label": []} for row in empty]
-        elif empty:
+            rows += [{**{role: row[role] for role in ROLES}, "label": []} for row in empty]
+        else:
             self.leave_out(
                 f"annotations without an answer to {question!r}" if question else "empty answers", len(empty)
             )
@@ -221,21 +254,24 @@ class Export:
             raise InputError(f"{self.where}, holds no answers beside those that are marked as truths.")
         workers, tasks = ({row[role] for row in rows} for role in ("worker", "task"))
         about = f"{self.where} ({len(rows):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
-        tag = {"tag": question} if question and question != self.files.tag else {}
-        return replace(
-            of_records(rows, about),
-            roles={role: role for role in ("worker", "task", "label")},
-            guessed={"tool": self.tool.name, **tag},
-            remarks=tuple(self._remark(question, rows)),
-            samples=[name for name in ("sample", "order") if len({row.get(name) for row in rows}) > 1],
-            truths={"label": "gold"} if any("gold" in row for row in rows) else {},
+        columns = spread(rows, about)
+        return build_table(
+            self.tool,
+            list(columns),
+            columns.__getitem__,
+            about,
+            ROLES,
+            guessed={"tag": question} if question and question != self.files.tag else {},
+            remarks=tuple(self._remark(question, columns)),
+            samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
+            truths={"label": "gold"} if "gold" in columns else {},
         )
 
-    def _remark(self, question: str, rows: list[dict[str, Any]]) -> Iterator[str]:
+    def _remark(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
         yield from self.remarks
-        if (most := max(row.get("sample", 1) for row in rows)) > 1:
+        if (most := max(filter(None, columns.get("sample", ())), default=1)) > 1:
             yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
-        if not self.files.golden and any(row.get("gold") is not None for row in rows):
+        if not self.files.golden and any(known is not None for known in columns.get("gold", ())):
             yield "Known truths are in the column gold; they count only with gold='export'."
         if self.left_out:
             yield f"Left out: {self._counted()}."
@@ -276,15 +312,18 @@ def _set_truths_apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         role for role in ("worker", "task") if len({type(row[role]) for row in rows if row[role] is not KNOWN}) > 1
     ]
     answers: list[dict[str, Any]] = []
-    truths: list[dict[str, Any]] = []
+    truths: list[tuple[Any, Any]] = []
     for row in rows:
         label, known = row["label"], row["worker"] is KNOWN
         if isinstance(label, tuple):
             label = frozenset(map(str, label)) if not single else str(label[0]) if as_text else label[0]
         row = {**row, **{role: str(row[role]) for role in mixed}, "label": label}
-        (truths if known else answers).append(row)
+        if known:
+            truths.append((row["task"], label))
+        else:
+            answers.append(row)
     if truths:
-        gold = match_truths((row["task"], row["label"]) for row in truths)
+        gold = match_truths(truths)
         answers = [{**row, "gold": gold.get(row["task"])} for row in answers]
     return answers
 
@@ -297,11 +336,9 @@ def place_files(
     With ``by_name`` it is the name if any differ. A folder is the first that is not everybody's.
 
     >>> from pathlib import Path
-    >>> list(place_files([Path("ada.json"), Path("bob.json")]).values())
-    [('ada', ''), ('bob', '')]
     >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]
-    >>> list(place_files(files).values()), list(place_files(files, by_name=True).values())
-    ([('1', 'ada'), ('1', 'bob'), ('2', 'ada')], [('ada', '1'), ('bob', '1'), ('ada', '2')])
+    >>> list(place_files(files[:2]).values()), list(place_files(files).values())
+    ([('ada', ''), ('bob', '')], [('1', 'ada'), ('1', 'bob'), ('2', 'ada')])
     """
     names = [_ENDING.sub("", path.name) or path.name for path in paths]
     folders = [path.absolute().parent.parts for path in paths]

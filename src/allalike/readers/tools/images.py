@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,6 @@ from allalike._core.masks import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.dialects import check_prolog
 from allalike.readers.tools.base import (
-    Original,
     Peek,
     UnexpectedValueError,
     get,
@@ -35,11 +35,14 @@ from allalike.readers.tools.base import (
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Mapping
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
     from allalike._core.masks import Part
+
+    Size = tuple[float, float] | None  # height and width
+    Marks = defaultdict[str, list[Any]]  # in a picture, by question
 
 _MIN_POINTS = 3  # of an outline that goes around something
 _WORKER = ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id")
@@ -50,15 +53,7 @@ _AREAS = "areas"  # which are drawn as polygons or painted as masks
 
 @dataclass
 class Areas:
-    """What was drawn in pictures, and how large these are.
-
-    >>> areas = Areas("photos.json")
-    >>> areas.see("ada", "p1", (2, 3))
-    >>> areas.see("bob", "p1", (2, 3))
-    >>> areas.draw("ada", "p1", "cat", [(0, 0), (2, 0), (2, 2), (0, 2)])
-    >>> [(worker, kind, mask.area) for worker, _, kind, mask in areas.masks()]
-    [('ada', 'cat', 4), ('bob', 'cat', 0)]
-    """
+    """What was drawn in pictures, and how large these are."""
 
     where: str
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
@@ -66,7 +61,7 @@ class Areas:
     drawn: dict[Hashable, dict[Any, dict[Any, list[Part]]]] = field(default_factory=dict)
     flat: int = 0
 
-    def see(self, worker: Any, picture: Hashable, size: tuple[float, float] | None = None) -> None:
+    def see(self, worker: Any, picture: Hashable, size: Size = None) -> None:
         """Note that a worker saw a picture, perhaps of a known height and width."""
         self.seen.setdefault(picture, {})[worker] = None
         if size is None:
@@ -113,7 +108,10 @@ class Areas:
             )
         several = len({kind for kinds in self.drawn.values() for kind in kinds}) > 1
         for worker, picture, kind, mask in self.masks():
-            yield Answer(worker, f"{picture}/{kind}" if several else picture, mask, question, "areas")
+            yield Answer(worker, f"{picture}/{kind}" if several else picture, mask, question, _AREAS)
+
+
+# COCO.
 
 
 class _Page(NamedTuple):
@@ -125,18 +123,21 @@ class _Page(NamedTuple):
     marks: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, export: Export, path: Path) -> _Page:
+    def read(cls, export: Export, path: Path) -> _Page:
         document = export.document(path)
         if isinstance(document, list):  # of results
             document = {"annotations": document}
         images = {get_id(each, "id"): each for each in export.each(get_list(document, "images"), path, "image")}
         kinds = {get_id(each, "id"): each for each in export.each(get_list(document, "categories"), path, "category")}
         marks = list(export.each(get_list(document, "annotations"), path, "annotation"))
+        for image in images.values() if export.originals is not None else ():
+            name = str(get_id(image, "file_name", "id"))
+            export.show(name, image, picture=name, sides=(image.get("width"), image.get("height")))
         if not images:
             images = {get_id(mark, "image_id"): {"id": mark["image_id"]} for mark in marks}
         return cls(path, images, kinds, marks)
 
-    def read(self, mark: dict[str, Any], key: str) -> list[Any]:
+    def read_mark(self, mark: dict[str, Any], key: str) -> list[Any]:
         """Return what a mark has in a field, each with its class."""
         if not _has(mark, key):
             return []
@@ -159,8 +160,8 @@ class _Page(NamedTuple):
             return [{"x": x, "y": y, "label": name} for name, (x, y, seen) in zip(names, points, strict=False) if seen]
         if len(numbers) != 4:
             raise unexpected(mark[key], "[x, y, width, height]", key)
-        more = {"label": name, "score": get_number(mark, "score", default=None)}
-        return [{"bbox": numbers, **{each: value for each, value in more.items() if value is not None}}]
+        about = {"label": name, "score": get_number(mark, "score", default=None)}
+        return [{"bbox": numbers, **{each: value for each, value in about.items() if value is not None}}]
 
 
 def _has(mark: dict[str, Any], key: str) -> bool:
@@ -170,39 +171,24 @@ def _has(mark: dict[str, Any], key: str) -> bool:
 def _is_coco(peek: Peek) -> bool:
     """Return whether a file has pictures and annotations of them, or a list of detections."""
     if not isinstance(peek.document, dict):
-        return bool(peek.records) and all(
-            "image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records
-        )
+        results = ("image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records)
+        return bool(peek.records) and all(results)
     lists = [peek.document.get(key) for key in ("images", "annotations")]
     first = [items[0] for items in lists if isinstance(items, list) and items and isinstance(items[0], dict)]
     return any("image_id" in item or {"id", "file_name"} <= item.keys() for item in first)
 
 
-def _list_coco(export: Export) -> dict[str, Original]:
-    originals = {}
-    for document in map(export.document, export.paths):
-        for image in get_list(document, "images") if isinstance(document, dict) else ():
-            name = str(get_id(image, "file_name", "id"))
-            originals[name] = Original(image, picture=name, sides=(image.get("width"), image.get("height")))
-    return originals
-
-
-@record_tool(
-    "coco",
-    "COCO",
-    "boxes, outlines or key points in pictures, one file for each annotator (JSON)",
-    _is_coco,
-    _list_coco,
-)
+@record_tool("coco", "COCO", _is_coco, shows=True)
 def coco(export: Export) -> Iterator[Answer]:
-    """Read ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
+    """Read boxes, outlines or key points in pictures, one file for each annotator (JSON).
+
+    File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
 
     Lists of results have the annotations alone. Each picture in a file was seen by its owner.
     """
-    pages = [_Page.of(export, path) for path in export.paths]
+    pages = [_Page.read(export, path) for path in export.paths]
     marks = [mark for page in pages for mark in page.marks]
-    named = any(get(mark, *_WORKER) is not None for mark in marks)
-    by_file = export.by_file or not named
+    by_file = export.by_file or all(get(mark, *_WORKER) is None for mark in marks)
     if len(pages) == 1 and by_file != export.by_file:
         raise InputError(
             f"{export.where}, holds {len(marks):,} marks in {len(pages[0].images):,} pictures and does not say whose"
@@ -213,12 +199,12 @@ def coco(export: Export) -> Iterator[Answer]:
     for page in pages:
         labels: dict[Any, list[Any]] = {}
         if by_file:
-            labels = {(export.worker_of(page.path), image): [] for image in page.images}
+            labels = {(export.place_of(page.path)[0], image): [] for image in page.images}
         for mark in export.each(page.marks, page.path, "annotation"):
             worker, image = export.owner if by_file else get_id(mark, *_WORKER), get_id(mark, "image_id")
             if image not in page.images:
                 raise UnexpectedValueError(f"'image_id' is {image!r}, which is the id of no image")
-            labels.setdefault((worker, image), []).extend(page.read(mark, key))
+            labels.setdefault((worker, image), []).extend(page.read_mark(mark, key))
         for (worker, image), label in labels.items():
             picture = get_id(page.images[image], "file_name", "id")
             if key != "segmentation":
@@ -248,6 +234,9 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     return tag or keys[0]
 
 
+# CVAT.
+
+
 def parse_annotations(path: Path) -> Element:
     """Read a file of annotations as XML, without entities."""
     from xml.etree import ElementTree  # nosec B405 # without entities, see below
@@ -266,24 +255,11 @@ def _is_cvat(peek: Peek) -> bool:
     return peek.ending == ".xml" and "<annotations" in start and any(mark in start for mark in marks)
 
 
-def _list_cvat(export: Export) -> dict[str, Original]:
-    images = [image for path in export.paths for image in parse_annotations(path).iter("image")]
-    return {
-        name: Original(image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
-        for image in reversed(images)
-        if (name := image.get("name"))
-    }
-
-
-@record_tool(
-    "cvat",
-    "CVAT",
-    "tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML)",
-    _is_cvat,
-    _list_cvat,
-)
+@record_tool("cvat", "CVAT", _is_cvat, shows=True)
 def cvat(export: Export) -> Iterator[Answer]:
-    """Read ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
+    """Read tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML).
+
+    Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
 
     Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
     """
@@ -298,9 +274,9 @@ def cvat(export: Export) -> Iterator[Answer]:
     questions = sorted({question for page in pages.values() for marks in page.values() for question in marks})
     frames = {task for page in pages.values() for task in page if isinstance(task, int)}
     for path, page in pages.items():
-        worker = export.worker_of(path)
+        worker = export.place_of(path)[0]
         for task in [*page, *sorted(frames - page.keys())]:
-            marks = page.get(task, {})
+            marks: Mapping[str, list[Any]] = page.get(task, {})
             areas.see(worker, task)
             for kind, part in marks.get(_AREAS, []):
                 areas.draw(worker, task, kind, part)
@@ -313,15 +289,16 @@ def cvat(export: Export) -> Iterator[Answer]:
         yield from areas.answers(export, _AREAS)
 
 
-def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> dict[str | int, dict[str, list[Any]]]:
+def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> dict[str | int, Marks]:
     """Return the marks in each picture, or frame of a video, by question, and note how large it is."""
-    worker = export.worker_of(path)
-    pictures: dict[str | int, dict[str, list[Any]]] = {}
+    worker = export.place_of(path)[0]
+    pictures: dict[str | int, Marks] = defaultdict(lambda: defaultdict(list))
     for number, image in enumerate(root.iter("image"), start=1):
         export.at = f"{path}: image {number}"
         name, size = get_id(image.attrib, "name"), _read_size(image.get)
+        export.show(name, image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
         areas.see(worker, name, size)
-        marks = pictures.setdefault(name, {})
+        marks = pictures[name]
         for shape in image:
             _read_shape(export, marks, shape, shape.get("label"), size)
     export.at = f"{path}: original_size"
@@ -330,45 +307,43 @@ def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> d
         export.at = f"{path}: track {number}"
         for shape in track:
             if shape.get("outside") != "1":
-                frame = int(_number(shape, "frame"))
+                frame = int(_read_number(shape, "frame"))
                 areas.see(worker, frame, size)
-                _read_shape(export, pictures.setdefault(frame, {}), shape, track.get("label"), size)
+                _read_shape(export, pictures[frame], shape, track.get("label"), size)
     return pictures
 
 
-def _read_size(get_side: Callable[[str], str | None]) -> tuple[float, float] | None:
+def _read_size(get_side: Callable[[str], str | None]) -> Size:
     """Return height and width, if both are there."""
     height, width = get_side("height"), get_side("width")
-    return (_as_number(height, "height"), _as_number(width, "width")) if height and width else None
+    return (_parse_number(height, "height"), _parse_number(width, "width")) if height and width else None
 
 
-def _read_shape(
-    export: Export, marks: dict[str, list[Any]], shape: Element, kind: str | None, size: tuple[float, float] | None
-) -> None:
+def _read_shape(export: Export, marks: Marks, shape: Element, kind: str | None, size: Size) -> None:
     """Add a shape to the marks of a picture: tags with their attributes, areas, or regions with their class."""
     if shape.tag == "tag":
-        marks.setdefault("tags", []).append(get_id(shape.attrib, "label"))
+        marks["tags"].append(get_id(shape.attrib, "label"))
         for attribute in shape.iter("attribute"):
             name = f"{shape.get('label')}.{get_id(attribute.attrib, 'name')}"
-            marks.setdefault(name, []).append((attribute.text or "").strip())
+            marks[name].append((attribute.text or "").strip())
     elif shape.tag == "polygon":
-        marks.setdefault(_AREAS, []).append((kind, _read_points(shape)))
+        marks[_AREAS].append((kind, _read_points(shape)))
     elif shape.tag == "mask":
-        marks.setdefault(_AREAS, []).append((kind, _read_mask(shape, size)))
+        marks[_AREAS].append((kind, _read_mask(shape, size)))
     elif shape.tag in _SHAPES:
-        regions = [{**region, "label": kind} if kind else region for region in _read_regions(shape)]
-        marks.setdefault(_SHAPES[shape.tag], []).extend(regions)
+        label = {"label": kind} if kind else {}
+        marks[_SHAPES[shape.tag]] += [region | label for region in _read_regions(shape)]
     else:
         export.leave_out(f"marks of the kind {shape.tag!r}")
 
 
 def _read_regions(shape: Element) -> list[dict[str, Any]]:
     if shape.tag == "box":
-        left, top, right, bottom = (_number(shape, key) for key in ("xtl", "ytl", "xbr", "ybr"))
-        turned = _number(shape, "rotation") if shape.get("rotation") else 0.0
+        left, top, right, bottom = (_read_number(shape, key) for key in ("xtl", "ytl", "xbr", "ybr"))
+        turned = _read_number(shape, "rotation") if shape.get("rotation") else 0.0
         return [{"bbox": [left, top, right - left, bottom - top], **({"rotation": turned} if turned else {})}]
     if shape.tag == "ellipse":
-        x, y, width, height = (_number(shape, key) for key in ("cx", "cy", "rx", "ry"))
+        x, y, width, height = (_read_number(shape, key) for key in ("cx", "cy", "rx", "ry"))
         return [{"bbox": [x - width, y - height, 2 * width, 2 * height]}]
     points = _read_points(shape)
     return [{"x": x, "y": y} for x, y in points] if shape.tag == "points" else [{"points": points}]
@@ -378,13 +353,13 @@ def _read_points(shape: Element) -> list[list[float]]:
     pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair.strip()]
     if any(len(pair) != 2 for pair in pairs):
         raise UnexpectedValueError(f"'{shape.tag}.points' is {shape.get('points')!r}, where points 'x,y' should be")
-    return [[_as_number(part, f"{shape.tag}.points") for part in pair] for pair in pairs]
+    return [[_parse_number(part, f"{shape.tag}.points") for part in pair] for pair in pairs]
 
 
-def _read_mask(shape: Element, size: tuple[float, float] | None) -> Mask:
+def _read_mask(shape: Element, size: Size) -> Mask:
     """Read run lengths in a box of the picture, row after row."""
-    left, top, width, height = (int(_number(shape, key)) for key in ("left", "top", "width", "height"))
-    runs = [int(_as_number(part, "mask.rle")) for part in (shape.get("rle") or "").split(",")]
+    left, top, width, height = (int(_read_number(shape, key)) for key in ("left", "top", "width", "height"))
+    runs = [int(_parse_number(part, "mask.rle")) for part in (shape.get("rle") or "").split(",")]
     painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
     rows, columns = map(int, size or (0, 0))
     around = ((top, rows - top - height), (left, columns - left - width))
@@ -395,11 +370,11 @@ def _read_mask(shape: Element, size: tuple[float, float] | None) -> Mask:
     return Mask.of(np.pad(painted, around))
 
 
-def _number(shape: Element, name: str) -> float:
-    return _as_number(shape.get(name), f"{shape.tag}.{name}")
+def _read_number(shape: Element, name: str) -> float:
+    return _parse_number(shape.get(name), f"{shape.tag}.{name}")
 
 
-def _as_number(text: str | None, name: str) -> float:
+def _parse_number(text: str | None, name: str) -> float:
     try:
         number = float(text or "")
     except ValueError:

@@ -15,28 +15,32 @@ from allalike.readers.tools.base import get, get_id, get_list, get_number, get_s
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    Votes = Sequence[int | None]  # 1 for the first of a pair, -1 for the second, 0 for neither
+    Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for neither, nothing for no decision
 
 ORDERS = "orders"
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
-_DECISIONS = {1: "A>B", -1: "B>A", 0: "A=B"}
 _COMPARED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
+_JUDGMENTS = (
+    ("judge", "question_id", "score"),
+    *((*pair, "g1_winner") for pair in _PAIRS),
+    *((*pair, "judge", "question_id", "winner") for pair in _PAIRS),
+)
 _PLACES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
 _GAMES = ("g1_winner", "g2_winner")
 
 
 def _combine(votes: Votes) -> int | None:
     """Return the sign of the sum of votes; nothing if there are none."""
-    given = [vote for vote in votes if vote is not None]
-    return (sum(given) > 0) - (sum(given) < 0) if given else None
+    cast = [vote for vote in votes if vote is not None]
+    return (sum(cast) > 0) - (sum(cast) < 0) if cast else None
 
 
-def _read_votes(export: Export, games: list[Any], key: str, without: str) -> list[int | None]:
+def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
     """Return the vote in each decision such as ``A>B``; much better is better. Every second game has them swapped."""
-    votes: list[int | None] = []
+    votes: Votes = []
     for place, game in enumerate(games):
         decision = get_text(game, key, default=None)
         if decision is None:
@@ -60,25 +64,23 @@ def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, *
             yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
 
 
-@record_tool(
-    "judgebench",
-    "JudgeBench",
-    "decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL)",
-    lambda peek: any("decision" in each for record in peek.records for each in _objects(record.get("judgments"))),
-)
+@record_tool("judgebench", "JudgeBench", lambda peek: peek.has("judgments.decision"))
 def judgebench(export: Export) -> Iterator[Answer]:
-    """Read ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``."""
+    """Read decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL).
+
+    Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
+    """
     twice = torn = 0
     for pair in export.records():
         judgments = get_list(pair, "judgments")
         votes = _read_votes(export, judgments, "decision", "judgments without a decision")
         twice += len(votes) - votes.count(None) > 1
         torn += {1, -1} <= set(votes) and not _combine(votes)
-        inner = [held for held in (get(each, "judgment") for each in judgments) if isinstance(held, dict)]
-        judges = [named for held in (*inner, pair) if (named := held.get("judge_model")) is not None]
-        worker = export.worker(judges[0] if judges else None, default=export.owner)
-        task = get_id(pair, "pair_id", "id")
-        yield from _answer(export, worker, task, votes, _DECISIONS, gold=pair.get("label"))
+        held = [get(each, "judgment") for each in judgments]
+        judges = [each.get("judge_model") for each in (*held, pair) if isinstance(each, dict)]
+        worker = export.worker(next((judge for judge in judges if judge is not None), None), default=export.owner)
+        labels = {1: "A>B", -1: "B>A", 0: "A=B"}
+        yield from _answer(export, worker, get_id(pair, "pair_id", "id"), votes, labels, gold=pair.get("label"))
     if twice and export.files.tag is None:
         export.remarks.append(
             f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
@@ -86,35 +88,27 @@ def judgebench(export: Export) -> Iterator[Answer]:
         )
 
 
-@record_tool(
-    "arena-hard",
-    "Arena-Hard",
-    "judgments of models against a baseline, in both orders (JSONL)",
-    lambda peek: any(
-        "model" in each and any("score" in g for g in _objects(each.get("games"))) for each in peek.records
-    ),
-)
+@record_tool("arena-hard", "Arena-Hard", lambda peek: peek.has("model", "games.score"))
 def arena_hard(export: Export) -> Iterator[Answer]:
-    """Read ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
+    """Read judgments of models against a baseline, in both orders (JSONL).
+
+    Record: ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
 
     The label is the name of the better model, or ``tie``. The baseline comes first in the first game.
     """
     for record in export.records():
         model = get_text(record, "model")
-        names = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
+        labels = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
         votes = _read_votes(export, get_list(record, "games"), "score", "games without a winner")
         worker = export.worker(record, "judge", default=export.owner)
-        yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, names)
+        yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, labels)
 
 
-@record_tool(
-    "alpaca_eval",
-    "alpaca_eval",
-    "preferences of annotators between two outputs (JSON)",
-    lambda peek: any({"instruction", "preference", "output_1", "output_2"} <= set(each) for each in peek.records),
-)
+@record_tool("alpaca_eval", "alpaca_eval", lambda peek: peek.has("instruction", "preference", "output_1", "output_2"))
 def alpaca_eval(export: Export) -> Iterator[Answer]:
-    """Read ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
+    """Read preferences of annotators between two outputs (JSON).
+
+    Record: ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
 
     The label is 1 for the first output, 2 for the second, 1.5 for neither. A task is named by its instruction, and by a
     hash of all that was compared where several have the same instruction.
@@ -126,28 +120,23 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
         instruction, preference = get_text(record, "instruction"), get_number(record, "preference", default=None)
         if preference is not None:
             preference = 1.5 if preference in (0, 1.5) else int(preference) if preference % 1 == 0 else preference
-        worker = export.worker(record, "annotator_index", "annotator", default=export.owner)
         compared[instruction].add(digest)
+        worker = export.worker(record, "annotator_index", "annotator", default=export.owner)
         answers.append((worker, instruction, digest, preference))
     for worker, instruction, digest, preference in answers:
         task = instruction if len(compared[instruction]) == 1 else f"{instruction} #{digest}"
         yield Answer(worker, task, preference)
 
 
-def _is_judgment(record: Mapping[str, Any]) -> bool:
-    pair = any(first in record and second in record for first, second in _PAIRS)
-    named = "judge" in record and "question_id" in record
-    return (pair and "g1_winner" in record) or (named and ("score" in record or (pair and "winner" in record)))
-
-
 @record_tool(
     "mt-bench",
     "MT-bench",
-    "judgments of models' answers: winners of pairs, or scores (JSONL)",
-    lambda peek: any(map(_is_judgment, peek.records)),
+    lambda peek: any(peek.has(*fields) for fields in _JUDGMENTS),
 )
 def mt_bench(export: Export) -> Iterator[Answer]:
-    """Read ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``.
+    """Read judgments of models' answers: winners of pairs, or scores (JSONL).
+
+    Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``.
 
     Labels are winners by the models' names, or scores; a task is a question, its turn, and the models.
     """
@@ -157,27 +146,18 @@ def mt_bench(export: Export) -> Iterator[Answer]:
             judge = " ".join(str(get_id(part)) for part in judge)
         worker = str(export.worker(judge, default=export.owner))
         turn = [f"turn {get_scalar(record, 'turn')}"] if record.get("turn") is not None else []
-        keys = next((pair for pair in _PAIRS if pair[0] in record and pair[1] in record), ("model",))
+        keys = next((pair for pair in _PAIRS if record.keys() >= set(pair)), ("model",))
         models = [get_text(record, key) for key in keys]
         task = " | ".join([str(get_id(record, "question_id")), *turn, *sorted(models)])
-        if len(models) == 2:
-            winners = {1: models[0], -1: models[1], 0: "tie"}
-            yield from _answer(export, worker, task, _find_winners(export, record, models), winners, question="winner")
+        if len(models) == 1:
+            score = get_number(record, "score", default=-1)
+            export.leave_out("judgments without a score", int(score == -1))
+            yield Answer(worker, task, None if score == -1 else score, "score", "numbers")
             continue
-        score = get_number(record, "score", default=-1)
-        export.leave_out("judgments without a score", int(score == -1))
-        yield Answer(worker, task, None if score == -1 else score, "score", "numbers")
-
-
-def _find_winners(export: Export, record: Mapping[str, Any], models: Sequence[str]) -> list[int | None]:
-    """Return who won each game, by the places in which the models are named."""
-    places = {models[0]: 1, models[1]: -1, **_PLACES}
-    games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
-    winners = [get_text(record, key, default="error") for key in games]
-    export.leave_out("games without a winner", winners.count("error"))
-    return [None if winner == "error" else places.get(winner, 0) for winner in winners]
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in what may be a list."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+        games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
+        winners = [get_text(record, key, default="error") for key in games]
+        export.leave_out("games without a winner", winners.count("error"))
+        places = {models[0]: 1, models[1]: -1, **_PLACES}
+        votes = [None if winner == "error" else places.get(winner, 0) for winner in winners]
+        labels = {1: models[0], -1: models[1], 0: "tie"}
+        yield from _answer(export, worker, task, votes, labels, question="winner")

@@ -21,8 +21,8 @@ from allalike._core.masks import Mask
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.delimited import open_delimited
+from allalike.readers.formats.tables import cells
 from allalike.readers.tools.base import (
-    Original,
     Peek,
     UnexpectedValueError,
     get,
@@ -38,7 +38,6 @@ from allalike.readers.tools.base import (
 )
 from allalike.readers.tools.frame import KNOWN, Answer, Export, record_tool
 from allalike.readers.tools.images import Areas
-from allalike.readers.tools.sheets import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,27 +93,6 @@ def _is_export(peek: Peek) -> bool:
     return _is_row(peek.names) or any(_is_task(record) or _is_row(record) for record in peek.records)
 
 
-def _list_tasks(export: Export) -> dict[str, Original]:
-    """List the tasks with their results, which also say how large pictures are."""
-    tasks = [task for path in export.paths for task in export.each(_load(path), path)]
-    if any(map(_is_row, tasks)):
-        raise UnsupportedError(
-            f"{export.paths[0]} has one row for each annotation, and does not say what the tasks and controls of the"
-            " project are. Export it from Label Studio as JSON."
-        )
-    originals = {}
-    for task in tasks:
-        texts = _list_texts(task)
-        shown = texts[0] if len(texts) == 1 else None  # which may be the name of a picture
-        sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
-        results = [item for sheet in sheets for item in get_list(sheet, "result")]
-        sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
-        known = next((pair for pair in sides if None not in pair), (None, None))
-        record = {**task, "results": results}
-        originals[str(_name(task))] = Original(record, text=shown, picture=shown, sides=known, percent=True)
-    return originals
-
-
 def _list_texts(task: dict[str, Any]) -> list[str]:
     return [value for value in get_object(task, "data").values() if isinstance(value, str)]
 
@@ -127,15 +105,11 @@ def _name(task: dict[str, Any]) -> Any:
     return get_id(task, "id", "inner_id")
 
 
-@record_tool(
-    "label-studio",
-    "Label Studio",
-    "annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV)",
-    _is_export,
-    _list_tasks,
-)
+@record_tool("label-studio", "Label Studio", _is_export, shows=True)
 def label_studio(export: Export) -> Iterator[Answer]:
-    """Read ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
+    """Read annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV).
+
+    Record: ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
 
     Who marked no region where others did saw none.
     """
@@ -145,8 +119,10 @@ def label_studio(export: Export) -> Iterator[Answer]:
     for path in export.paths:
         records = _load(path)
         if any(isinstance(record, dict) and _is_row(record) for record in records):
-            records = _make_tasks(list(export.each(records, path)), path)
+            records = _make_tasks(export, list(export.each(records, path)), path)
         for task in export.each(records, path):
+            if export.originals is not None:
+                _show(export, task)
             for annotation, is_model in _list_annotations(export, task):
                 worker, is_named = _find_worker(annotation, is_model=is_model)
                 worker = export.owner if export.by_file else worker
@@ -167,6 +143,17 @@ def label_studio(export: Export) -> Iterator[Answer]:
     if known:
         counted = "are known truths" if export.files.golden else "count like the others, unless gold='export' is said"
         export.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
+
+
+def _show(export: Export, task: dict[str, Any]) -> None:
+    """Note a task with its results, which also say how large pictures are."""
+    texts = _list_texts(task)
+    shown = texts[0] if len(texts) == 1 else None  # which may be the name of a picture
+    sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
+    results = [item for sheet in sheets for item in get_list(sheet, "result")]
+    sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
+    known = next((pair for pair in sides if None not in pair), (None, None))
+    export.show(_name(task), {**task, "results": results}, text=shown, picture=shown, sides=known, percent=True)
 
 
 def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -399,19 +386,24 @@ def _load(path: Path) -> list[Any]:
     if not {suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv"}:
         return load_records(path)
     table = open_delimited(path, delimiter="\t" if ".tsv" in path.name.lower() else ",")
-    columns = {name: listed(column) for name, column in table.load(table.names).items()}
+    columns = {name: cells(column) for name, column in table.load(table.names).items()}
     return [dict(zip(columns, map(_parse_cell, row), strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _parse_cell(text: Any) -> Any:
     if isinstance(text, str) and text[:1] in ("[", "{"):
         with suppress(ValueError):
-            return parse_json(text)
+            return parse_json(text, parse_constant=lambda _: None)
     return None if text == "" else text
 
 
-def _make_tasks(rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+def _make_tasks(export: Export, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
     """Return a task with one annotation for each row of a short export."""
+    if export.originals is not None:
+        raise UnsupportedError(
+            f"{path} has one row for each annotation, and does not say what the tasks and controls of the project are."
+            " Export it from Label Studio as JSON."
+        )
     controls = _find_controls(rows)
     if not controls:
         raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, rows[0]))}.")

@@ -1,4 +1,4 @@
-"""Sheets: exports that are delimited text or spreadsheets, read once into columns that tools choose and change."""
+"""Frame of the tools that write tables: delimited text or spreadsheets, read once into columns that readers change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from allalike.errors import InputError, Proposal
 from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.failures import check_gaps
 from allalike.readers.formats.tables import Table, join
+from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.frame import build_table, name_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
-    from allalike.readers.tools.base import Tool
+
+    Roles = tuple[str, str, Sequence[str]]  # the columns of worker and task, and those of questions
 
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
 _ASIDE = re.compile(
@@ -30,34 +33,54 @@ _MAX_CHOICES = 30  # more different ones, and longer, are lines of text
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
-class Sheet:
-    """Columns of an export, read once, which a tool changes before it builds one table.
+def sheet_tool(
+    name: str, title: str, recognises: Callable[[Peek], bool]
+) -> Callable[[Callable[[Sheet], Roles]], type[Tool]]:
+    r"""Make a tool of a function that changes the columns of an export and names its worker, task and questions.
 
-    >>> columns = {"worker": ["ada", "eve"], "state": ["Approved", "Rejected"]}
-    >>> sheet = Sheet([Table(list(columns), lambda _: columns, text=True)])
-    >>> sheet.leave_out("state", {"rejected"}, "were rejected")
-    >>> sheet.cells("worker"), sheet.remarks
-    (['ada'], ['1 of 2 rows were rejected and are left out.'])
+    >>> @sheet_tool("quiz", "Quiz", lambda peek: "player" in peek.names)
+    ... def quiz(sheet):
+    ...     sheet.leave_out("state", {"late"}, "came late")
+    ...     return "player", "question", ["answer"]
+    >>> quiz().answers_in({"quiz.csv": "player,question,answer,state\nada,q1,Oslo,\nbob,q1,Rome,late\n"})
+    [('ada', 'q1', 'Oslo')]
     """
 
-    def __init__(self, tables: Sequence[Table], tag: str | None = None) -> None:
-        self.tables, self.tag, joined = tables, tag, join(tables)
+    def make(read: Callable[[Sheet], Roles]) -> type[Tool]:
+        class SheetTool(Tool):
+            def recognises(self, peek: Peek) -> bool:
+                return recognises(peek)
+
+            def open(self, paths: Sequence[Path], files: Files) -> Table:
+                sheet = Sheet([open_file(path, files) for path in paths], files)
+                return sheet.table(self, *read(sheet))
+
+        return name_tool(SheetTool, name, title, read)
+
+    return make
+
+
+class Sheet:
+    """Columns that all files of an export have, read once, which a tool changes before it builds one table.
+
+    ``inputs`` are columns of what was shown; ``truths`` of known truths and ``details`` of further facts about choices,
+    both by questions. Details are not listed among the columns.
+    """
+
+    def __init__(self, tables: Sequence[Table], files: Files) -> None:
+        joined = join(tables)
         if not joined.text:
             raise InputError(f"{joined.where} is no export of this tool: it is neither text with columns nor a sheet.")
         if len(joined.names) > _MANY_COLUMNS:
             (first,) = joined.load(joined.names[:1]).values()
             check_gaps(len(joined.names) * len(first), joined.where)
+        self.tables, self.tag, self.golden = tables, files.tag, files.golden
         self.columns: dict[str, Any] = joined.load(joined.names)
         self.where, self.decimal, self.guessed = joined.where, joined.decimal, joined.guessed
         self.remarks = list(dict.fromkeys(joined.remarks))
-        self.inputs: Sequence[str] = ()  # columns of what was shown
-        self.truths: Mapping[str, str] = {}  # columns of known truths, by questions
-        self.details: dict[str, str] = {}  # columns of what is said of choices, by questions; they are not listed
-
-    @classmethod
-    def read(cls, paths: Sequence[Path], files: Files) -> Sheet:
-        """Read exports one below the other, with the columns that all of them have."""
-        return cls([open_file(path, files) for path in paths], files.tag)
+        self.inputs: Sequence[str] = ()
+        self.truths: Mapping[str, str] = {}
+        self.details: dict[str, str] = {}
 
     def cells(self, name: str) -> list[Any]:
         """Return the values of a column; a missing text is empty."""
@@ -109,10 +132,10 @@ class Sheet:
         n_parts = len(next(iter(groups.values())))
         stacked = {}
         for name, parts in groups.items():
-            cells = [cell for part in parts for cell in self.cells(part)]
-            if any(isinstance(cell, frozenset) for cell in cells):
-                cells = [(frozenset([cell]) if cell else None) if isinstance(cell, str) else cell for cell in cells]
-            stacked[name] = cells
+            values = [cell for part in parts for cell in self.cells(part)]
+            if any(isinstance(cell, frozenset) for cell in values):
+                values = [(frozenset([cell]) if cell else None) if isinstance(cell, str) else cell for cell in values]
+            stacked[name] = values
         gone = {name for parts in groups.values() for name in parts}
         self.columns = {name: self.cells(name) * n_parts for name in self.columns if name not in gone} | stacked
 
@@ -131,35 +154,109 @@ class Sheet:
         )
         self.columns[task] = [first[unit] for unit in units]
 
+    def name_tasks(self, inputs: Sequence[str]) -> str:
+        """Return the first input that distinguishes all tasks, or a new column of all of them together."""
+        columns = list(map(self.cells, inputs))
+        together = list(zip(*columns, strict=True))
+        n_tasks = len(set(together))
+        for name, column in zip(inputs, columns, strict=True):
+            if len(set(column)) == n_tasks:
+                return name
+        self.columns[", ".join(inputs)] = [" | ".join(values) for values in together]
+        return ", ".join(inputs)
+
     def table(self, tool: Tool, worker: str, task: str, questions: Sequence[str]) -> Table:
         """Build the table of a tool, with the labels of the best question, or of one of several that are as good.
 
         Rows without a label are no answers to a question.
         """
-        label, remarks = find_label(self, questions)
+        label = self._choose(questions)
         truths = {name: column for name, column in self.truths.items() if column in self.columns}
         if filled := [column for column in truths.values() if not all(map(is_blank, self.cells(column)))]:
-            remarks.append(f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'.")
-        return Table(
+            self.remarks.append(
+                f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'."
+            )
+        return build_table(
+            tool,
             [name for name in self.columns if name not in self.details.values()],
-            lambda asked: {name: as_column(self.columns[name]) for name in asked},
+            lambda name: as_column(self.columns[name]),
             self.where,
+            (worker, task, label),
+            guessed={**self.guessed, "missing": "drop"},
             text=True,
             decimal=self.decimal,
-            roles={"worker": worker, "task": task, "label": label},
-            guessed={**self.guessed, "tool": tool.name, "missing": "drop"},
-            remarks=(*self.remarks, *remarks),
+            remarks=tuple(self.remarks),
             truths=truths,
             details=self.details,
         )
 
+    def _choose(self, names: Sequence[str]) -> str | tuple[str, ...]:
+        """Return the question that the tag names, or the best one, or all of several; remark on the others."""
+        if not names:
+            raise InputError(f"{self.where} has no column with answers. It has: {', '.join(self.columns)}.")
+        if self.tag is None:
+            best, others, reasons = self.sort_questions(names)
+            if len(best) > 1:
+                return (*best, *others)
+            if left_out := [f"{name} ({reasons[name]})" for name in names if name not in best]:
+                self.remarks.append(f"No labels are taken from {', '.join(left_out)}.")
+            return best[0]
+        endings = (f".{self.tag}".casefold(), f":{self.tag}".casefold())
+        found = [name for name in names if name == self.tag]
+        found = found or [name for name in names if name.casefold().endswith(endings)]
+        if len(found) == 1:
+            return found[0]
+        raise InputError(
+            f"{self.where} has no question {self.tag!r}. Its questions: {', '.join(map(repr, names))}.",
+            proposals=[Proposal({"tag": name}) for name in names],
+        )
+
+    def sort_questions(self, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:
+        """Return the best questions, those that come after them, and why other columns are not the best.
+
+        A question that all have answered in the same way, or nobody, is none where there are others, and neither is
+        what repeats one of the inputs or another question. The best have choices; free text and marks come next, and
+        last what forms ask or note beside their questions.
+        """
+        seen = {tuple(self.cells(name)): name for name in self.inputs if name in self.columns}
+        kinds: dict[str, str] = {}
+        reasons: dict[str, str] = {}
+        for name in names:
+            values = self.cells(name)
+            keys = tuple(cell if cell is None or isinstance(cell, str | frozenset) else repr(cell) for cell in values)
+            different = {key for key in set(keys) if not is_blank(key)}
+            if len(different) < 2:
+                reasons[name] = "always the same" if different else "empty"
+            elif seen.setdefault(keys, name) != name:
+                reasons[name] = f"the same as {seen[keys]}"
+            kinds[name] = _describe(name, [cell for cell, key in zip(values, keys, strict=True) if key in different])
+        left = [name for name in names if name not in reasons] or list(names)
+        ranks = {name: _RANKS.get(kinds[name], 2) for name in left}
+        best = [name for name in left if ranks[name] == min(ranks.values())]
+        others = sorted((name for name in left if name not in best), key=lambda name: ranks[name])
+        return best, others, reasons | {name: kinds[name] for name in others}
+
+
+def _describe(name: str, answers: Sequence[Any]) -> str:
+    """Return what the answers to a question are."""
+    words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
+    if aside := list(filter(_ASIDE.fullmatch, words)):
+        return aside[-1]
+    if any(isinstance(item, dict) for answer in answers if isinstance(answer, list) for item in answer):
+        return "marks"
+    texts = [answer.strip().casefold() for answer in answers if isinstance(answer, str)]
+    recur = len(texts) < _MIN_ANSWERS or all(map(is_number, texts)) or len(set(texts)) <= len(texts) / 2
+    return "choices" if recur else "free text"
+
+
+def _have_company(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
+    """Return whether a task has two workers."""
+    first: dict[Any, str] = {}
+    return any(first.setdefault(task, worker) != worker for task, worker in zip(tasks, workers, strict=True))
+
 
 def find_name(names: Iterable[str], *wanted: str) -> str | None:
-    """Return the column that is called like this, in any case, or like the next of these.
-
-    >>> find_name(["hitid", "workerid"], "HITId"), find_name(["x"], "HITId")
-    ('hitid', None)
-    """
+    """Return the column that is called like this, in any case, or like the next of these."""
     plain = {name.strip().casefold(): name for name in names}
     return next((plain[name.casefold()] for name in wanted if name.casefold() in plain), None)
 
@@ -169,16 +266,6 @@ def as_column(values: Any) -> Any:
     if not isinstance(values, list) or not {*map(type, values)} <= {str, type(None)}:
         return values
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
-
-
-def listed(column: Any) -> list[Any]:
-    """Return the values of a column as it was loaded.
-
-    >>> listed(pa.chunked_array([["x", None]])), listed(lambda: [1])
-    (['x', None], [1])
-    """
-    column = column() if callable(column) else column
-    return list(column) if isinstance(column, list) else list(column.to_pylist())
 
 
 def is_blank(cell: Any) -> bool:
@@ -195,88 +282,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def tell_apart(inputs: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
-    """Return the first input that tells all tasks apart, or else all of them together: its name, and the values.
-
-    >>> tell_apart({"topic": ["sport", "sport"], "text": ["x", "y"]})
-    ('text', ['x', 'y'])
-    >>> tell_apart({"left": ["x", "x", "y"], "right": ["y", "z", "z"]})
-    ('left, right', ['x | y', 'x | z', 'y | z'])
-    """
-    together = list(zip(*inputs.values(), strict=True))
-    n_tasks = len(set(together))
-    for name, cells in inputs.items():
-        if len(set(cells)) == n_tasks:
-            return name, list(cells)
-    return ", ".join(inputs), [" | ".join(cells) for cells in together]
-
-
-def _have_company(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
-    """Return whether a task has two workers."""
-    first: dict[Any, str] = {}
-    return any(first.setdefault(task, worker) != worker for task, worker in zip(tasks, workers, strict=True))
-
-
-def find_label(sheet: Sheet, names: Sequence[str]) -> tuple[str | tuple[str, ...], list[str]]:
-    """Return the question that the tag names, or the best one, or all of several; and remarks on the others."""
-    if not names:
-        raise InputError(f"{sheet.where} has no column with answers. It has: {', '.join(sheet.columns)}.")
-    tag = sheet.tag
-    if tag is None:
-        best, others, reasons = sort_questions(sheet, names)
-        if len(best) > 1:
-            return (*best, *others), []
-        left_out = [f"{name} ({reasons[name]})" for name in names if name not in best]
-        return best[0], [f"No labels are taken from {', '.join(left_out)}."] if left_out else []
-    endings = (f".{tag}".casefold(), f":{tag}".casefold())
-    found = [name for name in names if name == tag] or [name for name in names if name.casefold().endswith(endings)]
-    if len(found) == 1:
-        return found[0], []
-    raise InputError(
-        f"{sheet.where} has no question {tag!r}. Its questions: {', '.join(map(repr, names))}.",
-        proposals=[Proposal({"tag": name}) for name in names],
-    )
-
-
-def sort_questions(sheet: Sheet, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return the best questions, those that come after them, and why other columns are not the best.
-
-    A question that all have answered in the same way, or nobody, is none where there are others, and neither is what
-    repeats one of the inputs or another question. The best have choices; free text and marks come next, and last what
-    forms ask or note beside their questions.
-    """
-    seen = {tuple(sheet.cells(name)): name for name in sheet.inputs if name in sheet.columns}
-    kinds: dict[str, str] = {}
-    reasons: dict[str, str] = {}
-    for name in names:
-        cells = sheet.cells(name)
-        keys = tuple(cell if cell is None or isinstance(cell, str | frozenset) else repr(cell) for cell in cells)
-        different = {key for key in set(keys) if not is_blank(key)}
-        if len(different) < 2:
-            reasons[name] = "always the same" if different else "empty"
-        elif seen.setdefault(keys, name) != name:
-            reasons[name] = f"the same as {seen[keys]}"
-        kinds[name] = _describe(name, [cell for cell, key in zip(cells, keys, strict=True) if key in different])
-    left = [name for name in names if name not in reasons] or list(names)
-    ranks = {name: _RANKS.get(kinds[name], 2) for name in left}
-    best = [name for name in left if ranks[name] == min(ranks.values())]
-    others = sorted((name for name in left if name not in best), key=lambda name: ranks[name])
-    return best, others, reasons | {name: kinds[name] for name in others}
-
-
-def _describe(name: str, answers: Sequence[Any]) -> str:
-    """Return what the answers to a question are."""
-    words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
-    if aside := list(filter(_ASIDE.fullmatch, words)):
-        return aside[-1]
-    if any(isinstance(item, dict) for answer in answers if isinstance(answer, list) for item in answer):
-        return "marks"
-    texts = [answer.strip().casefold() for answer in answers if isinstance(answer, str)]
-    recur = len(texts) < _MIN_ANSWERS or all(map(is_number, texts)) or len(set(texts)) <= len(texts) / 2
-    return "choices" if recur else "free text"
-
-
-def as_sets(cells: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
+def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
     r"""Return cells as sets if some of them hold several choices, or nothing if none does.
 
     Choices stand on lines of their own, or what else separates them, or in square brackets.
@@ -286,7 +292,7 @@ def as_sets(cells: Sequence[str], separator: str = "\n") -> list[frozenset[str] 
     >>> as_sets(["[A] [B]", "[A]"]) == [{"[A]", "[B]"}, {"[A]"}], as_sets(["cat", "dog"])
     (True, None)
     """
-    filled = [cell for cell in cells if cell.strip()]
+    filled = [cell for cell in values if cell.strip()]
     if all(not _BRACKETS.sub("", cell).strip() for cell in filled):
         sets = {cell: frozenset(_BRACKETS.findall(cell)) for cell in set(filled)}
     else:
@@ -295,15 +301,11 @@ def as_sets(cells: Sequence[str], separator: str = "\n") -> list[frozenset[str] 
     are_lines = len(kinds) > max(_MAX_CHOICES, len(filled) / 10) or len(kinds) >= max(len(filled), _MAX_CHOICES)
     if are_lines or all(len(choices) < 2 for choices in sets.values()):
         return None
-    return [sets.get(cell) for cell in cells]
+    return [sets.get(cell) for cell in values]
 
 
 def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the options that are ticked in each row: whose cells are neither blank nor false.
-
-    >>> list_ticked({"cat": ["true", "", "false"], "dog": ["on", "1.0", ""]})
-    [['cat', 'dog'], ['dog'], []]
-    """
+    """Return the options that are ticked in each row: whose cells are neither blank nor false."""
     rows = []
     for row in zip(*options.values(), strict=True):
         ticks = [not is_blank(cell) and cell.strip().casefold() not in ("false", "off") for cell in row]

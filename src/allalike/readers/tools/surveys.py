@@ -1,269 +1,429 @@
-"""Questions of surveys: which columns are some, which of them share a scale, and whose answers deserve a look."""
+"""Exports of surveys: Qualtrics, Google Forms, LimeSurvey and SurveyMonkey.
+
+They have one row for each person and one column for each question, beside columns that are none.
+"""
 
 from __future__ import annotations
 
-import math
+import csv
+import io
 import re
-from collections import Counter
-from statistics import median
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, ClassVar
 
-from allalike.readers.rating_scales import find_range, order_levels, read_ratings
-from allalike.readers.tools.sheets import is_blank, is_number
+from allalike.errors import ColumnError, InputError
+from allalike.readers.column_names import pick_columns
+from allalike.readers.formats.encodings import read_text
+from allalike.readers.formats.failures import check_gaps, guard
+from allalike.readers.formats.files import BOOKS
+from allalike.readers.formats.spreadsheets import read_sheet
+from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.frame import build_table
+from allalike.readers.tools.sheets import as_column, is_blank, is_number
+from allalike.readers.tools.survey_questions import (
+    CONSENT,
+    UNTICKED,
+    asks_who,
+    fill_ticks,
+    find_blocks,
+    find_careless,
+    find_instructed,
+    find_matrices,
+    is_written,
+    plain_name,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-# Consent, who somebody is, and checks of attention have an answer of their own, or a right one that is known.
-_PERSON = re.compile(
-    r"(your|the|please|enter|write|select|indicate|specify|state|what|whats|which|is|are|of|do|you|in|current|highest"
-    r"|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
-    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
-    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
-    r"|ages?|ageinyears|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|birthyear|[aâ]ge|edad"
-    r"|idade|alter|wiealtsindsie|gender|genderidentity|genderdoyouidentifywith|genderdoyouidentifyas|sex|genre|sexe"
-    r"|sexo|g[eé]nero|geschlecht|country|countryofresidence|countrydoyoulivein|countryyoulivein|nationality|ethnicity"
-    r"|race|raceethnicity|ethnicbackground|nativelanguage|firstlanguage|mothertongue|language|education|educationlevel"
-    r"|levelofeducation|leveleducation|levelofeducationyouhavecompleted|degree|occupation|profession|employmentstatus"
-    r"|jobtitle|maritalstatus|income|householdincome|annualhouseholdincome|zipcode|postcode|postalcode|religion)"
-)
-CONSENT = re.compile(
-    r"\b(informed )?consent(s|ing)?\b|\bagree(ing)? to (take part|participate)|(willing|wish|want|like) to (take part|"
-    r"participate) in (this|the|our)|participation is voluntary|einwilligung|einverständnis(erklärung)?|consentement"
-    r"|consentimiento|consenso informato|consentimento",
-    re.IGNORECASE,
-)
-_COMMENTS = re.compile(
-    r"\b(comments?|remarks?|suggestions?|feedback|(any|some)thing else|explain|elaborate|improve"
-    r"|anmerkung(en)?|kommentare?|bemerkung(en)?"
-    r"|commentaires?|remarques?|comentarios?|sugerencias?|commenti|osservazioni|comentários?|sugestões|opmerking(en)?"
-    r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
-    re.IGNORECASE,
-)
-_NOTHING = frozenset(
-    (
-        *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
-        *("keine", "nein", "nichts", "non", "aucun", "rien", "nada", "ninguno", "nessuno", "geen", "brak", "нет"),
-    )
-)  # which people write into a field for comments
-_YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
-_TEXT_WORDS, _LONG_WORDS = 3, 8  # on average, of texts that are written, few or recurring
-_MIN_ANSWERS = 4  # fewer short answers do not show whether they recur
-_VERB = re.compile(
-    r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
-)
-_LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
-_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
-_CHECK = re.compile(
-    r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
-)
-UNTICKED = "no"
-_MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
-_ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
-_MAX_SHOWN = 3  # answers in the name of a block
-_LEAST_CHANCE = 0.01
-_MIN_ROWS = 3  # of a matrix
-_MAX_STRAIGHT = 0.1  # of all people
-_FAST = 1 / 3
-_MIN_PEOPLE = 10  # fewer have no median that says what is fast
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
+
+    Names = dict[str, str]
+    Cells = dict[str, list[str]]
+    Reasons = dict[int, list[str]]
+
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
+_WRITTEN = "free text or dates"
+_SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
+_MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
+_IMPORT_ID = '{"ImportId":'
+_DATES = {"startdate", "enddate"}
+_HEADS = re.compile(r"startdate|enddate|responseid|recordeddate|finished")  # which a row below the names repeats
+_PREVIEW = re.compile(r"survey (preview|test|preview spam)|spam|1|2|8|9|17", re.IGNORECASE)
 
 
-def plain_name(name: str) -> str:
-    """Return a name without what is no letter or digit, in small letters.
+@dataclass
+class SurveyForm:
+    """Responses to a survey: a name for each column, and a row for each person.
 
-    >>> plain_name("Duration (in seconds)")
-    'durationinseconds'
+    ``texts`` are what was asked, where names are codes; ``aside`` are columns that belong to no question, and
+    ``checks`` the right answers to checks of attention.
     """
-    return re.sub(r"[\W_]", "", name.casefold())
+
+    where: str
+    names: list[str]
+    rows: list[list[str]]
+    numbers: list[str] = field(default_factory=list)  # of the rows, for people without an id
+    remarks: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    aside: set[str] = field(default_factory=set)
+    checks: dict[str, str] = field(default_factory=dict)
+
+    def cells(self, name: str) -> list[str]:
+        """Return the cells of a column; those that a row does not reach are empty, as is a column of another form."""
+        place = self.names.index(name) if name in self.names else len(self.names)
+        return [row[place] if place < len(row) else "" for row in self.rows]
 
 
-def asks_who(name: str) -> bool:
-    """Return whether a question asks who a person is, to which there is no answer that all should give."""
-    return _PERSON.fullmatch(plain_name(name)) is not None
+class SurveyTool(Tool):
+    """A tool whose exports are matrices of people and questions, with some columns that every response has."""
+
+    heads: ClassVar[tuple[set[str], ...]] = ()  # plain names of columns, of which files have one of these sets
+    ids: ClassVar[tuple[str, ...]] = ()  # plain names of columns with the id of a response
+    known: ClassVar[re.Pattern[str]]  # plain names of columns that every response has
+    beside: ClassVar[re.Pattern[str]]  # names of other columns that are no questions
+
+    def code(self, name: str) -> str:
+        """Return the plain name of a column."""
+        return plain_name(name)
+
+    def recognises(self, peek: Peek) -> bool:
+        """Return whether a file has the columns that every response has, in its first row or in the second."""
+        rows = [{self.code(name) for name in row} for row in peek.rows[:2]]
+        return any(head <= row for head in self.heads for row in rows)
+
+    def is_about(self, name: str) -> bool:
+        """Return whether a column tells something about the person or the form, and is no question."""
+        return bool(self.known.fullmatch(self.code(name)) or self.beside.fullmatch(name))
+
+    def find_worker(self, form: SurveyForm) -> str | None:
+        """Return the column with the id of a person, if there is one."""
+        return next((name for name in form.names if self.code(name) in self.ids), None)
+
+    def prepare(self, form: SurveyForm) -> None:
+        """Take away the rows that are no answers, and give names to columns that have none."""
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open exports as answers of people to questions; columns that are no questions stay beside them."""
+        form = self._read(paths, files)
+        worker = self.find_worker(form)
+        reasons = {name: self._find_reason(form, name) for name in form.names if name != worker}
+        questions = _choose_questions(form, reasons, files)
+        answers = {name: form.cells(name) for name in questions}
+        blocks, ticks = find_blocks(answers), fill_ticks(answers)
+        matrices = find_matrices({name: cells for name, cells in answers.items() if name not in ticks})
+        if ticks:
+            form.remarks.append(f"Options that were not ticked are {UNTICKED!r}, of {_shorten(list(ticks))}.")
+        seconds = next((name for name in form.names if plain_name(name.partition(".")[0]) in _SECONDS), "")
+        careless = find_careless(
+            {name: (form.checks[name], form.cells(name)) for name in form.checks if name not in questions},
+            {stem: [answers[name] for name in names] for stem, names in matrices.items()},
+            form.cells(seconds),
+        )
+        return self._stack(form, worker, answers | ticks, blocks, careless)
+
+    def _stack(self, form: SurveyForm, worker: str | None, answers: Cells, blocks: Names, careless: Reasons) -> Table:
+        """Return a table with a row for each answer, beside the columns that are no questions."""
+        blanks = {cell for cells in answers.values() for cell in set(cells) if is_blank(cell)}
+        given = [(name, row) for name, cells in answers.items() for row, cell in enumerate(cells) if cell not in blanks]
+        if not given:
+            raise InputError(f"Nobody in {form.where} has answered any of {_shorten(list(answers))}.")
+        added = ("row", "question", "answer", "block", "careless")
+        number, task, label, block, look = (_unused(name, form.names) for name in added)
+        about = {name: form.cells(name) for name in form.names if name not in answers}
+        if worker is None:
+            worker, about[number] = number, form.numbers
+        about[look] = ["yes" if row in careless else "no" for row in range(len(form.rows))]
+        reasons = {about[worker][row]: why for row, why in careless.items()}
+        if reasons:
+            people = [f"{name} ({'; '.join(why)})" for name, why in reasons.items()]
+            form.remarks.append(f"Look at the answers of {_shorten(people, most=5, width=200)}.")
+
+        def stack(name: str) -> list[str]:
+            if name in about:
+                return [about[name][row] for _, row in given]
+            if name == label:
+                return [answers[question][row].strip() for question, row in given]
+            return [question if name == task else blocks[question] for question, _ in given]
+
+        return build_table(
+            self,
+            [*about, block, task, label],
+            lambda name: as_column(stack(name)),
+            form.where,
+            (worker, task, label),
+            guessed={"wide": "workers", "missing": "drop"},
+            text=True,
+            remarks=tuple(form.remarks),
+            scales=block,
+            careless=reasons,
+        )
+
+    def _read(self, paths: Sequence[Path], files: Files) -> SurveyForm:
+        """Read files one below the other."""
+        forms = []
+        for path in paths:
+            names, *rows = _read_rows(path, files)
+            form = SurveyForm(str(path), names, rows)
+            self.prepare(form)
+            form.names = _number_twice(form.names)
+            if not form.rows:
+                raise InputError(f"{path} has questions, but no answers.")
+            stem = f"{path.stem} " if len(paths) > 1 else ""
+            form.numbers = [f"{stem}{number}" for number in range(1, len(form.rows) + 1)]
+            forms.append(form)
+        if len(forms) == 1:
+            return form
+        names = list(dict.fromkeys(name for form in forms for name in form.names))
+        columns = [[cell for form in forms for cell in form.cells(name)] for name in names]
+        return SurveyForm(
+            f"{paths[0]} and {len(paths) - 1} more",
+            names,
+            list(map(list, zip(*columns, strict=True))),
+            [number for form in forms for number in form.numbers],
+            list(dict.fromkeys(remark for form in forms for remark in form.remarks)),
+            {name: text for form in forms for name, text in form.texts.items()},
+            {name for form in forms for name in form.aside},
+        )
+
+    def _find_reason(self, form: SurveyForm, name: str) -> str | None:
+        """Return why a column is no question, in a word or none; a check of attention is noted."""
+        texts = sorted({name, form.texts.get(name, name)})
+        if name not in form.aside and any(map(asks_who, texts)):
+            return "who people are"
+        if name in form.aside or self.is_about(name):
+            return ""
+        if any(map(CONSENT.search, texts)):
+            return "consent"
+        filled = [cell.strip() for cell in form.cells(name) if not is_blank(cell)]
+        right = next(filter(None, (find_instructed(text, sorted(set(filled))) for text in texts)), None)
+        if right is not None:
+            form.checks[name] = right
+            return "a check of attention"
+        written = filled and (is_written(texts, filled) or all(map(_DATE.fullmatch, filled)))
+        return _WRITTEN if written else None
 
 
-def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
-    """Return whether answers were written freely: they hardly recur, or the question asks for comments."""
-    spelled = [answer.strip().casefold() for answer in answers]
-    said = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
-    different = set(said)
-    if all(map(is_number, spelled)) or (said and (order_levels(set(spelled)) or different <= _YES)):
-        return False
-    words = sum(len(answer.split()) for answer in said) / max(len(said), 1)
-    if any(map(_COMMENTS.search, texts)):
-        return len(said) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(said)
-    enough = len(said) >= _MIN_ANSWERS or words >= _TEXT_WORDS
-    return (enough and 2 * len(different) > len(said)) or (words >= _LONG_WORDS and 3 * len(different) > len(said))
+def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files: Files) -> list[str]:
+    """Return the columns that are questions, by their names or because there is no reason against them."""
+    if files.only:
+        questions = [name for name in form.names if _matches(name, files.only)]
+    else:
+        questions = [name for name, reason in reasons.items() if reason is None]
+        questions = questions or [name for name, reason in reasons.items() if reason == _WRITTEN]
+        form.remarks += _describe_others({name: why or "" for name, why in reasons.items() if name not in questions})
+    questions = [name for name in questions if not _matches(name, files.skip)]
+    if not questions:
+        like = f"like {', '.join(files.only)}" if files.only else "that is a question"
+        raise InputError(f"{form.where} has no column {like}. It has: {', '.join(form.names)}.")
+    return questions
 
 
-def find_instructed(text: str, answers: Iterable[str]) -> str | None:
-    """Return the answer that a question tells people to give, if it is one of those that were given."""
-    if not _CHECK.search(text):
-        return None
-    rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
-    told = [answer for answer in answers if any(_begins(rest, answer.casefold()) for rest in rests)]
-    return max(told, key=len, default=None)
-
-
-def _begins(text: str, answer: str) -> bool:
-    """Return whether a sentence begins with an answer, and goes on with no more of a phrase."""
-    next_word = re.split(r"\W", text[len(answer) :].lstrip(), maxsplit=1)[0]
-    return text.startswith(answer) and next_word in ("", *_GOES_ON)
-
-
-# Questions that have one scale are a block.
-#
-# The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
-# answers. Blocks and single questions are joined where all their answers are levels of one scale in words, of which
-# each may use other levels; where they are ratings in the same usual range (1 to 5, 1 to 7, 0 to 10); and where they
-# have exactly the same answers, such as yes and no.
-
-
-def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group the parts of a question, whose names differ in a number or in brackets at the end."""
+def _describe_others(reasons: Mapping[str, str]) -> list[str]:
+    """Say in one sentence which columns are no questions: those first that ask something, with the reason."""
     groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(_ENDING.sub("", name), []).append(name)
-    return groups
+    for name, reason in sorted(reasons.items(), key=lambda item: not item[1]):
+        groups.setdefault(reason, []).append(name)
+    listed = [_shorten(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
+    return [f"These columns are not taken as questions: {'; '.join(listed)}."] if listed else []
 
 
-def find_matrices(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the rows of each matrix, by the name that they share.
+def _read_rows(path: Path, files: Files) -> list[list[str]]:
+    if not path.is_file():
+        raise InputError(f"{path} is no file.")
 
-    >>> find_matrices({"Q1_1": ["low", "high"], "Q1_2": ["high", "mid"], "Q1_3": ["tea"], "Q2": ["yes", "no"]})
-    {'Q1': ['Q1_1', 'Q1_2']}
-    """
-    matrices: dict[str, list[str]] = {}
-    for stem, names in _group_by_stem(columns).items():
-        levels = {name: _levels(columns[name]) for name in names}
-        counts = Counter(level for own in levels.values() for level in own)
-        rows = [name for name, own in levels.items() if any(counts[level] > 1 for level in own)]
-        matrices |= {stem: rows} if rows else {}
-    return matrices
+    def read() -> list[list[str]]:
+        if Peek(path).ending in BOOKS:
+            return read_sheet(path)
+        text = read_text(path, files.encoding)
+        first = text.partition("\n")[0]
+        delimiter = max(",\t;|", key=first.count)
+        return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
 
-
-def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the name of the block of each question, given what was answered.
-
-    >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
-    >>> find_blocks(answers)
-    {'Q1_1': 'Q1', 'Q1_2': 'Q1', 'Q2': 'no, yes', 'Q3': 'no, yes'}
-    >>> find_blocks({"Is it?": ["Agree", "Neutral"], "Was it?": ["Disagree"], "Rate it": ["5", "7"], "Again": ["6"]})
-    {'Is it?': 'disagree to agree', 'Was it?': 'disagree to agree', 'Rate it': '5 to 7', 'Again': '5 to 7'}
-    """
-    matrices = list(find_matrices(columns).values())
-    rows = {name for names in matrices for name in names}
-    groups = [*matrices, *([name] for name in columns if name not in rows)]
-    levels = [frozenset[str]().union(*(_levels(columns[name]) for name in names)) for names in groups]
-    joined: dict[object, list[tuple[list[str], set[str]]]] = {}
-    for names, own in sorted(zip(groups, levels, strict=True), key=lambda group: -len(group[1])):
-        scale = _find_scale(own)
-        same_scale = joined.setdefault(scale or names[0], [])
-        alike = [group for group in same_scale if _find_scale(group[1] | own) == scale]
-        if alike:
-            most = max(alike, key=lambda group: len(group[1] & own))
-            most[0].extend(names)
-            most[1].update(own)
-        else:
-            same_scale.append((list(names), set(own)))
-    blocks = {name: _name_block(names, own) for each in joined.values() for names, own in each for name in names}
-    return {name: blocks[name] for name in columns}
+    try:
+        rows: list[list[str]] = guard(path, "text with columns", read)
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read as text with columns: {error}.") from error
+    if not rows:
+        raise InputError(f"{path} is empty.")
+    check_gaps(len(rows) * len(rows[0]) - sum(map(len, rows)), str(path))
+    return rows
 
 
-def _levels(cells: Sequence[str]) -> frozenset[str]:
-    return frozenset(cell.strip().casefold() for cell in set(cells) if not is_blank(cell))
+def _number_twice(names: Sequence[str]) -> list[str]:
+    """Number names that occur before, and those that are empty."""
+    seen: dict[str, int] = {}
+    different = []
+    for place, name in enumerate(names, start=1):
+        head = name.strip() or f"column {place}"
+        seen[head] = seen.get(head, 0) + 1
+        different.append(head if seen[head] == 1 else f"{head} ({seen[head]})")
+    return different
 
 
-def _find_scale(levels: Set[str]) -> object:
-    """Return what answers to questions of one scale have in common; nothing for one answer that is not a level."""
-    if order_levels(levels):
-        return "words"
-    return find_range(levels) or (frozenset(levels) if len(levels) > 1 else None)
+def _unused(name: str, taken: Collection[str]) -> str:
+    return next(each for each in (name, *(f"{name} {n}" for n in range(2, len(taken) + 3))) if each not in taken)
 
 
-def _name_block(names: Sequence[str], levels: Set[str]) -> str:
-    stems = list(_group_by_stem(names))
-    if len(names) == 1 or len(stems) == 1:
-        return names[0] if len(names) == 1 else stems[0]
-    if ordered := order_levels(levels) or tuple(read_ratings(levels)):
-        return f"{ordered[0]} to {ordered[-1]}"
-    return ", ".join(sorted(levels)[:_MAX_SHOWN]) + (", ..." if len(levels) > _MAX_SHOWN else "")
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the columns of options, in which those that somebody left open who ticked another are no longer empty.
-
-    Options of a question are columns that are called alike but for a number or brackets at the end. Each has one value
-    only: the same mark in all of them, or the option's own text.
-
-    >>> fill_ticks({"Q1_1": ["tea", "", ""], "Q1_2": ["milk", "milk", ""], "Q2_1": ["a", "b", ""]})
-    {'Q1_1': ['tea', 'no', ''], 'Q1_2': ['milk', 'milk', '']}
-    """
-    filled: dict[str, list[str]] = {}
-    for stem, names in _group_by_stem(columns).items():
-        options = {name: columns[name] for name in names if name != stem}
-        if _are_ticks(options.values()):
-            ticked = [not all(map(is_blank, row)) for row in zip(*options.values(), strict=True)]
-            for name, cells in options.items():
-                rows = zip(cells, ticked, strict=True)
-                filled[name] = [UNTICKED if other and is_blank(cell) else cell for cell, other in rows]
-    return filled
+def _shorten(names: Sequence[str], most: int = 12, width: int = 40) -> str:
+    """List the first names, of which long ones are cut, and say how many more there are."""
+    listed = ", ".join(name if len(name) <= width else f"{name[: width - 3]}..." for name in names[:most])
+    return listed + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _are_ticks(options: Iterable[list[str]]) -> bool:
-    values = [_levels(cells) for cells in options]
-    if len(values) < 2 or any(len(each) > 1 for each in values):
+class Qualtrics(SurveyTool):
+    """The responses to a survey of Qualtrics."""
+
+    name = "qualtrics"
+    title = "Qualtrics"
+    summary = "responses to a survey (CSV, TSV): ResponseId and a column for each question"
+    heads = tuple({"startdate", "enddate", also} for also in ("responseid", "recordeddate", "responseset"))
+    ids = ("responseid",)
+    known = re.compile(
+        r"startdate|enddate|status|responsetype|ipaddress|progress|durationinseconds|finished|recordeddate|responseid"
+        r"|recipient(last|first)name|recipientemail|external(data)?reference|location(latitude|longitude|accuracy)"
+        r"|distributionchannel|userlanguage|responseset|name|email"
+    )
+    beside = re.compile(
+        r".*_(TEXT|First Click|Last Click|Page Submit|Click Count|Browser|Version|Operating System|Resolution)"
+        r"|.*_DO(_.*)?|Q_.*|SC\d+|Q\d+_(Id|Name|Size|Type)|.* - (Parent )?Topics",
+    )
+
+    def prepare(self, form: SurveyForm) -> None:
+        """Take away the rows of question texts and import ids, and the responses that are no participant's."""
+        first, second = ({plain_name(name) for name in row} for row in (form.names, (form.rows or [[]])[0]))
+        if not first >= _DATES and second >= _DATES:  # V1, V2, ... of older exports
+            form.names = [under or name for name, under in zip(form.names, form.rows[0], strict=False)]
+        while form.rows:
+            cells = [(name, cell.replace(" ", "")) for name, cell in zip(form.names, form.rows[0], strict=False)]
+            if any(cell.startswith(_IMPORT_ID) for _, cell in cells):
+                asked = {name for name, cell in cells if cell.startswith(f'{_IMPORT_ID}"QID')}
+                form.aside = {name for name, cell in cells if asked and cell and name not in asked}
+            elif any(
+                _HEADS.fullmatch(plain_name(name)) and plain_name(name) == plain_name(cell) for name, cell in cells
+            ):
+                form.texts = dict(zip(form.names, form.rows[0], strict=False))
+            else:
+                break
+            del form.rows[0]
+        status = next((name for name in form.names if plain_name(name) in ("status", "responsetype")), None)
+        states = form.cells(status) if status else [""] * len(form.rows)
+        rows = [row for row, state in zip(form.rows, states, strict=True) if not _PREVIEW.fullmatch(state.strip())]
+        if out := len(form.rows) - len(rows):
+            form.remarks.append(f"{out:,} of {len(form.rows):,} rows are previews, tests or spam and are left out.")
+            form.rows = rows
+
+
+class GoogleForms(SurveyTool):
+    """The responses to a form of Google Forms, as the spreadsheet has them."""
+
+    name = "google-forms"
+    title = "Google Forms"
+    summary = "responses to a form (CSV): Timestamp and a column for each question"
+    known = re.compile(
+        r"timestamp|zeitstempel|horodateur|marcatemporal|carimbodedatahora|informazionicronologiche|sygnaturaczasowa"
+        r"|tijdstempel|tidstämpel|tidsstempel|aikaleima|zamandamgası|отметкавремени|タイムスタンプ|时间戳记|時間戳記"  # noqa: RUF001
+        r"|타임스탬프"
+    )
+    beside = re.compile(r"\s*(.*\[(Score|Feedback)\]|Score|Total score)\s*", re.IGNORECASE)
+    mail = re.compile(
+        r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|adressemail|correoelectr[oó]nico"
+        r"|direcci[oó]ndecorreoelectr[oó]nico|nomdutilisateur|nombredeusuario|nomedeusu[aá]rio|benutzername"
+        r"|emailadresse)"
+    )
+    date = re.compile(r"\s*\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
+
+    def recognises(self, peek: Peek) -> bool:
+        """Return whether a file begins with times, and has names that people wrote to be read."""
+        if len(peek.rows) < 2 or len(peek.names) < 3 or not self.known.fullmatch(plain_name(peek.names[0])):
+            return False
+        names = [name.strip() for name in peek.names[1:]]
+        written = [name for name in names if " " in name or name.endswith(("?", "？", ":", "]"))]  # noqa: RUF001
+        asks = 2 * len(written) >= len(names) or any(map(self.is_about, names))
+        rows = peek.rows[1:50]
+        cells = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
+        measures = all(map(is_number, cells)) and any("." in cell for cell in cells)
+        dated = any(row and self.date.match(row[0]) for row in rows)
+        return asks and dated and not measures and not _is_log(peek.names)
+
+    def is_about(self, name: str) -> bool:
+        """Return whether a column is the time, a score, or asks who the person is."""
+        return super().is_about(name) or self.mail.fullmatch(plain_name(name)) is not None or asks_who(name)
+
+    def find_worker(self, form: SurveyForm) -> str | None:
+        """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
+        addresses = [name for name in form.names if self.mail.fullmatch(plain_name(name))]
+        names = [name for name in form.names if plain_name(name).endswith("name") and self.is_about(name)]
+        for name in (*addresses, *names):
+            people = [cell.strip() for cell in form.cells(name)]
+            if all(people) and len(set(people)) >= len(people) * (_MIN_NEW if name in addresses else 1):
+                return name
+        return None
+
+
+def _is_log(names: list[str]) -> bool:
+    """Return whether a table names a worker, a task and a label, and is a log of answers."""
+    try:
+        pick_columns(names, {}, "")
+    except ColumnError:
         return False
-    marks = [value for each in values for value in each]
-    return bool(marks) and (set(marks) <= _MARKS or (len(set(marks)) == len(marks) > 1))
+    return True
 
 
-def find_careless(
-    checks: Mapping[str, tuple[str, Sequence[str]]],
-    matrices: Mapping[str, Sequence[Sequence[str]]],
-    times: Sequence[str],
-) -> dict[int, list[str]]:
-    """Return the rows of people whose answers deserve a look, those with the most reasons first, and the reasons.
+class LimeSurvey(SurveyTool):
+    """The responses to a survey of LimeSurvey."""
 
-    Three signs need no truth. A **check of attention** says what to answer, and was answered otherwise. The **same
-    answer** in all rows of a matrix: with share s of it in each row, that happens by chance with the product of the
-    shares, and only what is less probable than 1 % counts. Rows that ask for the same thing are alike for honest
-    people, too; where more than a tenth answer so, it says nothing of anybody. **Less than a third of the median
-    time**: if times were lognormal with a deviation of 0.5, 1.4 % of careful people would be as fast. Leiner: Too fast,
-    too straight, too weird. Survey Research Methods 2019, compares such signs. None of them proves anything.
+    name = "limesurvey"
+    title = "LimeSurvey"
+    summary = "responses to a survey (CSV): id, submitdate, lastpage and a column for each question"
+    heads = ({"lastpage", "submitdate"}, {"lastpage", "datesubmitted"})
+    ids = ("id", "responseid")
+    known = re.compile(
+        r"id|responseid|submitdate|datesubmitted|lastpage|startlanguage|seed|token|accesscode|startdate|datestarted"
+        r"|datestamp|datelastaction|ipaddr|ipaddress|refurl|referrerurl|interviewtime|totaltime"
+    )
+    beside = re.compile(r"groupTime.*|.*Time|Group time: .*|Question time: .*|(?s:.*)\[other\]")
 
-    ``checks`` are the right answer and the answers to each check, ``times`` the seconds that people needed.
-
-    >>> find_careless({"Q7": ("Agree", ["Agree", "agree ", "Disagree", ""])}, {}, [])
-    {2: ["not 'Agree' in Q7"]}
-    >>> find_careless({}, {}, ["300"] * 9 + ["90"])
-    {9: ['90 s, the median is 300']}
-    """
-    found: dict[int, list[str]] = {}
-    for name, (right, cells) in checks.items():
-        for row, cell in enumerate(cells):
-            if cell.strip().casefold() not in ("", right.casefold()):
-                found.setdefault(row, []).append(f"not {right!r} in {name}")
-    for stem, columns in matrices.items():
-        for row in _find_straight(columns):
-            found.setdefault(row, []).append(f"the same answer in all of {stem}")
-    seconds = {row: float(cell) for row, cell in enumerate(times) if is_number(cell) and float(cell) > 0}
-    middle = median(seconds.values()) if len(seconds) >= _MIN_PEOPLE else 0.0
-    for row, time in seconds.items():
-        if time < _FAST * middle:
-            found.setdefault(row, []).append(f"{time:.0f} s, the median is {middle:.0f}")
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    def code(self, name: str) -> str:
+        """Return the code of a column, without its text where a name has both."""
+        code, mark, _ = name.partition(". ")
+        return plain_name(code if mark else name)
 
 
-def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
-    """Return who gave the same answer in all rows of a matrix, though that is improbable."""
-    if len(columns) < _MIN_ROWS:
-        return []
-    counts = [Counter(cells) for cells in columns]
-    totals = [sum(number for cell, number in count.items() if not is_blank(cell)) for count in counts]
-    rows = []
-    for row, cells in enumerate(zip(*columns, strict=True)):
-        if len(set(cells)) == 1 and not is_blank(cells[0]):
-            shares = [count[cells[0]] / total for count, total in zip(counts, totals, strict=True)]
-            rows += [row] if math.prod(shares) < _LEAST_CHANCE else []
-    return rows if len(rows) <= _MAX_STRAIGHT * len(columns[0]) else []
+class SurveyMonkey(SurveyTool):
+    """All responses to a survey of SurveyMonkey."""
+
+    name = "surveymonkey"
+    title = "SurveyMonkey"
+    summary = "all responses to a survey (CSV): Respondent ID and columns for each question"
+    heads = (
+        {"respondentid", "collectorid"},
+        {"respondentid", "startdate", "enddate"},
+        {"respondentid", "datecreated", "datemodified"},
+    )
+    ids = ("respondentid",)
+    known = re.compile(
+        r"respondentid|collectorid|startdate|enddate|datecreated|datemodified|ipaddress|emailaddress|firstname|lastname"
+        r"|customdata1?|customvalue"
+    )
+    beside = re.compile(r"(?s:.*)\(please specify\)\]")
+
+    def prepare(self, form: SurveyForm) -> None:
+        """Join the two rows of names: questions, and below them the options of each."""
+        worker = self.find_worker(form)
+        if not form.rows or (form.cells(worker)[0] if worker else form.rows[0][0]).strip():
+            return
+        options = form.rows.pop(0)
+        question, names = "", []
+        for name, option in zip(form.names, [*options, *[""] * len(form.names)], strict=False):
+            question = name.strip() or question
+            whole = plain_name(option) in ("response", "openendedresponse", "")
+            names.append(question if whole else f"{question} [{option.strip()}]")
+        form.names = names

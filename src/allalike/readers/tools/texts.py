@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Original, Peek, read_text
+from allalike.readers.tools.base import Peek, read_text
 from allalike.readers.tools.frame import Answer, Export, place_files, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    Row = tuple[int, int, list[str]]  # sentence, token, and cells
 
 _SPAN = re.compile(r"T\d+\t(\S+) (\d{1,15} \d{1,15}(?:;\d{1,15} \d{1,15})*)(?:\t.*)?")
 _OTHER = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes"}
@@ -34,39 +32,23 @@ def _is_brat(peek: Peek) -> bool:
     return peek.ending == ".ann" or (peek.ending == ".txt" and peek.path.with_suffix(".ann").is_file())
 
 
-def _place_annotations(export: Export) -> dict[Path, tuple[str, str]]:
-    """Return whose file of annotations each is, and of which document; the texts that lie beside them are none."""
+@record_tool("brat", "brat", _is_brat, shows=True)
+def brat(export: Export) -> Iterator[Answer]:
+    """Read spans in documents, a folder of .ann files for each annotator.
+
+    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts.
+    """
     listed: list[Path] = []
     for path in export.paths:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
     if not listed:
         raise InputError(f"{export.where}, holds no files of annotations (.ann).")
-    places = place_files(listed, by_name=export.by_file, by_folder=not export.by_file)
-    return {path: (worker, document or "document") for path, (worker, document) in places.items()}
-
-
-def _list_texts(export: Export) -> dict[str, Original]:
-    """Read the texts that lie beside the annotations."""
-    places = {path.with_suffix(".txt"): document for path, (_, document) in _place_annotations(export).items()}
-    texts = {document: path for path, document in places.items() if path.is_file()}
-    return {document: Original(text=read_text(path, export.files.encoding)) for document, path in texts.items()}
-
-
-@record_tool("brat", "brat", "spans in documents, a folder of .ann files for each annotator", _is_brat, _list_texts)
-def brat(export: Export) -> Iterator[Answer]:
-    """Read lines such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts."""
-    answers = []
-    for path, (worker, document) in _place_annotations(export).items():
-        spans: list[Any] = []
-        for number, line in enumerate(read_text(path, export.files.encoding).splitlines(), start=1):
-            if entry := _SPAN.fullmatch(line):
-                for part in entry[2].split(";"):
-                    start, end = map(int, part.split())
-                    spans.append([start, end, entry[1]])
-            elif line[:1] in _OTHER:
-                export.leave_out(_OTHER[line[0]])
-            elif line.strip():
-                raise InputError(f"{path}: line {number} is no annotation of brat: {line[:60]!r}.")
+    answers: list[Answer] = []
+    for path, (worker, name) in place_files(listed, by_name=export.by_file, by_folder=not export.by_file).items():
+        document, text = name or "document", path.with_suffix(".txt")
+        if export.originals is not None and text.is_file():
+            export.show(document, {}, text=read_text(text, export.files.encoding))
+        spans = _read_spans(export, path)
         answers.append(Answer(worker, document, spans, kind="spans"))
     if not export.by_file and len({answer.row["worker"] for answer in answers}) == 1:
         raise InputError(
@@ -75,6 +57,20 @@ def brat(export: Export) -> Iterator[Answer]:
             proposals=[Proposal({"worker_from": "filename"})] if len(answers) > 1 else [],
         )
     yield from answers
+
+
+def _read_spans(export: Export, path: Path) -> list[Any]:
+    spans: list[Any] = []
+    for number, line in enumerate(read_text(path, export.files.encoding).splitlines(), start=1):
+        if entry := _SPAN.fullmatch(line):
+            for part in entry[2].split(";"):
+                start, end = map(int, part.split())
+                spans.append([start, end, entry[1]])
+        elif line[:1] in _OTHER:
+            export.leave_out(_OTHER[line[0]])
+        elif line.strip():
+            raise InputError(f"{path}: line {number} is no annotation of brat: {line[:60]!r}.")
+    return spans
 
 
 def _is_tag(cell: str) -> bool:
@@ -95,18 +91,18 @@ def _is_conll(peek: Peek) -> bool:
 
 
 @dataclass(frozen=True)
-class _Page:
-    """The rows of a file with the place of each, and the names of columns."""
+class _Tokens:
+    """The tokens of a file: the place of each (sentence and token) and its cells, and the names of columns."""
 
     path: Path
-    rows: list[Row]
+    rows: list[tuple[int, int, list[str]]]
     names: list[str]
 
     @classmethod
-    def of(cls, path: Path, text: str) -> _Page:
-        lines = text.splitlines()
+    def read(cls, export: Export, path: Path) -> _Tokens:
+        lines = read_text(path, export.files.encoding).splitlines()
         delimiter = "\t" if sum("\t" in line for line in lines) > len(lines) / 4 else None
-        rows: list[Row] = []
+        rows: list[tuple[int, int, list[str]]] = []
         sentence, token, width = 1, 0, 0
         for number, line in enumerate(lines, start=1):
             cells = [cell.strip() for cell in line.split(delimiter)] if line.strip() else []
@@ -128,16 +124,16 @@ class _Page:
             return cls(path, rows, [f"column {number}" for number in range(1, width + 1)])
         return cls(path, [(place, token - (place == begin), cells) for place, token, cells in others], head)
 
-    def values(self, column: int) -> set[str]:
-        return {cells[column] for _, _, cells in self.rows}
-
     def find_annotators(self) -> list[int]:
         """Return the columns of tags, if they share their classes: then each is an annotator's, and not a layer."""
-        layers = [column for column in range(1, len(self.names)) if all(map(_is_tag, self.values(column)))]
-        classes = {c: {value[2:] for value in self.values(c) if _TAG.fullmatch(value)} - {""} for c in layers}
-        used = [column for column in layers if classes[column]]
+        classes: dict[int, set[str]] = {}
+        for column in range(1, len(self.names)):
+            tags = {cells[column] for _, _, cells in self.rows}
+            if all(map(_is_tag, tags)):
+                classes[column] = {tag[2:] for tag in tags if tag not in _NONE} - {""}
+        used = [column for column in classes if classes[column]]
         shared = [c for c in used if any(classes[c] & classes[other] for other in used if other != c)]
-        return layers if used and len(layers) > 1 and shared == used else []
+        return list(classes) if used and len(classes) > 1 and shared == used else []
 
     def answers(self, export: Export, column: int, worker: str, prefix: str) -> Iterator[Answer]:
         """Yield the tag of each token in a column, or those of each sentence if spans are asked for."""
@@ -159,16 +155,16 @@ class _Page:
                 yield Answer(worker, place, tags, _SPANS, "spans")
 
 
-@record_tool(
-    "conll", "CoNLL columns", "a tag for each token (O, B-PER), with a column or a file for each annotator", _is_conll
-)
+@record_tool("conll", "CoNLL columns", _is_conll)
 def conll(export: Export) -> Iterator[Answer]:
-    """Read lines such as ``Eve NNP B-PER``, with an empty line between sentences.
+    """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
+
+    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences.
 
     Every token is a task, and its tag is a class: so tags are weighed one by one. Where the tag ``spans`` is asked for,
     every sentence is a task, and its tags are spans.
     """
-    pages = [_Page.of(path, read_text(path, export.files.encoding)) for path in export.paths]
+    pages = [_Tokens.read(export, path) for path in export.paths]
     annotators = [page.find_annotators() for page in pages]
     if export.files.worker_from is None and all(annotators):
         for page, columns in zip(pages, annotators, strict=True):
@@ -181,14 +177,14 @@ def conll(export: Export) -> Iterator[Answer]:
             f"{export.where}, holds {len(pages[0].rows):,} tokens with the tags of one annotator. Give one file for"
             " each annotator, or one file with a column of tags for each."
         )
-    first: dict[str, _Page] = {}
+    first: dict[str, _Tokens] = {}
     for page in pages:
         worker, document = export.place_of(page.path)
         _check_tokens(first.setdefault(document, page), page)
         yield from page.answers(export, -1, worker, f"{document}:" if document else "")
 
 
-def _check_tokens(first: _Page, page: _Page) -> None:
+def _check_tokens(first: _Tokens, page: _Tokens) -> None:
     for (sentence, token, cells), (_, _, others) in zip(first.rows, page.rows, strict=False):
         if cells[0] != others[0]:
             raise InputError(

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
-from allalike.readers.formats.tables import of_records
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.frame import spread
 from allalike.readers.tools.images import Areas
-from allalike.readers.tools.sheets import Sheet, as_answers, is_blank, list_ticked
+from allalike.readers.tools.sheets import Sheet, as_answers, is_blank, list_ticked, sheet_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from allalike.readers.formats.files import Files
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.tools.base import Peek
+    from allalike.readers.tools.sheets import Roles
 
     Details = dict[str, dict[str, tuple[str, ...]]]  # a choice of a survey -> a question about it -> answers
 
@@ -41,45 +39,35 @@ _RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
 
 
-class Zooniverse(Tool):
-    r"""The classifications of a project of Zooniverse.
+def _is_classified(peek: Peek) -> bool:
+    """Return whether a file has classifications of subjects, or what was made of them."""
+    names = set(peek.names)
+    known = ({"workflow_id", "reducer"}, {_WORKER, "classification_id"}, {_WORKER, "annotations", "workflow_id"})
+    return not names.isdisjoint(_TASKS) and any(each <= names for each in known)
 
-    >>> rows = ["classification_id,user_name,workflow_id,annotations,subject_ids",
-    ...         '1,ada,7,"[{""task"": ""T0"", ""value"": ""Spiral""}]",s1',
-    ...         '2,bob,7,"[{""task"": ""T0"", ""value"": ""Disc""}]",s1']
-    >>> Zooniverse().answers_in({"classifications.csv": "\n".join(rows)})
-    [('ada', 's1', 'Spiral'), ('bob', 's1', 'Disc')]
+
+@sheet_tool("zooniverse", "Zooniverse", _is_classified)
+def zooniverse(sheet: Sheet) -> Roles:
+    """Read classifications (CSV): raw with annotations, extracted, or flattened.
+
+    Each task of the workflow is a question.
     """
-
-    name = "zooniverse"
-    title = "Zooniverse"
-    summary = "classifications (CSV): raw with annotations, extracted, or flattened"
-
-    def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has classifications of subjects, or what was made of them."""
-        names = set(peek.names)
-        known = ({"workflow_id", "reducer"}, {_WORKER, "classification_id"}, {_WORKER, "annotations", "workflow_id"})
-        return bool(names & set(_TASKS)) and any(each <= names for each in known)
-
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open classifications: each task of the workflow is a question."""
-        sheet = Sheet.read(paths, files)
-        remedy = "Export the classifications of the project: they say who classified which subject."
-        task, _ = sheet.need(*_TASKS, remedy=remedy), sheet.need(_WORKER, remedy=remedy)
-        _name_people(sheet)
-        if "annotations" in sheet.columns:
-            questions = _unpack(sheet, task)
-        elif "extractor" in sheet.columns:
-            questions = _read_extracts(sheet)
-        elif label := next((name for name in _LABELS if name in sheet.columns), None):
-            questions = _split_by_task(sheet, label, sheet.cells(label))
-        else:
-            questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
-        experts = _find_experts(sheet)
-        sheet.truths = {name: f"{name} gold" for name in questions}
-        if files.golden and any(experts):
-            _set_apart(sheet, task, experts)
-        return sheet.table(self, _WORKER, task, questions)
+    remedy = "Export the classifications of the project: they say who classified which subject."
+    task, _ = sheet.need(*_TASKS, remedy=remedy), sheet.need(_WORKER, remedy=remedy)
+    _name_people(sheet)
+    if "annotations" in sheet.columns:
+        questions = _unpack(sheet, task)
+    elif "extractor" in sheet.columns:
+        questions = _read_extracts(sheet)
+    elif label := next((name for name in _LABELS if name in sheet.columns), None):
+        questions = _split_by_task(sheet, label, sheet.cells(label))
+    else:
+        questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
+    experts = _find_experts(sheet)
+    sheet.truths = {name: f"{name} gold" for name in questions}
+    if sheet.golden and any(experts):
+        _set_apart(sheet, task, experts)
+    return _WORKER, task, questions
 
 
 def _name_people(sheet: Sheet) -> None:
@@ -171,8 +159,7 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
         raise InputError(f"{sheet.where} has no annotations.")
     if changed := [f"{name} ({len(texts)})" for name, texts in sorted(wordings.items()) if len(texts) > 1]:
         sheet.remarks.append(f"These questions changed their wording: {', '.join(changed)}.")
-    table = of_records(rows, sheet.where)
-    columns = table.load(table.names)
+    columns = spread(rows, sheet.where)
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
         answers = columns[name]
@@ -214,9 +201,6 @@ def _list_answers(value: Any) -> list[tuple[str, Any]]:
     """Return the answer to a task, or those to each of several menus, numbered.
 
     An answer is a string, a list of strings, a list of marks, or the details of a survey, whose choices may be none.
-
-    >>> _list_answers(["a", 3]), _list_answers([{"value": "x"}, {"value": "y"}])
-    ([('', ['a', '3'])], [('.1', 'x'), ('.2', 'y')])
     """
     answers: list[Any]
     if not isinstance(value, list):
