@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.api.judges.coverage import SureLevels, Sureness
-from allalike.api.judges.shared_errors import SharedErrors, find_shared_errors
-from allalike.api.judges.verdicts import Verdicts
+from allalike.panels.coverage import SureLevels, Sureness
+from allalike.panels.shared_errors import SharedErrors, find_shared_errors
+from allalike.panels.verdicts import Verdicts
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import allalike
-from allalike.api.judges.ballots import JudgeBallots
-from allalike.api.judges.orders import find_orders, weigh_readings
-from allalike.api.judges.samples import find_steadiness
 from allalike.errors import DataWarning
+from allalike.panels.ballots import JudgeBallots
+from allalike.panels.orders import find_orders, weigh_readings
+from allalike.panels.samples import find_steadiness
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.api.judges import rates
-from allalike.api.judges.changes import SIGNIFICANT, Said, adjust, compare_said
-from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, plan_truths
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels import rates
+from allalike.panels.changes import SIGNIFICANT, Said, compare_said
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_truths
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jury import END, table
@@ -178,7 +179,7 @@ def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) 
 def find(said: Said) -> set[int]:
     """Return the judges who changed."""
     changes = compare_said(said)
-    sure = adjust(np.array([each.probability for each in changes])) < SIGNIFICANT
+    sure = adjust_probabilities(np.array([each.probability for each in changes])) < SIGNIFICANT
     return {each.judge for each, is_sure in zip(changes, sure, strict=True) if is_sure}
 
 

@@ -21,8 +21,8 @@ import pandas as pd
 
 import allalike
 from allalike._core.columns.hashes import mix
-from allalike.api.judges.off_together import add_coordinates, compare_pairs
-from allalike.api.judges.scale_use import find_offsets
+from allalike.panels.off_together import add_coordinates, compare_pairs
+from allalike.panels.scale_use import find_offsets
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -14,13 +14,14 @@ from scipy.stats import binomtest, fisher_exact, nchypergeom_fisher
 
 import allalike
 from allalike._core.blocks.block import Block
-from allalike.api.judges.changes import adjust, compare_said, line_up
-from allalike.api.judges.coverage import OddsLine, Sureness, decide_held_out, fit_line, mend
-from allalike.api.judges.open_labels import OpenChance, find_chances
-from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
-from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
-from allalike.api.judges.smaller_panels import find_sizes, judge_panel
-from allalike.api.judges.verdicts import KeptVerdicts, Verdicts, read_earlier
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels.changes import compare_said, line_up
+from allalike.panels.coverage import OddsLine, Sureness, decide_held_out, fit_line, mend
+from allalike.panels.open_labels import OpenChance, find_chances
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
+from allalike.panels.shared_errors import compare_pair, find_shared_errors
+from allalike.panels.smaller_panels import find_sizes, judge_panel
+from allalike.panels.verdicts import KeptVerdicts, Verdicts, read_earlier
 
 Table = npt.NDArray[np.intp]
 
@@ -238,7 +239,7 @@ def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
     assert right.probability == pytest.approx(fisher_exact(table).pvalue)
     drawn = np.random.default_rng(0).random(50) ** 4
     holm = [max(drawn[j] * (drawn >= drawn[j]).sum() for j in range(50) if drawn[j] <= drawn[i]) for i in range(50)]
-    assert adjust(drawn) == pytest.approx(np.minimum(holm, 1))
+    assert adjust_probabilities(drawn) == pytest.approx(np.minimum(holm, 1))
 
 
 @pytest.mark.long
@@ -247,7 +248,7 @@ def test_redraws_of_the_same_judges_raise_an_alarm_hardly_ever() -> None:
     for seed in range(40):
         changes = compare_said(line_up(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1))))
         changes += compare_said(line_up(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1, first=300))))
-        alarms += bool((adjust(np.array([each.probability for each in changes])) < 0.01).any())
+        alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 2
 
 

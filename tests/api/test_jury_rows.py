@@ -12,13 +12,14 @@ import pytest
 from scipy.stats import binomtest, ttest_ind, wilcoxon
 
 import allalike
-from allalike.api.judges.ballots import JudgeBallots
-from allalike.api.judges.changes import Said, adjust
-from allalike.api.judges.drift import compare_scores
-from allalike.api.judges.orders import find_orders
-from allalike.api.judges.samples import find_steadiness
-from allalike.api.judges.scores import _learn
 from allalike.errors import DataNote, InputError, UnsupportedError
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels.ballots import JudgeBallots
+from allalike.panels.changes import Said
+from allalike.panels.drift import compare_scores
+from allalike.panels.orders import find_orders
+from allalike.panels.samples import find_steadiness
+from allalike.panels.scores import _learn
 from allalike.telling.panel import remark_panel
 from golden.panel_cases import describe
 from golden.record import differences, plain
@@ -291,7 +292,7 @@ def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
         truth = rng.normal(size=80)[:, None]
         then, now = (truth + rng.standard_t(3, size=(80, 4)) for _ in range(2))
         changes = compare_scores(*said_of(then, now))
-        alarms += bool((adjust(np.array([each.probability for each in changes])) < 0.01).any())
+        alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 3
 
 

@@ -12,13 +12,13 @@ import pytest
 import allalike
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import text_column
-from allalike.api.judges.independence import count_voices, find_turns
-from allalike.api.judges.off_together import add_coordinates, compare_pairs
-from allalike.api.judges.samples import ScoreBallots, find_steadiness_of_scores
-from allalike.api.judges.scale_use import find_offsets
-from allalike.api.judges.verdicts import Verdicts
 from allalike.api.update import load
 from allalike.errors import DataNote, UnsupportedError
+from allalike.panels.independence import count_voices, find_turns
+from allalike.panels.off_together import add_coordinates, compare_pairs
+from allalike.panels.samples import ScoreBallots, find_steadiness_of_scores
+from allalike.panels.scale_use import find_offsets
+from allalike.panels.verdicts import Verdicts
 from running.program import call
 
 Scores = npt.NDArray[np.float64]

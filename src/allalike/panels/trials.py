@@ -7,7 +7,7 @@ panels, and the **other** half says what they are worth. All tasks say who is in
 equals. The limits of what is lost against the whole panel are those of the mean difference per task (normal, 95 %).
 
 What a verdict is worth depends on the labels, and only has to be a number per task of which more is better:
-`allalike.api.judges.smaller_panels` has that of classes, `allalike.api.judges.scores` that of all other labels.
+`allalike.panels.smaller_panels` has that of classes, `allalike.panels.scores` that of all other labels.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike.api.judges.rates import Rate, subtract_rates
-from allalike.api.judges.verdicts import NOBODY
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
+from allalike.panels.rates import Rate, subtract_rates
+from allalike.panels.verdicts import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.api.judges.verdicts import KeptVerdicts
+    from allalike.panels.verdicts import KeptVerdicts
 
     Means = tuple[float, float, int, int, float, float, float]
 
@@ -104,7 +104,7 @@ class Said:
 def line_up(before: KeptVerdicts, now: KeptVerdicts) -> Said:
     """Put the verdicts of the judges who are in both panels side by side.
 
-    >>> from allalike.api.judges.verdicts import KeptVerdicts
+    >>> from allalike.panels.verdicts import KeptVerdicts
     >>> def keep(*rows):
     ...     return KeptVerdicts(*(np.array(column, object) for column in zip(*rows)))
     >>> said = line_up(keep(("ada", "1", "x", "", "")), keep(("ada", "1", "y", "y", ""), ("bob", "1", "x", "y", "")))
@@ -305,19 +305,6 @@ def _lead(votes: npt.NDArray[np.int64], *own: npt.NDArray[np.intp]) -> npt.NDArr
 def _find_hits(said: npt.NDArray[np.intp], reference: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
     here = (said != NOBODY) & (reference != NOBODY)
     return np.asarray(said[here] == reference[here])
-
-
-def adjust(probabilities: Floats) -> Floats:
-    """Return probabilities that hold for all tests together (Holm).
-
-    >>> adjust(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(probabilities, kind="stable")
-    factors = np.arange(len(order), 0, -1)
-    result = np.empty(len(order))
-    result[order] = np.minimum(np.maximum.accumulate(probabilities[order] * factors), 1.0)
-    return result
 
 
 def _mean(values: npt.NDArray[np.bool_] | Floats) -> float:

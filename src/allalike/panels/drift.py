@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import text_column
-from allalike.api.judges.changes import (
+from allalike.errors import InputError
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels.changes import (
     SIGNIFICANT,
     Change,
     Said,
-    adjust,
     compare_leaving_out,
     compare_means,
     compare_parts,
     compare_said,
     line_up,
 )
-from allalike.api.judges.finding import divide
-from allalike.api.judges.rates import Rate, subtract_rates
-from allalike.api.judges.trials import find_limits
-from allalike.api.judges.verdicts import NOBODY, choose_good
-from allalike.errors import InputError
+from allalike.panels.finding import divide
+from allalike.panels.rates import Rate, subtract_rates
+from allalike.panels.trials import find_limits
+from allalike.panels.verdicts import NOBODY, choose_good
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.verdicts import Earlier, KeptVerdicts
     from allalike.domains import Encoding
+    from allalike.panels.finding import Columns
+    from allalike.panels.verdicts import Earlier, KeptVerdicts
 
 
 # Score changes: which judge scores in another way since an earlier panel, beyond chance.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #
 # **Other tasks.** Her score less the median of the others, her distance to this median less the mean of all judges, and
 # her distance to known truths are compared between earlier and later tasks (Welch's test); who changed is left out, as
-# `allalike.api.judges.changes` has it. Levels count as numbers, one after the other.
+# `allalike.panels.changes` has it. Levels count as numbers, one after the other.
 
 
 SCORES, OFF, OFF_TRUTH = "scores", "off", "off truth"
@@ -200,7 +200,7 @@ class Drift:
     @cached_property
     def probability(self) -> Floats:
         """How probable each change is, for all tests together."""
-        return adjust(np.array([each.probability for each in self.changes]))
+        return adjust_probabilities(np.array([each.probability for each in self.changes]))
 
     def describe(self) -> dict[str, Any]:
         """Name the judges who changed, and tell what became of the rate."""

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.api.judges.finding import Columns, GroupColumn
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
+    from allalike.panels.finding import Columns, GroupColumn
 
 NOBODY = -1  # in place of a label: nobody, or not this judge, gave one
 

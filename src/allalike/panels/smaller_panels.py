@@ -12,9 +12,9 @@ import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.columns.values import text_column
-from allalike.api.judges.finding import divide, ratio
-from allalike.api.judges.trials import Trials
-from allalike.api.judges.verdicts import NOBODY, Verdicts
+from allalike.panels.finding import divide, ratio
+from allalike.panels.trials import Trials
+from allalike.panels.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.scores import Scores
-    from allalike.api.judges.trials import Judges, Sizes
+    from allalike.panels.finding import Columns
+    from allalike.panels.scores import Scores
+    from allalike.panels.trials import Judges, Sizes
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class WantedError:
         """Find the first size whose error is small enough.
 
         >>> from allalike._core.columns.values import text_column
-        >>> from allalike.api.judges.trials import Sizes
+        >>> from allalike.panels.trials import Sizes
         >>> sizes = Sizes(((1,), (0, 1)), np.array([0.8, 0.9]), np.ones(2), np.zeros(2), np.zeros(2), 0.9)
         >>> names = text_column(["ada", "bob"])
         >>> found = [WantedError.of(sizes, 1 - sizes.worth, most, names) for most in (0.2, 0)]
@@ -219,7 +219,7 @@ class WantedError:
 # is how probable it is that it is right: by the probabilities of the whole panel, or 1 and 0 where truths are known.
 # Labels with the same score are worth their mean, and a task that nobody of them answered nothing.
 #
-# `allalike.api.judges.trials` says how panels are searched, and tried on tasks that did not choose them.
+# `allalike.panels.trials` says how panels are searched, and tried on tasks that did not choose them.
 #
 # Without known truths, worth is agreement with the whole panel, by as much as this is sure. It does not fall where
 # all are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all
@@ -229,7 +229,7 @@ class WantedError:
 def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:
     """Find what panels of each size are worth.
 
-    >>> from allalike.api.judges.verdicts import Verdicts
+    >>> from allalike.panels.verdicts import Verdicts
     >>> rng = np.random.default_rng(0)
     >>> wrong = (rng.random((600, 5)) < [0.05, 0.4, 0.4, 0.4, 0.4]).astype(np.intp)
     >>> right, zeros = np.tile([1.0, 0.0], (600, 1)), np.zeros(600, np.intp)
@@ -247,7 +247,7 @@ def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -
 def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth: Floats) -> Floats:
     """Return, per task, what the verdict of some of the judges is worth.
 
-    >>> from allalike.api.judges.verdicts import Verdicts
+    >>> from allalike.panels.verdicts import Verdicts
     >>> said, hashes = np.array([[0, 1, 1], [0, 0, 1], [-1, -1, 0]]), np.zeros(3, np.uint64)
     >>> right, zeros = np.tile([1.0, 0.0], (3, 1)), np.zeros(3, np.intp)
     >>> table = Verdicts(said, right, zeros, np.ones(3), np.ones(3, bool), zeros, hashes)

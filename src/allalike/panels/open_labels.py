@@ -14,7 +14,7 @@ are the same; with it scores change, so it is counted again. **beta** is told by
 
 It fails where most are fooled by the same wrong answer: that label then has the largest score, and is not counted among
 the wrong ones. Where one answer is written in several ways, workers who agree seem to differ, and probabilities are too
-low. Known truths mend both (`allalike.api.judges.coverage`).
+low. Known truths mend both (`allalike.panels.coverage`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, number_within_tasks, sum_by
 from allalike._core.blocks.voices import find_voices, without_own
-from allalike.api.judges.coverage import OddsLine, mend
 from allalike.methods.auto.voices import count_effective_voices, with_voices
+from allalike.panels.coverage import OddsLine, mend
 
 if TYPE_CHECKING:
     from collections.abc import Callable

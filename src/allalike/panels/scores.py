@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.judges.coverage import MIN_GOLD
-from allalike.api.judges.trials import Trials
 from allalike.api.results.summaries import with_quorum
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.distances.plain_or_weighed import has_levels
+from allalike.panels.coverage import MIN_GOLD
+from allalike.panels.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.trials import Judges
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.panels.finding import Columns
+    from allalike.panels.trials import Judges
 
 _NORMAL = 1.959964  # 95 % of a normal distribution
 _SQUARE = 2
@@ -221,7 +221,7 @@ def take_judges(block: Block, members: Sequence[int]) -> tuple[Block, npt.NDArra
 # that a line nearly always helps a little, and what judges said should not be changed for that.
 #
 # Twenty truths are needed. The offset is that of all judges together, and so is the line: what is each judge's own is
-# known without truths (`allalike.api.judges.scale_use`).
+# known without truths (`allalike.panels.scale_use`).
 
 
 _MIN_KNOWN = 20

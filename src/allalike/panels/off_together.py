@@ -35,16 +35,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import text_column
-from allalike.api.judges.finding import connect_judges, number_groups
 from allalike.engines.sample import pick_tasks
+from allalike.panels.finding import connect_judges, number_groups
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.scores import Scores
+    from allalike.panels.finding import Columns
+    from allalike.panels.scores import Scores
 
 
 # Pair squares: how far each two judges are apart, in parts of the tasks, of which each can be left out.
@@ -208,7 +208,7 @@ def find_off_together(scores: Scores) -> OffTogether:
     """Find whose errors correlate more than those of other pairs.
 
     >>> import allalike
-    >>> from allalike.api.judges.scores import take_scores
+    >>> from allalike.panels.scores import take_scores
     >>> rng = np.random.default_rng(0)
     >>> errors = rng.normal(size=(300, 6))
     >>> errors[:, 1] = 0.8 * errors[:, 0] + 0.6 * errors[:, 1]

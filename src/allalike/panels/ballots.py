@@ -22,8 +22,8 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Floats, sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import only_used
-from allalike.api.judges.verdicts import NOBODY
 from allalike.errors import OptionError
+from allalike.panels.verdicts import NOBODY
 from allalike.readers.column_names import list_names
 
 if TYPE_CHECKING:

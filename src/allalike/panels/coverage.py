@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allalike._core.blocks.block import Block
-    from allalike.api.judges.finding import Columns
     from allalike.engines import Run, TaskTable
     from allalike.engines.memory import MemoryRun
     from allalike.methods import Weighing
+    from allalike.panels.finding import Columns
 
 
 # Odds: confidences that known truths mend, by a line through their log odds.

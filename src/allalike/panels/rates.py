@@ -16,8 +16,8 @@ import numpy as np
 
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import text_column
-from allalike.api.judges.finding import divide, ratio
-from allalike.api.judges.verdicts import find_ids
+from allalike.panels.finding import divide, ratio
+from allalike.panels.verdicts import find_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
-    from allalike.api.judges.finding import Columns, GroupedTasks
-    from allalike.api.judges.verdicts import TaskVerdicts
+    from allalike.panels.finding import Columns, GroupedTasks
+    from allalike.panels.verdicts import TaskVerdicts
 
 
 # Prevalence: the share of tasks that are truly good, from verdicts on all of them and known truths of some.
@@ -243,7 +243,7 @@ def _solve(p: float, specificity: float, sensitivity: float) -> float:
 
 # Further truths: how many halve the limits of a rate, and of which tasks.
 #
-# The variance of a rate from double sampling (`allalike.api.judges.rates`) has three parts, ::
+# The variance of a rate from double sampling (`allalike.panels.rates`) has three parts, ::
 #
 #     a1 / n1 + a0 / n0 + b / N        a_v = p_v^2 g_v (1 - g_v),    b = (g1 - g0)^2 p (1 - p)
 #
@@ -277,7 +277,7 @@ def plan_truths(counts: Counts) -> TruthPlan:
 
     Where none is known, they are the first fifty.
 
-    >>> from allalike.api.judges.rates import Counts
+    >>> from allalike.panels.rates import Counts
     >>> plan_truths(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0]))).truths
     array([110, 180])
     """

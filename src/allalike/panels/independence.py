@@ -27,19 +27,19 @@ import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.columns.values import text_column
-from allalike.api.judges.coverage import MIN_GOLD
-from allalike.api.judges.finding import divide, ratio
-from allalike.api.judges.off_together import add_squares
-from allalike.api.judges.verdicts import NOBODY, Verdicts, find_ids
+from allalike.panels.coverage import MIN_GOLD
+from allalike.panels.finding import divide, ratio
+from allalike.panels.off_together import add_squares
+from allalike.panels.verdicts import NOBODY, Verdicts, find_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.scores import Scores
     from allalike.engines import TaskTable
+    from allalike.panels.finding import Columns
+    from allalike.panels.scores import Scores
 
 _PRIOR_ANSWERS = 2.0  # like the panel's, beside a judge's own
 _LEAST = 0.01  # no error rate is closer to 0 or 1
@@ -268,7 +268,7 @@ def find_score_turns(scores: Scores) -> Decisive:
     """Find the tasks whose verdict leaves its limits, or is another one, without one of the judges.
 
     >>> import allalike
-    >>> from allalike.api.judges.scores import take_scores
+    >>> from allalike.panels.scores import take_scores
     >>> rows = [(judge, task, 3 if judge == "c" else task % 5) for judge in "abc" for task in range(9)]
     >>> result = allalike.discover(rows, domain="ordinal")
     >>> find_score_turns(take_scores(result.run, result.weighing, 100)).turns.any()

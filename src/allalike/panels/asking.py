@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from allalike._core.options import check_choice
-from allalike.api.judges.drift import Drift
-from allalike.api.judges.rates import Rates
-from allalike.api.judges.verdicts import Earlier, gather_verdicts, keep_verdicts, read_earlier
 from allalike.errors import OptionError, UnsupportedError
+from allalike.panels.drift import Drift
+from allalike.panels.rates import Rates
+from allalike.panels.verdicts import Earlier, gather_verdicts, keep_verdicts, read_earlier
 from allalike.readers import ReadOptions
 
 if TYPE_CHECKING:
     import os
 
-    from allalike.api.judges.finding import Finding, GroupColumn
     from allalike.domains import Encoding
     from allalike.engines import Run, TaskTable
+    from allalike.panels.finding import Finding, GroupColumn
 
 ANSWERS, PLACES = "answers", "places"
 _OWN = ("order", "sample", "about", "tie", "verdicts")

@@ -17,18 +17,18 @@ import numpy as np
 from allalike._core.blocks.voices import find_voices
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
-from allalike.api.judges.verdicts import NOBODY
 from allalike.api.results.summaries import withhold
 from allalike.api.results.tables import OUTCOMES
 from allalike.methods.auto.voices import count_effective_voices, with_voices
+from allalike.panels.verdicts import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block
-    from allalike.api.judges.finding import Columns
     from allalike.engines import TaskTable
     from allalike.methods.insight import VoiceGroups
+    from allalike.panels.finding import Columns
 
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _COUNTED = ("classes", "ties", "inconclusive", "unreadable", "scores")

@@ -27,9 +27,9 @@ from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import only_used
 from allalike._core.columns.values import text_column
-from allalike.api.judges.finding import divide, ratio
-from allalike.api.judges.verdicts import NOBODY
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
+from allalike.panels.finding import divide, ratio
+from allalike.panels.verdicts import NOBODY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
-    from allalike.api.judges.ballots import JudgeBallots
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.scores import Scores
+    from allalike.panels.ballots import JudgeBallots
+    from allalike.panels.finding import Columns
+    from allalike.panels.scores import Scores
 
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 20

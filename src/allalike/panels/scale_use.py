@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.api.judges.off_together import jackknife
 from allalike.domains.offsets import Offsets
 from allalike.engines.sample import pick_tasks
+from allalike.panels.off_together import jackknife
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Block, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns
-    from allalike.api.judges.scores import Scores
+    from allalike.panels.finding import Columns
+    from allalike.panels.scores import Scores
 
 _PARTS = 20  # of the tasks, each of which is left out once
 _MIN_TASKS = 5
@@ -150,7 +150,7 @@ def choose_offsets(scores: Scores) -> Offsets | None:
     """Return what is to be found of each judge and taken away; nothing where that brings nobody nearer.
 
     >>> import allalike
-    >>> from allalike.api.judges.scores import take_scores
+    >>> from allalike.panels.scores import take_scores
     >>> rng = np.random.default_rng(0)
     >>> rows = [(judge, task, task % 7 + 2.0 * place + rng.normal()) for place, judge in enumerate("abc")
     ...         for task in range(60)]

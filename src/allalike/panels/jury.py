@@ -11,19 +11,6 @@ import numpy as np
 from allalike._core.options import check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
-from allalike.api.judges.asking import Asked, JuryOptions, split_options
-from allalike.api.judges.coverage import MIN_GOLD, OddsLine, SureLevels, decide_held_out, gather_sureness
-from allalike.api.judges.finding import divide, read_groups
-from allalike.api.judges.independence import Independence, Pivotal, correlate_errors, find_missed, find_turns
-from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
-from allalike.api.judges.outcomes import conclude
-from allalike.api.judges.panel import Panel
-from allalike.api.judges.rows import hear
-from allalike.api.judges.scores import has_scale
-from allalike.api.judges.scoring import judge_scores
-from allalike.api.judges.shared_errors import Bonds, find_shared_errors
-from allalike.api.judges.smaller_panels import SmallerPanelsOfClasses, WantedError, find_sizes
-from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.api.planning.plan import find_prices, read_prices
 from allalike.api.results.summaries import describe_confidence, find_truths
 from allalike.api.results.tables import worker_columns
@@ -32,6 +19,19 @@ from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices import find_error_correlation, with_voices
 from allalike.methods.insight import VoiceGroups
+from allalike.panels.asking import Asked, JuryOptions, split_options
+from allalike.panels.coverage import MIN_GOLD, OddsLine, SureLevels, decide_held_out, gather_sureness
+from allalike.panels.finding import divide, read_groups
+from allalike.panels.independence import Independence, Pivotal, correlate_errors, find_missed, find_turns
+from allalike.panels.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
+from allalike.panels.outcomes import conclude
+from allalike.panels.panel import Panel
+from allalike.panels.rows import hear
+from allalike.panels.scores import has_scale
+from allalike.panels.scoring import judge_scores
+from allalike.panels.shared_errors import Bonds, find_shared_errors
+from allalike.panels.smaller_panels import SmallerPanelsOfClasses, WantedError, find_sizes
+from allalike.panels.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
-    from allalike.api.judges.coverage import HeldOut
-    from allalike.api.judges.rows import Hearing
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
+    from allalike.panels.coverage import HeldOut
+    from allalike.panels.rows import Hearing
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge

@@ -1,8 +1,8 @@
 """Scoring: a panel whose labels are near or far from each other, from what `discover` found to all that is known of it.
 
 Numbers are decided without what is each judge's own way to use the scale, if that brings judges nearer to each other
-(`allalike.api.judges.scale_use`), and without what all judges share, if known truths tell
-(`allalike.api.judges.scores`).
+(`allalike.panels.scale_use`), and without what all judges share, if known truths tell
+(`allalike.panels.scores`).
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.judges.finding import divide
-from allalike.api.judges.independence import (
+from allalike.api.results.summaries import compare_with_gold, find_truths, summarise, with_quorum
+from allalike.engines import make_ready
+from allalike.methods import Auto
+from allalike.methods.insight import VoiceGroups
+from allalike.panels.finding import divide
+from allalike.panels.independence import (
     Independence,
     Pivotal,
     correlate_scores,
     find_missed_scores,
     find_score_turns,
 )
-from allalike.api.judges.off_together import find_off_together
-from allalike.api.judges.outcomes import SCORE, conclude
-from allalike.api.judges.samples import find_score_samples
-from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_offsets
-from allalike.api.judges.scores import find_shared_offset, has_scale, take_away, take_scores
-from allalike.api.judges.smaller_panels import SmallerPanelsOfScores, WantedError
-from allalike.api.results.summaries import compare_with_gold, find_truths, summarise, with_quorum
-from allalike.engines import make_ready
-from allalike.methods import Auto
-from allalike.methods.insight import VoiceGroups
+from allalike.panels.off_together import find_off_together
+from allalike.panels.outcomes import SCORE, conclude
+from allalike.panels.samples import find_score_samples
+from allalike.panels.scale_use import ScaleUse, choose_offsets, find_offsets
+from allalike.panels.scores import find_shared_offset, has_scale, take_away, take_scores
+from allalike.panels.smaller_panels import SmallerPanelsOfScores, WantedError
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
-    from allalike.api.judges.asking import Asked
-    from allalike.api.judges.finding import Finding
-    from allalike.api.judges.samples import ScoreBallots
-    from allalike.api.judges.scores import Scores
     from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.panels.asking import Asked
+    from allalike.panels.finding import Finding
+    from allalike.panels.samples import ScoreBallots
+    from allalike.panels.scores import Scores
 
 _MAX_ANSWERS = 20_000  # that are compared judge by judge, and decided by every panel
 _MAX_KEPT = 50_000  # answers for a later panel
@@ -60,7 +60,7 @@ def judge_scores(
     """Return the result of a panel, corrected where that helps, and what is known of the judges.
 
     >>> import allalike
-    >>> from allalike.api.judges.asking import Asked
+    >>> from allalike.panels.asking import Asked
     >>> rng = np.random.default_rng(0)
     >>> rows = [(judge, task, task % 9 + 3.0 * place + rng.normal()) for place, judge in enumerate("abc")
     ...         for task in range(90)]

@@ -33,20 +33,19 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
-from allalike.api.judges.asking import ANSWERS, PLACES
-from allalike.api.judges.changes import adjust
-from allalike.api.judges.finding import divide
-from allalike.api.judges.verdicts import NOBODY
 from allalike.errors import InputError, OptionError, Proposal
-from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
+from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
+from allalike.panels.asking import ANSWERS, PLACES
+from allalike.panels.finding import divide
+from allalike.panels.verdicts import NOBODY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.ballots import JudgeBallots
-    from allalike.api.judges.finding import Columns
+    from allalike.panels.ballots import JudgeBallots
+    from allalike.panels.finding import Columns
 
 _SURE = 3.0  # standard deviations
 _SIGNIFICANT = 0.05
@@ -75,7 +74,7 @@ class BothOrders:
     @property
     def follows(self) -> npt.NDArray[np.bool_]:
         """Who follows the position, by the tests of all judges together."""
-        follows: npt.NDArray[np.bool_] = adjust(np.nan_to_num(self.probability, nan=1.0)) < _SIGNIFICANT
+        follows: npt.NDArray[np.bool_] = adjust_probabilities(np.nan_to_num(self.probability, nan=1.0)) < _SIGNIFICANT
         return follows
 
     def describe(self) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def weigh_readings(ballots: JudgeBallots) -> float:
     """Return by how many standard deviations labels rather name answers; they rather name places if it is negative.
 
     >>> import allalike
-    >>> from allalike.api.judges.ballots import JudgeBallots
+    >>> from allalike.panels.ballots import JudgeBallots
     >>> rows = [((judge, order), task, "AB"[(task + order) % 2]) for judge in "abc" for order in (0, 1)
     ...         for task in range(20)]
     >>> said = allalike.read(rows)

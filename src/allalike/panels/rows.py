@@ -19,16 +19,16 @@ from allalike._core.words import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import check_ids
 from allalike.api.inputs.opening import inputs_of, open_source
-from allalike.api.judges.ballots import JudgeBallots, find_tie
-from allalike.api.judges.coverage import MIN_GOLD
-from allalike.api.judges.finding import ratio
-from allalike.api.judges.orders import find_orders, name_answers
-from allalike.api.judges.outcomes import Outcomes
-from allalike.api.judges.samples import ScoreBallots, find_samples
-from allalike.api.judges.verdicts import NOBODY
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
+from allalike.panels.ballots import JudgeBallots, find_tie
+from allalike.panels.coverage import MIN_GOLD
+from allalike.panels.finding import ratio
+from allalike.panels.orders import find_orders, name_answers
+from allalike.panels.outcomes import Outcomes
+from allalike.panels.samples import ScoreBallots, find_samples
+from allalike.panels.verdicts import NOBODY
 from allalike.readers import Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import cells
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.answers.cleaning import Cleaning
-    from allalike.api.judges.asking import HowAsked
-    from allalike.api.judges.ballots import Reconciled
-    from allalike.api.judges.finding import Columns, Finding
     from allalike.api.result import Result
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.panels.asking import HowAsked
+    from allalike.panels.ballots import Reconciled
+    from allalike.panels.finding import Columns, Finding
     from allalike.readers import ReadOptions
     from allalike.readers.formats.tables import Table
 
@@ -176,7 +176,7 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
     """Read verdicts in all orders and samples; labels name the same answer in both orders then.
 
     >>> import allalike
-    >>> from allalike.api.judges.asking import HowAsked
+    >>> from allalike.panels.asking import HowAsked
     >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
     >>> found = read_rows(allalike.scan(rows), HowAsked(sample="epoch"))
     >>> found.ballots.reconcile().label
@@ -283,7 +283,7 @@ def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     """Return what to ask where rows are further verdicts of a judge on a task, and a column of a usual name tells why.
 
     >>> import allalike
-    >>> from allalike.api.judges.asking import HowAsked
+    >>> from allalike.panels.asking import HowAsked
     >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
     >>> print(question_repeats(allalike.scan(rows), HowAsked()))
     2 of 4 rows are further verdicts of a judge on a task, and 'epoch' tells them apart.

@@ -5,7 +5,7 @@ a bond between two of them. So a pair is looked at where the others were misled 
 case, and cases are sorted by how many **others** gave that label. In a stratum of N cases, of which one judge gave x
 and the other y, both gave the label in A cases, whose distribution given x, y and N is the hypergeometric one of Fisher
 with odds psi: 1 if they err on their own, given the stratum. Open answers have as many wrong labels as they seem to
-have (`allalike.api.judges.open_labels`).
+have (`allalike.panels.open_labels`).
 
 **What is usual.** The others show only roughly how misleading a label is, the fewer they are the less, so that psi is
 above 1 for every pair: two judges who depend on one difficulty are never associated negatively, whatever the others did
@@ -34,13 +34,13 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.values import text_column
-from allalike.api.judges.finding import connect_judges, divide, number_groups
-from allalike.api.judges.verdicts import NOBODY, Verdicts
+from allalike.panels.finding import connect_judges, divide, number_groups
+from allalike.panels.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns
+    from allalike.panels.finding import Columns
 
 SURE = 0.9  # how probably a panel is right whose answer counts as the truth here
 _SIGNIFICANT = 0.01
@@ -83,7 +83,7 @@ def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:
 
     With fewer than three judges there is no other pair, and nothing is said.
 
-    >>> from allalike.api.judges.verdicts import Verdicts
+    >>> from allalike.panels.verdicts import Verdicts
     >>> rng = np.random.default_rng(0)
     >>> wrong = rng.random((400, 6)) < 0.2
     >>> wrong[:, 5] = np.where(rng.random(400) < 0.6, wrong[:, 4], wrong[:, 5])
