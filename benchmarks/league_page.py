@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.api.results.summaries import find_versions
-from allalike.panels.coverage import BINS
+from allalike.panels.calibration import BINS
 from league_figures import OURS
 from league_reading import CLASSES, DEFAULT, read_figures
 

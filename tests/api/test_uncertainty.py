@@ -14,7 +14,7 @@ from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from allalike.methods.insight import Faults, VoiceGroups
-from allalike.panels.coverage import expected_calibration_error
+from allalike.panels.calibration import expected_calibration_error
 from crowds.samples import Row, rows
 
 Matrix = npt.NDArray[Any]

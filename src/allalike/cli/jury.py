@@ -176,7 +176,7 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
 
 def _propose_rate(panel: Panel) -> list[str]:
     """Name the command that finds the corrected rate of a label, for verdicts of two classes without one."""
-    from allalike.panels.asking import find_positive
+    from allalike.panels.jury import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
     if "rate" in panel.summary["panel"] or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:

@@ -1,54 +1,82 @@
-"""jury: from the verdicts of judges, or the answers of models, to the panel's, and who of them is needed."""
+"""The entry point of panels: let judges or models decide, and measure how good they are, alone and together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
-from allalike._core.options import check_number
+from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
 from allalike.api.planning.plan import find_prices, read_prices
-from allalike.api.results.summaries import describe_confidence, find_truths
+from allalike.api.results.summaries import describe_confidence as summarise_confidence
+from allalike.api.results.summaries import find_truths
 from allalike.api.results.tables import worker_columns
-from allalike.engines.sample import sample_tasks
 from allalike.errors import GoldError, OptionError, UnsupportedError
-from allalike.methods import Auto, Weighing
-from allalike.methods.auto.voices import find_error_correlation, with_voices
+from allalike.methods import Auto
 from allalike.methods.insight import VoiceGroups
-from allalike.panels.asking import Asked, JuryOptions, split_options
-from allalike.panels.coverage import MIN_GOLD, OddsLine, SureLevels, decide_held_out, gather_sureness
-from allalike.panels.finding import divide, read_groups
-from allalike.panels.independence import Independence, Pivotal, correlate_errors, find_missed, find_turns
-from allalike.panels.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
-from allalike.panels.outcomes import conclude
-from allalike.panels.panel import Panel
-from allalike.panels.rows import hear
-from allalike.panels.scores import has_scale
-from allalike.panels.scoring import judge_scores
-from allalike.panels.shared_errors import Bonds, find_shared_errors
-from allalike.panels.smaller_panels import SmallerPanelsOfClasses, WantedError, find_sizes
-from allalike.panels.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
+from allalike.panels.ballots import find_tie
+from allalike.panels.calibration import (
+    ConfidenceModel,
+    describe_confidence,
+    fit_gold,
+)
+from allalike.panels.correlated_errors import (
+    compare_classes,
+    compare_scores,
+    correlate_classes,
+    correlate_scores,
+    count_decided,
+    describe_independence,
+    describe_pairs,
+)
+from allalike.panels.drift import describe_drift, keep_verdicts, read_earlier
+from allalike.panels.panel import Facts, Panel, list_columns
+from allalike.panels.rates import describe_rate
+from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
+from allalike.panels.rows import JuryOptions, describe_unread, hear, read_groups, split_options
+from allalike.panels.scale import (
+    choose_offsets,
+    describe_scale_use,
+    find_offsets,
+    find_shared_offset,
+    remove_offsets,
+    remove_shared_offset,
+    weigh_blindly,
+)
+from allalike.panels.smaller_panels import describe_pivotal, describe_sizes, describe_wanted, find_sizes
+from allalike.panels.verdicts import (
+    NOBODY,
+    SCORE,
+    ClassVerdicts,
+    Scores,
+    conclude,
+    count_outcomes,
+    divide,
+    has_scale,
+)
 from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Floats
     from allalike.api.result import Result
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Engine, Run, TaskTable
-    from allalike.panels.coverage import HeldOut
-    from allalike.panels.rows import Hearing
+    from allalike.panels.drift import Earlier
+    from allalike.panels.rows import Hearing, HowAsked
+    from allalike.panels.verdicts import Sample
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge
-_TEMPERING_ANSWERS = 50_000  # that tell how sure open answers are
-_LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
+_MAX_SCORES = 20_000  # that are compared judge by judge, and decided by every panel
+_POSITIVE = ("yes", "pass", "true", "1", "correct", "good")
 
 
 def jury(
@@ -113,49 +141,125 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyy', True)
     """
-    asking, reading = split_options(how)
+    asked, reading = split_options(how)
     check_read_options(jury, reading)
-    share = float(check_number(keep, "keep", least=0))
-    if share > 1:
-        raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
-    least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
-    if least is not None and least > 1:
-        raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
-    needed = None if quorum is None else float(check_number(quorum, "quorum", least=0))
-    most = None if max_error is None else float(check_number(max_error, "max_error", least=0))
+    needs = _Needs.of(keep, min_confidence, quorum, max_error)
     costs = None if prices is None else read_prices(prices)
     groups = None
     if by is not None:
         usual: ReadOptions = reading if isinstance(answers, Answers | Scan) else {"missing": "drop", **reading}
-        answers, groups = read_groups(answers, by, domain=domain, **usual)
-        domain, reading = None, {}
-    asked = Asked.of(good, gold_drawn, groups, since)
+        answers, value = read_groups(answers, by, domain=domain, **usual)
+        groups, domain, reading = (by, value), None, {}
+    question = _Question.of(good, gold_drawn, groups, since)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
-        heard = hear(answers, asking, reading, domain=domain, gold=known)
+        heard = hear(answers, asked, reading, domain=domain, gold=known)
         result = discover(heard.answers, engine=engine, seed=seed, ties=ties, **heard.gold)
-    except GoldError as error:  # a panel always learns from known truths
+    except GoldError as error:  # a panel always learns from gold labels
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
     _check(result.run)
+    if heard.ballots is not None:  # rows are no answers that could be read again
+        result = replace(result, basis=None, inputs=(*result.inputs, *heard.inputs))
     price = None if costs is None else find_prices(costs, result.run.workers.tolist())
-    needs = _Needs(least, needed, share, most)
     if result.run.encoding.nominal:
-        return _judge(heard.detach(result), heard, price, needs, asked.infer_good(result.run))
+        return _judge_classes(result, heard, asked, price, needs, question.infer_good(result.run))
     _refuse_for_scores(result.run, {"min_confidence": min_confidence})
     if not has_scale(result.run.encoding):
         _refuse_for_scores(result.run, {"good": good, "by": by, "since": since})
-    result, findings = judge_scores(heard.detach(result), price, share, most, asked, heard.score_ballots, needed)
-    return Panel(result, (*heard.find_outcomes(result, needed), *findings))
+    return _judge_scores(result, heard, asked, price, needs, question)
 
 
 class _Needs(NamedTuple):
-    """What is asked of a panel: how sure, of how many voices, which share of its worth, and how few errors."""
+    """What a panel must reach: a confidence, a number of voices, a share of its worth, and few errors."""
 
     least: float | None
     quorum: float | None
     keep: float
     max_error: float | None
+
+    @classmethod
+    def of(cls, keep: float, least: float | None, quorum: float | None, max_error: float | None) -> Self:
+        """Check the numbers."""
+        share = float(check_number(keep, "keep", least=0))
+        if share > 1:
+            raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
+        given = {"min_confidence": least, "quorum": quorum, "max_error": max_error}
+        sure, voices, most = (
+            None if each is None else float(check_number(each, name, least=0)) for name, each in given.items()
+        )
+        if sure is not None and sure > 1:
+            raise OptionError(f"min_confidence is {least!r}. It must be a probability, at most 1.")
+        return cls(sure, voices, share, most)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The rate and the drift that are asked for: good labels, groups of tasks, and an earlier panel."""
+
+    good: list[Any] | None = None
+    by_truth: bool = False
+    groups: tuple[str, Mapping[str, str]] | None = None
+    earlier: Earlier | None = None
+    inferred: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        good: Any,
+        gold_drawn: str,
+        groups: tuple[str, Mapping[str, str]] | None,
+        since: str | os.PathLike[str] | None,
+    ) -> Self:
+        """Check what is asked for, and read the earlier panel."""
+        listed = list(good) if isinstance(good, Iterable) and not isinstance(good, str) else [good]
+        if not listed:
+            raise OptionError("good is empty. Name the label, or labels, of which to find the rate.")
+        by_truth = check_choice(gold_drawn, ("random", "truth"), "gold_drawn") == "truth"
+        if by_truth and good is None:
+            raise OptionError(
+                "gold_drawn is about the rate of what is good, and nothing is: say with good which label."
+            )
+        return cls(None if good is None else listed, by_truth, groups, None if since is None else read_earlier(since))
+
+    def infer_good(self, run: Run) -> _Question:
+        """Ask for the rate of the positive class of two, if nothing was asked for and gold labels can correct it."""
+        positive = find_positive(run.encoding) if self.good is None and run.n_gold else None
+        return self if positive is None else replace(self, good=[positive], inferred=True)
+
+    def answer(self, run: Run, found: TaskTable) -> list[Facts]:
+        """Return kept verdicts, the rate and the drift, from what the panel finds without gold labels."""
+        facts, rate = [], None
+        if self.good is not None:
+            how = {"by_truth": self.by_truth, "inferred": self.inferred}
+            told, rate = describe_rate(run, found, self.good, self.groups, **how)
+            facts.append(told)
+        if run.encoding.offsets is not None:  # so that it is unknown what judges said
+            if self.earlier is not None:
+                raise UnsupportedError(
+                    "since compares scores as they were given: leave out bias, which takes part of"
+                    " them away. The panel does so by itself."
+                )
+            return facts
+        kept = keep_verdicts(run, found, _MAX_ANSWERS, {} if self.groups is None else self.groups[1])
+        facts.insert(0, Facts({}, {"verdicts": list_columns(kept)}))
+        if self.earlier is not None:
+            facts.append(describe_drift(self.earlier, kept, run, self.good, rate))
+        return facts
+
+
+def find_positive(encoding: Encoding) -> Any:
+    """Return the one of two classes whose name says that it is the positive one, such as yes or pass; else None.
+
+    >>> import allalike
+    >>> [find_positive(allalike.read([("ada", 1, x), ("bob", 1, y)], domain="categorical").encoding)
+    ...  for x, y in (("n", "y"), ("No", "Yes"))]
+    [None, 'Yes']
+    """
+    if not encoding.nominal or encoding.n_labels != 2:
+        return None
+    positive = [each for each in encoding.decode(np.arange(2)).tolist() if str(each).strip().casefold() in _POSITIVE]
+    return positive[0] if len(positive) == 1 else None
 
 
 def _refuse_for_scores(run: Run, given: Mapping[str, Any]) -> None:
@@ -166,51 +270,6 @@ def _refuse_for_scores(run: Run, given: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"{wrong[0]} is for verdicts that are {kinds}, and these are {run.domain.name} labels. Leave it out."
         )
-
-
-def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, asked: Asked) -> Panel:
-    least, quorum, keep, max_error = needs
-    run = result.run
-    blind = Auto().weigh_blindly(run, result.weighing) if run.n_gold else result.weighing
-    judging = _Judging.of(run, result.weighing, blind)
-    unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
-    held_out = decide_held_out(run, _MAX_ANSWERS, judging.weigh) if run.n_gold >= MIN_GOLD else None
-    tasks = gather_sureness(unaware, held_out)
-    told = judging.sure_of(result.weighing, tasks.fit())
-    ending = partial(conclude, groups=judging.groups, quorum=quorum, tie=heard.find_tie(run.encoding))
-    known = run.n_gold > 0
-    found = find_truths(run, told, unweighted=True, keep_gold=known, min_confidence=least, conclude=ending)
-    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware, held_out))
-    judged, worth, whole, by_gold = _find_worth(verdicts)
-    sizes = find_sizes(judged, judging.odds, worth, whole)
-    summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
-    if least is not None:
-        summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
-    right = _find_known_right(run)
-    expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
-    result = replace(result, weighing=told, found=found, summary=summary)
-    counts = run.answer_counts.astype(np.float64)
-    about = run.workers, counts, keep, price, run.n_tasks, expected, by_gold
-    wanted = [] if max_error is None else [WantedError.of(sizes, 1 - sizes.worth, max_error, run.workers)]
-    return Panel(
-        result=result,
-        findings=(
-            *heard.findings(result, judging.odds, quorum=quorum, keep=keep),
-            SureLevels(tasks, right),
-            Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
-            SmallerPanelsOfClasses(sizes, *about),
-            Pivotal(find_turns(verdicts, judging.odds), run.workers, found),
-            Independence(run.workers, correlate_errors(verdicts), *find_missed(verdicts)),
-            *wanted,
-            *asked.find(run, unaware, _MAX_ANSWERS),
-        ),
-    )
-
-
-def _find_known_right(run: Run) -> Floats:
-    """Return, of each judge, how often she is right where the truth is known; NaN where it is not."""
-    sums = run.sum(run.kernels.gold_sums)
-    return 1 - divide(sums["distance"], sums["answers"])
 
 
 def _check(run: Run) -> None:
@@ -224,98 +283,122 @@ def _check(run: Run) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Judging:
-    """How sure the panel is of an answer: by the probabilities of classes, or of open labels where classes are many."""
-
-    run: Run
-    rate: Floats
-    groups: VoiceGroups
-    blind: Weighing
-    chance: OpenChance | None
-
-    @classmethod
-    def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> _Judging:
-        """Find it from what is known of the judges without known truths."""
-        insight = weighing.insight
-        assert insight.faults is not None
-        groups = insight.groups or VoiceGroups.everyone(run.problems.n_workers)
-        rate = insight.faults.best(blind.fault) if blind.skill.error_rate is None else blind.skill.error_rate
-        rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
-        open_ = blind.decision.probabilities is None
-        sample = sample_tasks(run, _TEMPERING_ANSWERS) if open_ else None
-        n_labels = run.encoding.n_labels
-        chance = None if sample is None else find_open_chance(sample, rate, groups, n_labels)
-        return cls(run, rate, groups, blind, chance)
-
-    @property
-    def n_wrong(self) -> float:
-        """How many wrong labels a task has, or seems to have."""
-        return max(self.run.encoding.n_labels - 1.0, 1.0) if self.chance is None else self.chance.n_wrong
-
-    @property
-    def odds(self) -> Floats:
-        """The log odds of each judge."""
-        odds: Floats = np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS)
-        return odds
-
-    def sure_of(self, weighing: Weighing, line: OddsLine | None = None) -> Weighing:
-        """Return a weighing whose decisions have a probability."""
-        if self.chance is None:
-            return weighing
-        told = find_error_correlation(self.run) if line is not None and line != OddsLine() else None
-        how: dict[str, Any] = {
-            "own": weighing.decide_on(self.run),
-            "chance": self.chance,
-            "line": line or OddsLine(),
-            "correlation": told,
-            "groups": self.groups,
-        }
-        source = "answers" if line is None or line == OddsLine() else "gold"
-        notes: dict[str, Any] = {
-            "temperature": self.chance.beta,
-            "told_by": source,
-            "wrong_labels": self.chance.n_wrong,
-        }
-        notes |= {} if told is None else {"error_correlation": told}
-        parameters = (self.rate, *weighing.decision.parameters)
-        return replace(
-            weighing,
-            decision=replace(weighing.decision, decide=partial(decide_openly, **how), parameters=parameters),
-            insight=replace(weighing.insight, confidence=notes),
-        )
-
-    def weigh(self, run: Run) -> Weighing:
-        """Weigh judges by some answers, and the truths that are known there, for decisions with a probability."""
-        return self.sure_of(Auto().weigh(run))
-
-    def believe(self, block: Block) -> Floats:
-        """Return, per answer, how probable it is that its label is right."""
-        if self.chance is not None:
-            return find_chances(with_voices(block, groups=self.groups), self.rate, chance=self.chance)
-        assert self.blind.decision.probabilities is not None
-        found = self.blind.decision.probabilities(block, *self.blind.arguments)
-        table = block.to_answers(found["probability"])
-        chances: Floats = table[np.arange(len(table)), block.label]
-        return chances
+def _judge_classes(
+    result: Result, heard: Hearing, asked: HowAsked, price: Floats | None, needs: _Needs, question: _Question
+) -> Panel:
+    """Return the panel of judges who give classes."""
+    run, known = result.run, result.run.n_gold > 0
+    blind = Auto().weigh_blindly(run, result.weighing) if known else result.weighing
+    model = ConfidenceModel.of(run, result.weighing, blind)
+    unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
+    weighing = model.with_confidence(result.weighing, fit_gold(tasks))
+    tie = find_tie(run.encoding, asked.tie)
+    ending = partial(conclude, groups=model.groups, quorum=needs.quorum, tie=tie)
+    found = find_truths(run, weighing, unweighted=True, keep_gold=known, min_confidence=needs.least, conclude=ending)
+    summary = {**result.summary, "confidence": summarise_confidence(run, weighing, found)}
+    if needs.least is not None:
+        summary |= {"min_confidence": needs.least, "abstained": int(found.total("abstained"))}
+    result = replace(result, weighing=weighing, found=found, summary=summary)
+    verdicts = ClassVerdicts.of(run, _MAX_ANSWERS, model.believe, tasks, model.odds)
+    right = 1 - _find_gold_distance(run)
+    facts, silent = _describe_rows(result, heard, needs.quorum, tie)
+    ballots = heard.ballots
+    if ballots is not None and asked.order is not None:
+        facts.append(describe_orders(ballots, heard.about, heard.first_order, run.workers))
+    if ballots is not None and asked.sample is not None:
+        facts += describe_samples(ballots, result, model.odds, needs.keep)
+    facts += [
+        describe_confidence(tasks, right),
+        describe_pairs(compare_classes(verdicts, model.n_wrong), run.workers, count_decided(verdicts)),
+    ]
+    expected = right if verdicts.by_gold else 1 - np.asarray(worker_columns(run, weighing)["error_rate"])
+    judged = verdicts.judged()
+    facts += _describe_members(result, verdicts, judged, correlate_classes(verdicts), price, needs, expected)
+    facts += question.answer(run, unaware)
+    return Panel(result, Facts.join(facts), *silent)
 
 
-def _list_answers(found: TaskTable, held_out: HeldOut | None) -> Iterator[PanelAnswers]:
-    """Yield what the panel says of tasks whose truths it does not know; what it says with others comes last."""
-    for piece in found.pieces():
-        yield PanelAnswers(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
-    if held_out is not None:
-        yield PanelAnswers(held_out.task_hash, held_out.label, held_out.sure)
+def _judge_scores(
+    result: Result, heard: Hearing, asked: HowAsked, price: Floats | None, needs: _Needs, question: _Question
+) -> Panel:
+    """Return the panel of judges who give scores, corrected for offsets where that helps."""
+    given = Scores.of(result.run, weigh_blindly(result), _MAX_SCORES)
+    scores, run, numbers = given, result.run, given.numbers
+    offsets = choose_offsets(given)
+    if offsets is not None:
+        result = remove_offsets(result, offsets)
+        scores = Scores.of(result.run, weigh_blindly(result), _MAX_SCORES)
+    unaware = find_truths(result.run, weigh_blindly(result)) if run.n_gold else result.found
+    shared = find_shared_offset(result.run, unaware)
+    if shared is not None:
+        result = remove_shared_offset(result, shared)
+        scores = Scores.of(result.run, weigh_blindly(result), _MAX_SCORES)
+    correlation = correlate_scores(scores)
+    result = replace(result, found=_conclude(result, correlation, needs.quorum))
+    facts, silent = _describe_rows(result, heard, needs.quorum, NOBODY)
+    if numbers is not None:
+        part = (given.task_hash >> np.uint64(8)).astype(np.int64)
+        can_correct = run.encoding.numeric and run.encoding.offsets is None
+        use = {"corrected": offsets is not None, "can_correct": can_correct}
+        facts.append(describe_scale_use(run.workers, find_offsets(numbers, part), **use))
+    if shared is not None:
+        facts.append(shared.describe())
+    judged = scores.judged()
+    if heard.ballots is not None and asked.sample is not None:
+        facts += describe_score_samples(heard.ballots, judged, needs.keep)
+    facts.append(describe_pairs(compare_scores(scores), run.workers, scores.block.n_tasks))
+    distance = scores.unscale(_find_gold_distance(result.run))
+    facts += _describe_members(result, scores, judged, correlation, price, needs, distance)
+    if has_scale(run.encoding):
+        facts += question.answer(run, unaware)  # scores as they were given, however they are corrected
+    return Panel(result, Facts.join(facts), *silent)
 
 
-def _find_worth(verdicts: Verdicts) -> tuple[Verdicts, Floats, Floats, bool]:
-    """Return the tasks that say what panels are worth, what each label there is, and the whole panel's verdict.
+def _describe_rows(
+    result: Result, heard: Hearing, quorum: float | None, tie: int
+) -> tuple[list[Facts], tuple[list[Any], tuple[Any, ...]]]:
+    """Return outcomes and unreadable verdicts, and the tasks without any voice: undecided and unreadable ones."""
+    run = result.run
+    named = None if tie == NOBODY else run.encoding.decode(np.array([tie])).tolist()[0]
+    unread, total = heard.find_unread(result.summary)
+    undecided, voiceless = heard.find_silent(run.workers.tolist())
+    silent = undecided, () if unread is None else unread.tasks
+    outcomes = count_outcomes(result.found, quorum, named, (*silent, voiceless))
+    return [outcomes, describe_unread(run.workers, total, unread)], silent
 
-    It is told by known truths, if they are enough, or by the panel's probabilities.
-    """
-    by_gold = int(verdicts.known.sum()) >= MIN_GOLD
-    some = verdicts.only(verdicts.known) if by_gold else verdicts
-    right = np.arange(some.chance.shape[1]) == some.truth[:, None]
-    worth = right.astype(np.float64) if by_gold else some.chance
-    whole = np.where(some.panel == NOBODY, 0.0, worth[np.arange(len(worth)), some.panel])
-    return some, worth, whole, by_gold
+
+def _describe_members(
+    result: Result,
+    sample: Sample,
+    judged: Sample,
+    correlation: Floats | None,
+    price: Floats | None,
+    needs: _Needs,
+    known: Floats,
+) -> list[Facts]:
+    """Return who is needed, who decides, and how independent judges are; ``judged`` tasks measure worth."""
+    run, sizes = result.run, find_sizes(judged)
+    facts = [
+        describe_sizes(judged, run, sizes, keep=needs.keep, price=price, known=known),
+        describe_pivotal(sample.leave_one_out(), sample, run.workers, result.found),
+        describe_independence(run.workers, correlation, *sample.ceiling),
+    ]
+    if needs.max_error is not None:
+        facts.append(describe_wanted(judged, sizes, needs.max_error, run.workers))
+    return facts
+
+
+def _find_gold_distance(run: Run) -> Floats:
+    """Return, per judge, the mean distance to gold labels; NaN without any."""
+    sums = run.sum(run.kernels.gold_sums)
+    return divide(sums["distance"], sums["answers"])
+
+
+def _conclude(result: Result, correlation: Floats | None, quorum: float | None) -> TaskTable:
+    """Return the truths with their outcomes; correlated errors make fewer voices."""
+    run, together = result.run, None
+    groups = result.weighing.insight.groups or VoiceGroups.everyone(run.problems.n_workers)
+    if quorum is not None and correlation is not None and len(correlation) > 1:
+        together = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=together)
+    return find_truths(run, result.weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)

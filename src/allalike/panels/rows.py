@@ -1,18 +1,21 @@
-"""Rows: reading verdicts together with the columns that tell in which order, and how often, judges were asked.
+"""Rows of verdicts: which of them can be read, in which order and how often judges were asked, and in which groups.
 
-All rows are in memory for this, whatever the engine that weighs the judges afterwards.
+All rows are in memory for this, whatever the engine that weighs the judges afterwards. A row without a label, or with
+none that can be understood, is no verdict: it counts for no class, and it is reported. Empty cells of a matrix say that
+a judge was not asked, and are not among them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import find_places
+from allalike._core.options import check_choice
 from allalike._core.registry import find_close
 from allalike._core.system.memory import free_memory
 from allalike._core.words import count
@@ -22,14 +25,10 @@ from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
-from allalike.panels.ballots import JudgeBallots, find_tie
-from allalike.panels.coverage import MIN_GOLD
-from allalike.panels.finding import ratio
-from allalike.panels.orders import find_orders, name_answers
-from allalike.panels.outcomes import Outcomes
-from allalike.panels.samples import ScoreBallots, find_samples
-from allalike.panels.verdicts import NOBODY
-from allalike.readers import Scan, scan
+from allalike.panels.ballots import ANSWERS, PLACES, Ballots, Voices, find_tie, name_answers
+from allalike.panels.panel import Facts
+from allalike.panels.verdicts import NOBODY, ratio
+from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import cells
 from allalike.readers.proposals import asking
@@ -38,73 +37,85 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.answers.cleaning import Cleaning
-    from allalike.api.result import Result
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
-    from allalike.panels.asking import HowAsked
-    from allalike.panels.ballots import Reconciled
-    from allalike.panels.finding import Columns, Finding
-    from allalike.readers import ReadOptions
+    from allalike.domains import Domain
+    from allalike.panels.verdicts import Marks
     from allalike.readers.formats.tables import Table
 
     Batches = Callable[[], Iterable[Mapping[str, Column]]]
 
+_OWN = ("order", "sample", "about", "tie", "verdicts")
+_SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
+_USUAL = {
+    "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
+    "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
+}  # names of such columns
+_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
+_SAMPLE_ROWS = 100_000
+_MAX_NAMED, _MAX_LISTED = 20, 10
 
-# Unreadable verdicts: rows in which a judge was asked, but which have no label, or none that can be understood.
-#
-# Such a row is no verdict: it counts for no class, and it does not leave the panel in silence either. Empty cells of a
-# matrix say that a judge was not asked, and are not among them.
 
+class JuryOptions(ReadOptions, total=False):
+    """How verdicts are read: as answers are, and how judges were asked, as `allalike.jury` tells of each option."""
 
-_MAX_NAMED = 20
+    order: str | None
+    sample: str | None
+    about: str | None
+    tie: Any
+    verdicts: Iterable[Any] | None
 
 
 @dataclass(frozen=True)
-class Unread:
-    """How many rows of each judge cannot be read, of how many, and the tasks on which no row can be."""
+class HowAsked:
+    """How judges were asked."""
 
-    rows: Mapping[str, int] = field(default_factory=dict)
-    asked: Mapping[str, int] = field(default_factory=dict)
+    order: str | None = None
+    sample: str | None = None
+    about: str | None = None
+    tie: Any = None
+    verdicts: tuple[Any, ...] = ()
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns beside judge, task and label."""
+        named = {"order": self.order, "sample": self.sample}
+        return {role: name for role, name in named.items() if name is not None}
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether verdicts are looked at row by row before they count."""
+        return bool(self.names or self.verdicts)
+
+
+def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
+    """Return how judges were asked, and the options of reading."""
+    own = {name: how[name] for name in _OWN if how.get(name) is not None}
+    if "about" in own:
+        check_choice(own["about"], (ANSWERS, PLACES), "about")
+        if "order" not in own:
+            raise OptionError("about says what verdicts name where pairs were shown in two orders. Name the column.")
+    if own.get("order", "") == own.get("sample"):
+        raise OptionError(f"order and sample are both {own['order']!r}. Name two columns, or one of them.")
+    if "verdicts" in own:
+        given = own["verdicts"]
+        own["verdicts"] = tuple(each.strip() for each in given.split(",")) if isinstance(given, str) else tuple(given)
+    return HowAsked(**own), cast("ReadOptions", {name: value for name, value in how.items() if name not in _OWN})
+
+
+# Unreadable verdicts.
+
+
+class Unread(NamedTuple):
+    """The number of rows of each judge that cannot be read, of how many, and the tasks without any that can."""
+
+    rows: Mapping[str, int] = {}
+    asked: Mapping[str, int] = {}
     tasks: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """The verdicts that could not be read, as a panel tells of them."""
-
-    judges: Values
-    total: int
-    unread: Unread | None
-
-    def describe(self) -> dict[str, Any]:
-        """Count them by judge, the most first; a judge of whom nothing could be read is named, too."""
-        known = self.unread or Unread()
-        named = [
-            {"judge": judge, "unreadable": n, "asked": known.asked[judge], "share": ratio(n, known.asked[judge])}
-            for judge, n in Counter(known.rows).most_common(_MAX_NAMED)
-        ]
-        told = {"verdicts": self.total, "judges": len(known.rows), "tasks": len(known.tasks), "named": named}
-        return {"unreadable": told}
-
-    def tables(self) -> dict[str, Columns]:
-        """Return no table: those of judges and truths have it."""
-        return {}
-
-    def judge_columns(self) -> Columns:
-        """Return how many verdicts of each judge could not be read, if that is known."""
-        if self.unread is None:
-            return {}
-        rows = self.unread.rows
-        return {"unreadable": np.array([rows.get(str(judge), 0) for judge in self.judges.tolist()], np.int64)}
-
-
 def look_for_unread(source: Any) -> Unread | None:
-    """Look at answers once more, to see whose verdicts could not be read; None if they cannot be looked at again."""
+    """Look at answers once more for verdicts that could not be read; None if they cannot be looked at again."""
     if not hasattr(source, "stream"):
         return None
     try:
@@ -115,73 +126,115 @@ def look_for_unread(source: Any) -> Unread | None:
 
 
 def find_unread(batches: Batches, cleaning: Cleaning, *, blank_counts: bool) -> Unread:
-    """Count the rows that cannot be read, by judge, and name the tasks on which none can be.
+    """Count the rows that cannot be read, by judge, and list the tasks without any that can."""
 
-    >>> import allalike
-    >>> rows = {"worker": ["ada", "bob", "ada"], "task": [1, 1, 2], "label": ["x", None, None]}
-    >>> stream = allalike.scan(rows).stream()
-    >>> find_unread(stream.batches, stream.cleaning, blank_counts=True)
-    Unread(rows={'bob': 1, 'ada': 1}, asked={'ada': 2, 'bob': 1}, tasks=(2,))
-    """
+    def mark_gone(label: Column) -> tuple[Marks, Marks]:
+        """Mark the rows that cannot be read, and those that count."""
+        blank, unparsed = cleaning.find_unreadable(label)
+        return (blank | unparsed, np.ones(len(blank), np.bool_)) if blank_counts else (unparsed, ~blank)
+
     rows: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     tasks: dict[Any, None] = {}
     for batch in batches():
-        gone, there = _find_gone(batch, cleaning, blank_counts=blank_counts)
-        workers = _values(batch["worker"])
+        gone, there = mark_gone(batch["label"])
+        workers = _list_values(batch["worker"])
         asked.update(str(worker) for worker, is_there in zip(workers, there, strict=True) if is_there)
         rows.update(str(workers[row]) for row in np.flatnonzero(gone))
-        tasks |= dict.fromkeys(_values(batch["task"].keep(gone)) if gone.any() else ())
+        tasks |= dict.fromkeys(_list_values(batch["task"].keep(gone)) if gone.any() else ())
     for batch in batches() if tasks else ():
-        gone, there = _find_gone(batch, cleaning, blank_counts=blank_counts)
-        for task in _values(batch["task"].keep(there & ~gone)):
+        gone, there = mark_gone(batch["label"])
+        for task in _list_values(batch["task"].keep(there & ~gone)):
             tasks.pop(task, None)
     return Unread(dict(rows), dict(asked), tuple(tasks))
 
 
-def _find_gone(
-    batch: Mapping[str, Column], cleaning: Cleaning, *, blank_counts: bool
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Mark the rows that cannot be read, and those that count."""
-    blank, unparsed = cleaning.find_unreadable(batch["label"])
-    return (blank | unparsed, np.ones(len(blank), np.bool_)) if blank_counts else (unparsed, ~blank)
-
-
-def _values(column: Column) -> list[Any]:
+def _list_values(column: Column) -> list[Any]:
     return column.data if isinstance(column.data, list) else column.data.to_pylist()
 
 
-_SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
-_OWN_NAMES = {role: role for role in ("worker", "task", "label")}
-_USUAL = {
-    "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
-    "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
-}  # names of such columns
-_SAMPLE_ROWS = 100_000
-_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
-_MAX_LISTED = 10
+def describe_unread(judges: Values, total: int, unread: Unread | None) -> Facts:
+    """Count unreadable verdicts by judge, the most first; a judge without any that can be read is named, too."""
+    known = unread or Unread()
+    named = [
+        {"judge": judge, "unreadable": n, "asked": known.asked[judge], "share": ratio(n, known.asked[judge])}
+        for judge, n in Counter(known.rows).most_common(_MAX_NAMED)
+    ]
+    notes = {"verdicts": total, "judges": len(known.rows), "tasks": len(known.tasks), "named": named}
+    columns = {}
+    if unread is not None:
+        columns["unreadable"] = np.array([unread.rows.get(str(judge), 0) for judge in judges.tolist()], np.int64)
+    return Facts({"unreadable": notes}, {}, columns)
+
+
+# Reading rows.
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read: the ballots, whose verdicts could not be read, what labels named, and which order came first."""
+class Hearing:
+    """What judges said, one voice for each on a task, or rows that are this already."""
 
-    ballots: JudgeBallots | ScoreBallots
-    unread: Unread
+    answers: Answers | Scan
+    gold: dict[str, Any] = field(default_factory=dict)
+    ballots: Ballots | None = None
+    voices: Voices | None = None
+    unread: Unread | None = None
     about: str = ""
     first_order: str = ""
+    inputs: tuple[Path, ...] = ()
+
+    def find_silent(self, heard: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the tasks on which every judge is undecided, and the judges who are undecided on every task."""
+        ballots, voices = self.ballots, self.voices
+        if ballots is None or voices is None or ballots.answers.encoding.numeric:
+            return [], []
+        tasks, with_voice = ballots.answers.tasks, set(heard)
+        n_heard = np.bincount(voices.task[voices.label != NOBODY], minlength=len(tasks))
+        asked = ballots.judges.take(np.unique(voices.judge)).tolist()
+        undecided = tasks.take(np.flatnonzero(n_heard == 0)).tolist()
+        return undecided, [judge for judge in asked if judge not in with_voice]
+
+    def find_unread(self, summary: dict[str, Any]) -> tuple[Unread | None, int]:
+        """Return whose verdicts could not be read, if that can be known, and how many."""
+        if self.unread is not None:
+            return self.unread, sum(self.unread.rows.values())
+        wide = isinstance(self.answers, Scan) and self.answers.wide is not None
+        total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
+        return (look_for_unread(self.answers) if total else Unread()), total
 
 
-def read_rows(source: Scan, asked: HowAsked) -> Read:
-    """Read verdicts in all orders and samples; labels name the same answer in both orders then.
+def hear(
+    answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
+) -> Hearing:
+    """Return what is to be weighed, with one voice of the rows of each judge on each task."""
+    if isinstance(answers, Answers):
+        if asked.needs_rows:
+            name = next(iter(asked.names.values()), "verdicts")
+            raise OptionError(f"The answers have been read already, without {name!r}. Give what they were read from.")
+        return Hearing(answers, gold | {"domain": domain, **how})
+    named = isinstance(answers, Scan)
+    given: dict[str, Any] = {"domain": domain, **how} if named else {}
+    usual: ReadOptions = {"missing": "drop", **how}
+    source = answers if named else scan(answers, domain=domain, **usual)
+    if question := question_repeats(source, asked):
+        raise question
+    if not asked.needs_rows:
+        return Hearing(source, gold | given)
+    opened, known = open_source(source, **gold, **given)
+    assert isinstance(opened, Scan)
+    found = read_rows(opened, asked)
+    assert found.ballots is not None
+    voices = found.ballots.reconcile()
+    if not found.ballots.answers.encoding.numeric and (voices.label == NOBODY).all():
+        other = f" Look whether verdicts name {found.about}." if found.about else ""
+        raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
+    heard = found.ballots.hear(voices)
+    heard = replace(heard if known is None else heard.with_gold(known), frame=opened.frame)
+    return replace(found, answers=heard, voices=voices, inputs=inputs_of(gold["gold"]))
 
-    >>> import allalike
-    >>> from allalike.panels.asking import HowAsked
-    >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
-    >>> found = read_rows(allalike.scan(rows), HowAsked(sample="epoch"))
-    >>> found.ballots.reconcile().label
-    array([ 0, -1])
-    """
+
+def read_rows(source: Scan, asked: HowAsked) -> Hearing:
+    """Read verdicts in all orders and samples; labels name the same answer in both orders then."""
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
             "Orders, samples and a list of verdicts are looked at in memory, and these files take more than half"
@@ -191,31 +244,31 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
         source = replace(source, domain=Categorical())  # which of two is better, or one of a few
     with asking(source):
         table, picked, guessed = source.opened()
-        columns = _load(table, picked, asked)
+        columns = _load_columns(table, picked, asked)
         cleaning = source.suited(table).cleaning
         if asked.verdicts:
             columns["label"] = _only_verdicts(columns["label"], cleaning, asked.verdicts)
         unread = find_unread(lambda: [columns], cleaning, blank_counts=source.wide is None)
         judge, judges = columns["worker"].factors
-        order, orders = _find_order(columns, asked.order)
+        order, first_order = _find_order(columns, asked.order)
         sample = columns["sample"].factors[0] if "sample" in columns else np.zeros(len(judge), np.int32)
         who = list(zip(judge.tolist(), order.tolist(), sample.tolist(), strict=True))
         made = {"worker": Column("worker", who), "task": columns["task"], "label": columns["label"]}
         whole = table.loaded_by(lambda names: {name: made[name] for name in names}, names=list(made), roles={})
-        answers = source.finish(whole, _OWN_NAMES, guessed)
-    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
-    if answers.encoding.numeric and asked.order is None:
-        return Read(ScoreBallots(answers, judges, own[:, 0]), unread)
-    if not answers.encoding.nominal:
+        answers = source.finish(whole, {role: role for role in made}, guessed)
+    own, encoding = np.array(answers.workers.tolist(), np.intp)[answers.worker], answers.encoding
+    if encoding.numeric and asked.order is None:
+        return Hearing(answers, {}, Ballots(answers, judges, own[:, 0], own[:, 1], answers.label), unread=unread)
+    if not encoding.nominal:
         raise UnsupportedError(
             f"One voice is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
             " verdict as a whole, say so with domain='categorical'; of levels that are numbers, domain='real' takes the"
             " mean."
         )
-    ballots = JudgeBallots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp))
-    ballots = replace(ballots, tie=find_tie(ballots.labels, asked.tie))
+    tie = find_tie(encoding, asked.tie)
+    ballots = Ballots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp), tie)
     if asked.order is None:
-        return Read(ballots, unread)
+        return Hearing(answers, {}, ballots, unread=unread)
     if len(ballots.labels) > _MAX_SIDES:
         raise UnsupportedError(
             f"Both orders of a pair become one voice where verdicts say which of two is better, or by how much. These"
@@ -223,10 +276,10 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
             f" Leave out order, or make one row for each judge and task before."
         )
     ballots, about = name_answers(ballots, asked.about)
-    return Read(ballots, unread, about, orders[0])
+    return Hearing(answers, {}, ballots, unread=unread, about=about, first_order=first_order)
 
 
-def _load(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
+def _load_columns(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
     for option, name in asked.names.items():
         if name not in table.names:
             right = Proposal({option: find_close(name, table.names)})
@@ -247,14 +300,12 @@ def _load(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str,
 def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...]) -> Column:
     """Leave nothing in the place of labels that are no verdicts."""
     known = {match_key(cleaning.spelling(str(each)) or str(each)) for each in verdicts}
-
-    def read(value: Any) -> Any:
-        meant = cleaning.spelling(value) if isinstance(value, str) else value
-        return value if match_key(meant) in known else None
-
     label = cleaning.map_labels(label)
-    values = label.data if isinstance(label.data, list) else label.data.to_pylist()
-    found = [None if value is None else read(value) for value in values]
+    values = _list_values(label)
+    found = []
+    for value in values:
+        meant = cleaning.spelling(value) if isinstance(value, str) else value
+        found.append(value if value is not None and match_key(meant) in known else None)
     if not any(each is not None for each in found) and any(each is not None for each in values):
         there = list_names(list(dict.fromkeys(str(each) for each in values if str(each or "").strip()))[:_MAX_LISTED])
         raise OptionError(
@@ -265,10 +316,10 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
     return column
 
 
-def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[Any, list[str]]:
-    """Return, of each row, in which of two orders the pair was shown, and what these are called, the first first."""
+def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.NDArray[Any], str]:
+    """Return, of each row, in which of two orders the pair was shown, and the name of the first."""
     if name is None:
-        return np.zeros(len(columns["label"]), np.int32), [""]
+        return np.zeros(len(columns["label"]), np.int32), ""
     code, values = columns["order"].factors
     names = [str(value) for value in values.tolist()]
     if len(names) != 2:
@@ -276,27 +327,17 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[Any, l
         raise InputError(
             f"The column {name!r} has {count(len(names), 'different value')}, such as {listed}. A pair has two orders."
         )
-    return (1 - code, names[::-1]) if names[0].casefold().startswith(_SWAPPED) else (code, names)
+    return (1 - code, names[1]) if names[0].casefold().startswith(_SWAPPED) else (code, names[0])
 
 
 def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
-    """Return what to ask where rows are further verdicts of a judge on a task, and a column of a usual name tells why.
-
-    >>> import allalike
-    >>> from allalike.panels.asking import HowAsked
-    >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
-    >>> print(question_repeats(allalike.scan(rows), HowAsked()))
-    2 of 4 rows are further verdicts of a judge on a task, and 'epoch' tells them apart.
-    Say it with one of these, the best first:
-      sample='epoch'
-      repeats='first'
-    """
+    """Return what to ask where rows are further verdicts on a task, and a column of a usual name tells them apart."""
     if not hasattr(source, "opened") or source.wide is not None or source.repeats is not None:
         return None
     try:
         table, picked, _ = source.opened()
         found = _tell_apart(table, picked, asked)
-    except AllalikeError:  # of which whoever reads them tells
+    except AllalikeError:  # which reading raises again
         return None
     if found is None:
         return None
@@ -331,127 +372,25 @@ def _tell_apart(table: Table, picked: Mapping[str, str], asked: HowAsked) -> tup
     return (repeats, len(rows), settles) if settles and left <= repeats / 2 else None
 
 
-# Hearing: from rows, of which a judge may have several for a task, to her one voice, and what is known of the rows.
-
-
-@dataclass(frozen=True)
-class Hearing:
-    """What judges said, one voice for each on a task, or rows that are this already."""
-
-    answers: Answers | Scan
-    asked: HowAsked
-    gold: dict[str, Any] = field(default_factory=dict)
-    rows: Read | None = None
-    voices: Reconciled | None = None
-    inputs: tuple[Path, ...] = ()
-
-    def detach(self, result: Result) -> Result:
-        """Return a result that does not read rows as answers, where they are more than that."""
-        if self.rows is None:
-            return result
-        return replace(result, basis=None, inputs=(*result.inputs, *self.inputs))
-
-    def find_tie(self, encoding: Encoding) -> int:
-        """Return the code of the label that means a tie, or -1."""
-        if not encoding.nominal:
-            return NOBODY
-        return find_tie(encoding.decode(np.arange(encoding.n_labels)).tolist(), self.asked.tie)
-
-    def findings(self, result: Result, odds: Floats, *, quorum: float | None, keep: float) -> list[Finding]:
-        """Return what is known of the rows: outcomes, what could not be read, orders and samples."""
-        run, found = result.run, self.find_outcomes(result, quorum)
-        if self.rows is None:
-            return found
-        ballots = self.rows.ballots
-        assert isinstance(ballots, JudgeBallots)
-        if self.asked.order is not None:
-            found.append(find_orders(ballots, self.rows.about, self.rows.first_order, run.workers))
-        if self.asked.sample is not None:
-            truth, by_gold = _find_truth(ballots, result)
-            samples = find_samples(ballots, truth, ballots.find(run.workers), odds, by_gold=by_gold, keep=keep)
-            found += [] if samples is None else [samples]
-        return found
-
-    def find_outcomes(self, result: Result, quorum: float | None) -> list[Finding]:
-        """Find what became of each task, and whose verdicts could not be read."""
-        run, tie = result.run, self.find_tie(result.run.encoding)
-        named = None if tie == NOBODY else run.encoding.decode(np.array([tie])).tolist()[0]
-        unread, total = self._find_unread(result.summary)
-        lost = () if unread is None else unread.tasks
-        outcomes = Outcomes(result.found, quorum, named, self._undecided, lost, self._find_voiceless(run))
-        return [outcomes, Unreadable(run.workers, total, unread)]
-
-    @property
-    def score_ballots(self) -> ScoreBallots | None:
-        """The samples of judges who score, if they have several."""
-        ballots = None if self.rows is None or self.asked.sample is None else self.rows.ballots
-        return ballots if isinstance(ballots, ScoreBallots) else None
-
-    @property
-    def _undecided(self) -> list[Any]:
-        """The tasks on which every judge is undecided."""
-        if self.rows is None or self.voices is None:
-            return []
-        tasks = self.rows.ballots.answers.tasks
-        heard = np.bincount(self.voices.task[self.voices.label != NOBODY], minlength=len(tasks))
-        return tasks.take(np.flatnonzero(heard == 0)).tolist()
-
-    def _find_voiceless(self, run: Run) -> list[Any]:
-        """Return the judges who are undecided on every task."""
-        if self.rows is None or self.voices is None:
-            return []
-        asked = self.rows.ballots.judges.take(np.unique(self.voices.judge)).tolist()
-        heard = set(run.workers.tolist())
-        return [judge for judge in asked if judge not in heard]
-
-    def _find_unread(self, summary: dict[str, Any]) -> tuple[Unread | None, int]:
-        """Return whose verdicts could not be read, if that can be known, and how many."""
-        if self.rows is not None:
-            return self.rows.unread, sum(self.rows.unread.rows.values())
-        wide = isinstance(self.answers, Scan) and self.answers.wide is not None
-        total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
-        return (look_for_unread(self.answers) if total else Unread()), total
-
-
-def hear(
-    answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
-) -> Hearing:
-    """Name what is to be weighed, or make one voice of the rows of each judge on each task."""
-    if isinstance(answers, Answers):
-        if asked.needs_rows:
-            name = next(iter(asked.names.values()), "verdicts")
-            raise OptionError(f"The answers have been read already, without {name!r}. Give what they were read from.")
-        return Hearing(answers, asked, gold | {"domain": domain, **how})
-    named = isinstance(answers, Scan)
-    given: dict[str, Any] = {"domain": domain, **how} if named else {}
-    usual: ReadOptions = {"missing": "drop", **how}
-    source = answers if named else scan(answers, domain=domain, **usual)
-    if question := question_repeats(source, asked):
-        raise question
-    if not asked.needs_rows:
-        return Hearing(source, asked, gold | given)
-    opened, known = open_source(source, **gold, **given)
-    assert isinstance(opened, Scan)
-    rows = read_rows(opened, asked)
-    voices = None
-    if isinstance(rows.ballots, ScoreBallots):
-        heard = rows.ballots.hear()
-    else:
-        voices = rows.ballots.reconcile()
-        if (voices.label == NOBODY).all():
-            other = f" Look whether verdicts name {rows.about}." if rows.about else ""
-            raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
-        heard = rows.ballots.hear(voices)
-    heard = replace(heard if known is None else heard.with_gold(known), frame=opened.frame)
-    return Hearing(heard, asked, {}, rows, voices, inputs_of(gold["gold"]))
-
-
-def _find_truth(ballots: JudgeBallots, result: Result) -> tuple[Array, bool]:
-    """Return, of each task, the code of its known truth where these are enough, or else of what the panel says."""
-    piece, encoding = result.found.joined(), result.run.encoding
-    place = find_places(ballots.answers.tasks, piece.tasks)
-    code = {label: number for number, label in enumerate(ballots.labels)}
-    labels = np.array([code.get(each, NOBODY) for each in encoding.decode(piece.found["label"]).tolist()], np.intp)
-    by_gold = result.run.n_gold >= MIN_GOLD and "known" in piece.found
-    labels = np.where(piece.found["known"], labels, NOBODY) if by_gold else labels
-    return np.where(place >= 0, labels[place], NOBODY), by_gold
+def read_groups(
+    answers: Any, by: str, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]
+) -> tuple[Scan, dict[str, str]]:
+    """Return the answers, named, and the value of a column for each task, such as a topic or a language."""
+    source, _ = open_source(answers, None, domain=domain, **how)
+    if isinstance(source, Answers):
+        raise OptionError(
+            f"The answers have been read already, without the column {by!r}. Give what they were read from."
+        )
+    value: dict[str, str] = {}
+    for part in source.beside(by, by=True):
+        (task, ids), (group, names) = part["task"].factors, part["label"].factors
+        for place, number in np.unique(np.stack([task, group]), axis=1).T.tolist():
+            id_, name = str(ids.tolist()[place]), str(names.tolist()[number])
+            if value.setdefault(id_, name) != name:
+                raise InputError(
+                    f"The task {id_!r} is in two groups of {by!r}, {value[id_]!r} and {name!r}. Rates by group need a"
+                    " column that says the same in all rows of a task."
+                )
+    if source.wide is not None:  # where it is no judge
+        source = replace(source, files=replace(source.files, skip=(*source.files.skip, by)))
+    return source, value

@@ -1,280 +1,205 @@
-"""Smaller panels: what the best panel of each size is worth and costs, and the smallest that errs little enough."""
+"""Smaller panels: what the best panel of each size is worth and costs, and which judges decide tasks on their own.
+
+The best of many panels looks better than it is, so each half of the tasks, by the hashes of their ids, chooses its
+panels, and the **other** half measures them. All tasks choose the panel that is named. Of ten judges and less, all
+panels are tried. Of more, the next judge is the one who adds most, the first of equals. The confidence interval of what
+is lost against the whole panel is that of the mean difference per task (normal, 95 %).
+
+Without gold labels, worth is agreement with the whole panel, by as much as this is sure. It does not fall where all are
+wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all judges is
+the whole panel, which may decide in another way than a smaller one: these must come up to it.
+
+**Pivotal tasks.** A judge with whom and without whom every verdict is the same is not needed there, however good it is
+(pivotal voters; Shapley and Shubik: A method for evaluating the distribution of power in a committee system. 1954).
+Classes change if the labels with the most evidence are others, or no longer alone. Levels and rankings change if the
+verdict is another one. Numbers always move a little: they change if they leave the 95 % confidence interval of the
+whole panel, and vectors if they move by more than twice their standard error. These are the tasks for a second look,
+and for gold labels: there it shows whether the judge who decides is right.
+"""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.columns.values import text_column
-from allalike.panels.finding import divide, ratio
-from allalike.panels.trials import Trials
-from allalike.panels.verdicts import NOBODY, Verdicts
+from allalike._core.late import pd
+from allalike.panels.panel import Facts, list_columns
+from allalike.panels.verdicts import NORMAL, Scores, divide, find_ids, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.panels.finding import Columns
-    from allalike.panels.scores import Scores
-    from allalike.panels.trials import Judges, Sizes
+    from allalike.engines import Run, TaskTable
+    from allalike.panels.verdicts import LeftOut, Marks, Sample
+
+_MAX_TRIED = 10  # judges of whom all panels are tried
+_MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
+_DIGITS = 9  # beyond which means are equal
+_MAX_NAMED = 20  # judges that a summary names
+
+Members = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class SmallerPanels(ABC):
-    """What panels of each size are worth, and the smallest that keeps nearly all."""
+def find_sizes(sample: Sample) -> pd.DataFrame:
+    """Return the best panel of each size, and what such panels are worth on tasks that did not choose them."""
+    half = (sample.task_hash >> np.uint64(63)).astype(bool)
+    choosers = [part for part in (half, ~half) if part.any()]
+    means: dict[Members, Floats] = {}
 
-    found: Sizes
-    judges: Values
-    answers: Floats
-    keep: float
-    price: Floats | None
+    def mean(panel: Members) -> Floats:
+        """Return what a panel is worth to each half, and to all."""
+        if panel not in means:
+            value = sample.worth(panel)
+            each = [*(value[chooser].mean() for chooser in choosers), value.mean()]
+            means[panel] = np.round(each, _DIGITS)
+        return means[panel]
 
-    @abstractmethod
-    def describe(self) -> dict[str, Any]:
-        """Tell of the smallest panel, and what it costs beside all judges."""
-
-    @abstractmethod
-    def tables(self) -> dict[str, Columns]:
-        """Return a row for each size of a panel."""
-
-    def judge_columns(self) -> Columns:
-        """Say who is in the smallest panel, and what each costs."""
-        columns: dict[str, Values | Array] = {"in_smallest": np.isin(np.arange(len(self.judges)), self.members)}
-        return columns if self.price is None else {**columns, "price": self.price, "cost": self.price * self.answers}
-
-    @property
-    def place(self) -> int:
-        """The place of the smallest panel among the sizes."""
-        return self.found.smallest(self.keep)
-
-    @property
-    def members(self) -> Judges:
-        """Who is in the smallest panel."""
-        return self.found.members[self.place]
-
-    @property
-    def cost(self) -> Floats | None:
-        """What the panel of each size costs, if prices are known."""
-        if self.price is None:
-            return None
-        each = self.price * self.answers
-        return np.array([each[list(members)].sum() for members in self.found.members])
-
-    def describe_smallest(self, **worth: float) -> dict[str, Any]:
-        """Tell who is in the smallest panel, what it is worth, and how near it comes to the whole panel."""
-        found, place = self.found, self.place
-        return {
-            "size": len(self.members),
-            "members": [self.judges[judge] for judge in self.members],
-            "keep": self.keep,
-            **worth,
-            "kept": float(found.worth[place] / found.whole) if found.whole > 0 else 1.0,
-            "lost": [float(found.low[place]), float(found.high[place])],
-            "agreement": float(found.agreement[place]),
-        }
-
-    def list_sizes(self, **worth: Floats) -> dict[str, Values | Array]:
-        """Return a row for each size: its members, what they are worth, and how near they come to the whole panel."""
-        found = self.found
-        named = ["; ".join(str(self.judges[judge]) for judge in members) for members in found.members]
-        columns: dict[str, Values | Array] = {
-            "size": np.array([len(members) for members in found.members]),
-            "members": text_column(named),
-            **worth,
-            "kept": divide(found.worth, np.full(len(found.worth), found.whole)),
-            "lost_low": found.low,
-            "lost_high": found.high,
-            "agreement": found.agreement,
-        }
-        return columns if self.cost is None else {**columns, "cost": self.cost}
+    whole, rows = sample.whole, []
+    paths = [_search(sample.n_judges, lambda panel, part=part: mean(panel)[part]) for part in range(len(choosers) + 1)]
+    for members, *chosen in zip(paths[-1][:-1], *(path[:-1] for path in paths[:-1]), strict=True):
+        value, agreement = np.empty(len(whole)), np.empty(len(whole))
+        for panel, chooser in zip(chosen, choosers, strict=True):
+            tried = ~chooser if len(choosers) > 1 else chooser
+            value[tried], agreement[tried] = sample.worth(panel)[tried], sample.agreement(panel)[tried]
+        rows.append((members, value.mean(), agreement.mean(), *find_mean_limits(whole - value)))
+    rows.append((tuple(range(sample.n_judges)), whole.mean(), 1.0, 0.0, 0.0))
+    return pd.DataFrame(rows, columns=["members", "worth", "agreement", "lost_low", "lost_high"])
 
 
-@dataclass(frozen=True)
-class SmallerPanelsOfClasses(SmallerPanels):
-    """Smaller panels of classes, whose worth is how often they are right."""
-
-    n_tasks: int
-    right: Floats
-    by_gold: bool
-
-    def describe(self) -> dict[str, Any]:
-        """Tell of the smallest panel, and what it costs beside all judges."""
-        accuracy, whole = float(self.found.worth[self.place]), self.found.whole
-        smallest = self.describe_smallest(accuracy=accuracy)
-        told = {"accuracy_from": "gold" if self.by_gold else "panel", "accuracy": whole, "smallest": smallest}
-        if self.cost is None:
-            return told
-        all_, few = float(self.cost[-1]), float(self.cost[self.place])
-        cost = {
-            "panel": all_,
-            "panel_per_correct": ratio(all_, self.n_tasks * whole),
-            "smallest": few,
-            "smallest_per_correct": ratio(few, self.n_tasks * accuracy),
-        }
-        return {**told, "cost": cost}
-
-    def tables(self) -> dict[str, Columns]:
-        """Return a row for each size of a panel."""
-        columns = self.list_sizes(accuracy=self.found.worth)
-        if self.cost is not None:
-            columns["cost_per_correct"] = divide(self.cost, self.found.worth * self.n_tasks)
-        return {"sizes": columns}
-
-    def judge_columns(self) -> Columns:
-        """Say who is in the smallest panel, and what each, and a correct verdict of each, costs."""
-        columns = super().judge_columns()
-        return columns if self.price is None else {**columns, "cost_per_correct": divide(self.price, self.right)}
+def _search(n: int, worth: Any) -> list[Members]:
+    """Return the best panel of each size, the first of equals."""
+    if n <= _MAX_TRIED:
+        return [max(combinations(range(n), size), key=worth) for size in range(1, n + 1)]
+    path: list[Members] = [()]
+    for _ in range(min(_MAX_SIZE, n - 1)):
+        more = [tuple(sorted((*path[-1], judge))) for judge in range(n) if judge not in path[-1]]
+        path.append(max(more, key=worth))
+    return [*path[1:], tuple(range(n))]
 
 
-@dataclass(frozen=True)
-class SmallerPanelsOfScores(SmallerPanels):
-    """Smaller panels of scores, whose worth is from 0 for the verdict on another task to 1 for the truth."""
+def find_mean_limits(values: Floats) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a mean.
 
-    scores: Scores
-    known_error: Floats
-
-    def describe(self) -> dict[str, Any]:
-        """Tell of the smallest panel, and what it costs beside all judges."""
-        scores, worth, whole = self.scores, float(self.found.worth[self.place]), self.found.whole
-        is_known = scores.by_gold or bool(scores.own.any())  # or the whole panel has limits
-        told = {
-            "worth_from": "gold" if scores.by_gold else "panel",
-            "error_unit": self._unit,
-            "error": float(scores.error_of(whole)) if is_known else math.nan,
-            "guess_error": float(scores.error_of(0.0)),
-            "worth": whole,
-            "smallest": self.describe_smallest(worth=worth, error=float(scores.error_of(worth))),
-        }
-        if self.cost is None:
-            return told
-        return {**told, "cost": {"panel": float(self.cost[-1]), "smallest": float(self.cost[self.place])}}
-
-    def tables(self) -> dict[str, Columns]:
-        """Return a row for each size of a panel."""
-        worth = self.found.worth
-        return {"sizes": self.list_sizes(**{self._unit: np.asarray(self.scores.error_of(worth)), "worth": worth})}
-
-    def judge_columns(self) -> Columns:
-        """Say how far each judge is from known truths, who is in the smallest panel, and what each costs."""
-        return {f"known_{self._unit}": self.known_error, **super().judge_columns()}
-
-    @property
-    def _unit(self) -> str:
-        return "rmse" if self.scores.is_square else "distance"
-
-
-@dataclass(frozen=True)
-class WantedError:
-    """The smallest panel that errs no more than is wanted, or the best there is."""
-
-    wanted: float
-    members: Judges
-    error: float
-    judges: Values
-
-    @classmethod
-    def of(cls, sizes: Sizes, errors: Floats, wanted: float, judges: Values) -> WantedError:
-        """Find the first size whose error is small enough.
-
-        >>> from allalike._core.columns.values import text_column
-        >>> from allalike.panels.trials import Sizes
-        >>> sizes = Sizes(((1,), (0, 1)), np.array([0.8, 0.9]), np.ones(2), np.zeros(2), np.zeros(2), 0.9)
-        >>> names = text_column(["ada", "bob"])
-        >>> found = [WantedError.of(sizes, 1 - sizes.worth, most, names) for most in (0.2, 0)]
-        >>> [(each.members, round(each.error, 6)) for each in found]
-        [((1,), 0.2), ((), 0.1)]
-        """
-        enough = np.flatnonzero(errors <= wanted * (1 + TOLERANCE))
-        place = int(enough[0]) if len(enough) else int(np.argmin(errors))
-        return cls(wanted, sizes.members[place] if len(enough) else (), float(errors[place]), judges)
-
-    def describe(self) -> dict[str, Any]:
-        """Tell who is in it, and how much it errs."""
-        members = [self.judges[judge] for judge in self.members]
-        told = {"max_error": self.wanted, "reached": bool(self.members), "members": members, "error": self.error}
-        return {"wanted": told}
-
-    def tables(self) -> dict[str, Columns]:
-        """Return nothing: it is in the summary."""
-        return {}
-
-    def judge_columns(self) -> Columns:
-        """Say who is in it."""
-        return {"in_wanted": np.isin(np.arange(len(self.judges)), self.members)}
-
-
-# Panels: the fewest judges who keep nearly all of what the whole panel is worth.
-#
-# Some of the judges decide a task by the sum of their log odds (Nitzan and Paroush: Optimal decision rules in
-# uncertain dichotomous choice situations. 1982), as they are known from the whole panel. What such a verdict is worth
-# is how probable it is that it is right: by the probabilities of the whole panel, or 1 and 0 where truths are known.
-# Labels with the same score are worth their mean, and a task that nobody of them answered nothing.
-#
-# `allalike.panels.trials` says how panels are searched, and tried on tasks that did not choose them.
-#
-# Without known truths, worth is agreement with the whole panel, by as much as this is sure. It does not fall where
-# all are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all
-# judges is the whole panel, which may decide otherwise than by log odds: a smaller one must come up to it.
-
-
-def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:
-    """Find what panels of each size are worth.
-
-    >>> from allalike.panels.verdicts import Verdicts
-    >>> rng = np.random.default_rng(0)
-    >>> wrong = (rng.random((600, 5)) < [0.05, 0.4, 0.4, 0.4, 0.4]).astype(np.intp)
-    >>> right, zeros = np.tile([1.0, 0.0], (600, 1)), np.zeros(600, np.intp)
-    >>> mixed = np.arange(600, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    >>> table = Verdicts(wrong, right, zeros, np.ones(600), np.ones(600, bool), zeros, mixed)
-    >>> sizes = find_sizes(table, np.array([3.0, 0.4, 0.4, 0.4, 0.4]), right, np.ones(600))
-    >>> sizes.members[sizes.smallest(0.9)]
-    (0,)
+    >>> find_mean_limits(np.array([1.0, 1.0]))
+    (1.0, 1.0)
     """
-    agree = partial(judge_panel, verdicts, odds, worth=_agreement(verdicts))
-    trials = Trials(verdicts.n_judges, verdicts.task_hash, partial(judge_panel, verdicts, odds, worth=worth))
-    return trials.find_sizes(whole, agree)
+    error = NORMAL * values.std() / np.sqrt(max(len(values), 1))
+    return float(values.mean() - error), float(values.mean() + error)
 
 
-def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth: Floats) -> Floats:
-    """Return, per task, what the verdict of some of the judges is worth.
+def find_smallest(sizes: pd.DataFrame, keep: float) -> int:
+    """Return the place of the first size that keeps such a share of the worth, or of the last."""
+    worth = sizes["worth"].to_numpy()
+    enough = np.flatnonzero(worth >= keep * worth[-1] * (1 - TOLERANCE))
+    return int(enough[0]) if len(enough) else len(worth) - 1
 
-    >>> from allalike.panels.verdicts import Verdicts
-    >>> said, hashes = np.array([[0, 1, 1], [0, 0, 1], [-1, -1, 0]]), np.zeros(3, np.uint64)
-    >>> right, zeros = np.tile([1.0, 0.0], (3, 1)), np.zeros(3, np.intp)
-    >>> table = Verdicts(said, right, zeros, np.ones(3), np.ones(3, bool), zeros, hashes)
-    >>> judge_panel(table, np.array([1.0, 1.0, 2.5]), [0, 1], right)
-    array([0.5, 1. , 0. ])
+
+def describe_sizes(
+    sample: Sample, run: Run, sizes: pd.DataFrame, *, keep: float, price: Floats | None, known: Floats
+) -> Facts:
+    """Return the smallest panel that keeps nearly all, a row per size, and what judges and panels cost.
+
+    ``known`` is how often each judge is right, or how far it is from gold labels.
     """
-    return _decide(_add_up(verdicts, odds, members, np.zeros_like(worth)), worth)
+    judges, whole, place = run.workers, float(sizes["worth"].iloc[-1]), find_smallest(sizes, keep)
+    few: Any = sizes.iloc[place]
+    worth, scored = float(few["worth"]), isinstance(sample, Scores)
+    smallest = {
+        "size": len(few["members"]),
+        "members": [judges[judge] for judge in few["members"]],
+        "keep": keep,
+        **({"worth": worth, "error": float(sample.error_of(worth))} if scored else {"accuracy": worth}),
+        "kept": worth / whole if whole > 0 else 1.0,
+        "lost": [float(few["lost_low"]), float(few["lost_high"])],
+        "agreement": float(few["agreement"]),
+    }
+    table = pd.DataFrame(
+        {
+            "size": sizes["members"].map(len),
+            "members": ["; ".join(str(judges[judge]) for judge in members) for members in sizes["members"]],
+            **_name_worths(sample, sizes["worth"].to_numpy()),
+            "kept": divide(sizes["worth"].to_numpy(), np.full(len(sizes), whole)),
+            **{name: sizes[name] for name in ("lost_low", "lost_high", "agreement")},
+        }
+    )
+    columns: dict[str, Values | Array] = {"in_smallest": np.isin(np.arange(len(judges)), few["members"])}
+    if isinstance(sample, Scores):
+        columns = {f"known_{sample.unit}": known, **columns}
+    notes = {**_describe_whole(sample, whole), "smallest": smallest}
+    if price is not None:
+        each = price * run.answer_counts.astype(np.float64)
+        cost = np.array([each[list(members)].sum() for members in sizes["members"]])
+        columns |= {"price": price, "cost": each}
+        table["cost"], costs = cost, {}
+        correct = sizes["worth"].to_numpy() * run.n_tasks
+        for name, row in (("panel", -1), ("smallest", place)):
+            costs[name] = float(cost[row])
+            costs |= {} if scored else {f"{name}_per_correct": ratio(float(cost[row]), float(correct[row]))}
+        notes["cost"] = costs
+        if not scored:
+            table["cost_per_correct"] = divide(cost, correct)
+            columns["cost_per_correct"] = divide(price, known)
+    return Facts(notes, {"sizes": list_columns(table)}, columns)
 
 
-def _agreement(verdicts: Verdicts) -> Floats:
-    """Return, of each task and label, whether it is that of the whole panel."""
-    same: Floats = (np.arange(verdicts.chance.shape[1]) == verdicts.panel[:, None]).astype(np.float64)
-    return same
+def _name_worths(sample: Sample, worth: Floats) -> dict[str, Floats]:
+    if isinstance(sample, Scores):
+        return {sample.unit: np.asarray(sample.error_of(worth)), "worth": worth}
+    return {"accuracy": worth}
 
 
-def _add_up(verdicts: Verdicts, odds: Floats, members: Sequence[int], scores: Floats) -> Floats:
-    """Return the scores of labels with the log odds of some judges added."""
-    scores = scores.copy()
-    for judge in members:
-        rows = np.flatnonzero(verdicts.said[:, judge] != NOBODY)
-        scores[rows, verdicts.said[rows, judge]] += odds[judge]
-    return scores
+def _describe_whole(sample: Sample, whole: float) -> dict[str, Any]:
+    source = "gold" if sample.by_gold else "panel"
+    if not isinstance(sample, Scores):
+        return {"accuracy_from": source, "accuracy": whole}
+    is_known = sample.by_gold or bool(sample.own.any())  # or the whole panel has a confidence interval
+    return {
+        "worth_from": source,
+        "error_unit": sample.unit,
+        "error": float(sample.error_of(whole)) if is_known else math.nan,
+        "guess_error": float(sample.error_of(0.0)),
+        "worth": whole,
+    }
 
 
-def _decide(scores: Floats, worth: Floats) -> Floats:
-    """Return what the labels with the largest scores are worth, on average; nothing where nobody spoke."""
-    top = scores.max(axis=1, keepdims=True)
-    first: npt.NDArray[np.bool_] = (scores >= top * (1 - TOLERANCE)) & (top > 0)
-    value: Floats = (first * worth).sum(axis=1) / np.maximum(first.sum(axis=1), 1)
-    return value
+def describe_wanted(sample: Sample, sizes: pd.DataFrame, wanted: float, judges: Values) -> Facts:
+    """Return the smallest panel that errs no more than is wanted, or the error of the best if there is none."""
+    worth = sizes["worth"].to_numpy()
+    errors = np.asarray(sample.error_of(worth))
+    enough = np.flatnonzero(errors <= wanted * (1 + TOLERANCE))
+    place = int(enough[0]) if len(enough) else int(np.argmin(errors))
+    members: Sequence[int] = sizes["members"].iloc[place] if len(enough) else ()
+    names = [judges[judge] for judge in members]
+    notes = {"max_error": wanted, "reached": bool(names), "members": names, "error": float(errors[place])}
+    return Facts({"wanted": notes}, {}, {"in_wanted": np.isin(np.arange(len(judges)), members)})
+
+
+def describe_pivotal(left: LeftOut, sample: Sample, judges: Values, found: TaskTable) -> Facts:
+    """Return the tasks that one judge decides, the least sure first, and how many of them each judge decides."""
+    turns, hashes = left.turns, sample.task_hash
+    decides = turns.sum(axis=0).astype(np.int64)
+    known: Marks = turns & ~np.isnan(left.right)
+    right = divide(np.where(known, left.right, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+    some = np.flatnonzero(turns.any(axis=1))
+    some = some[np.lexsort((hashes[some], left.order[some]))]
+    names = np.array([str(judge) for judge in judges.tolist()], object)
+    table: dict[str, Values | Array] = {
+        "task": find_ids(found, hashes[some]),
+        **{name: column[some] for name, column in left.columns.items()},
+        "decided_by": text_column(["; ".join(names[row]) for row in turns[some]]),
+    }
+    named = [
+        {"judge": judges[int(judge)], "decides": int(decides[judge]), "right": float(right[judge])}
+        for judge in np.argsort(-decides, kind="stable")[:_MAX_NAMED]
+        if decides[judge]
+    ]
+    share = ratio(float(len(some)), float(len(turns)))
+    notes = {"tasks": len(some), "of": len(turns), "share": share, "judges": named}
+    return Facts({"pivotal": notes}, {"pivotal": table}, {"decides": decides, "decides_right": right})

@@ -1,403 +1,503 @@
-"""Verdicts: the answers of a few judges as a table, beside what the panel says of each task and how sure it is.
+"""Verdicts of a panel on some whole tasks: what some of its judges decide, and how near that is to the truth.
 
-Statistics of a panel compare every judge with every other on the same tasks. Judges are few, so a table with a row for
-each task and a column for each judge holds all; of many answers it has some whole tasks, chosen by the hashes of their
-ids, so that every engine has the same.
+Statistics of a panel compare every judge with every other on the same tasks. Judges are few, so some whole tasks in
+memory suffice; they are chosen by the hashes of their ids, so that every engine has the same. Classes and all other
+labels, called scores here, differ in how some judges decide a task and in the distance of their verdict to the truth.
+
+**Worth.** A verdict on classes is worth the probability that it is right: that of the whole panel, or 1 and 0 where 50
+gold labels and more are known. Labels with the same evidence are worth their mean, and a task without an answer
+nothing. Distances of all other labels become a worth by what a guess would reach (a skill score; Murphy: Skill scores
+based on the mean square error and their relationships to the correlation coefficient. 1988),
+
+    worth = 1 - (distance of the verdict) / (mean distance of the truths of two different tasks).
+
+Without gold labels it is the distance to the verdict of the whole panel, which errs, too. Of numbers under squared
+distance its error is known from its confidence interval, and the error of the best weighted mean is not correlated with
+its distance to any other (Hausman: Specification tests in econometrics. 1978), so that both add up:
+
+    E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
+
+Weights are shrunk towards each other, so that the sum is rather too large than too small.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import number_within_tasks
-from allalike._core.columns.values import Values, text_column
+from allalike._core.blocks.block import TOLERANCE, number_within_tasks
+from allalike._core.blocks.voices import find_voices
 from allalike._core.late import pd
-from allalike._core.registry import did_you_mean
-from allalike._core.system.addresses import find_folder
-from allalike._core.system.tables import unguard_text
-from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
-from allalike.engines.sample import sample_tasks
-from allalike.errors import InputError, OptionError, UnknownNameError
-from allalike.telling.panel_summary import PanelSummary
-from allalike.telling.schemas import JsonForm, describe_form, find_misfit
-from allalike.telling.summary import LabelKind
+from allalike.api.results.summaries import with_quorum, withhold
+from allalike.api.results.tables import OUTCOMES
+from allalike.engines.sample import pick_tasks, sample_tasks
+from allalike.methods.auto.distances.numbers import find_truth_limits
+from allalike.methods.auto.distances.plain_or_weighed import has_levels
+from allalike.methods.auto.voices import count_effective_voices, with_voices
+from allalike.panels.panel import Facts
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Encoding, Kernels
+    from allalike._core.columns.values import Values
+    from allalike.domains import Encoding
     from allalike.engines import Run, TaskTable
-    from allalike.panels.finding import Columns, GroupColumn
+    from allalike.methods import Weighing
+    from allalike.methods.insight import VoiceGroups
+
+    Codes = npt.NDArray[np.intp]
+    Marks = npt.NDArray[np.bool_]
 
 NOBODY = -1  # in place of a label: nobody, or not this judge, gave one
+NORMAL = 1.959964  # 95 % of a normal distribution
+MIN_GOLD = 50  # gold labels that measure how good a panel is
+CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
+_ROUNDING = 1e-12
+_CLOSE = 1e-9
+_SQUARE = 2
+_SHIFTS = 5  # tasks with whose truths each is compared
+_LEAST_WEIGHT = 1e-9  # of the largest, so that a judge alone is heard
 
 
-@dataclass(frozen=True)
-class PanelAnswers:
-    """What is known of some tasks: the hashes of their ids, a label as a code, and how sure it is."""
+def divide(upper: Floats, lower: Floats) -> Floats:
+    """Divide, with NaN where the divisor is not positive."""
+    known = lower > 0
+    return np.where(known, upper / np.where(known, lower, 1.0), np.nan)
+
+
+def ratio(upper: float, lower: float) -> float:
+    """Divide one number by another, with NaN where the divisor is not positive."""
+    return upper / lower if lower > 0 else math.nan
+
+
+def find_ids(found: TaskTable, hashes: npt.NDArray[np.uint64]) -> Values:
+    """Return the ids of the tasks with these hashes, in their order."""
+    tasks = found.joined().tasks
+    return tasks.take(pd.Index(tasks.hashes()).get_indexer(pd.Index(hashes)))
+
+
+def sample_block(run: Run, n_answers: int) -> Block:
+    """Bring about so many answers to whole tasks into memory; tasks with gold labels are preferred."""
+    sample = sample_tasks(run, n_answers)
+    return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
+
+
+class LeftOut(NamedTuple):
+    """Which verdicts change without which judge, whether the judge is right there, and how certain verdicts are."""
+
+    turns: Marks
+    right: Floats
+    order: Floats
+    columns: dict[str, Floats]
+
+
+class Sample(ABC):
+    """Some whole tasks of a panel."""
 
     task_hash: npt.NDArray[np.uint64]
-    label: Array
-    sure: Floats
+    known: Marks  # per task: whether it has a gold label
+
+    @property
+    @abstractmethod
+    def n_judges(self) -> int:
+        """The number of judges."""
+
+    @abstractmethod
+    def only(self, tasks: Marks) -> Self:
+        """Return some of the tasks."""
+
+    @abstractmethod
+    def worth(self, members: Sequence[int]) -> Floats:
+        """Return, per task, what the verdict of some judges is worth."""
+
+    @abstractmethod
+    def agreement(self, members: Sequence[int]) -> Floats:
+        """Return, per task, what the verdict of some judges is worth if the whole panel is right."""
+
+    @property
+    @abstractmethod
+    def whole(self) -> Floats:
+        """Per task: what the verdict of the whole panel is worth."""
+
+    @abstractmethod
+    def leave_one_out(self) -> LeftOut:
+        """Find the tasks whose verdict changes without one of the judges."""
+
+    @property
+    @abstractmethod
+    def ceiling(self) -> tuple[int, int]:
+        """The number of gold labels, and of those that no judge reaches."""
+
+    @abstractmethod
+    def error_of(self, worth: Any) -> Any:
+        """Return the error that a mean worth stands for."""
+
+    @property
+    def by_gold(self) -> bool:
+        """Whether enough gold labels are known to measure what verdicts are worth."""
+        return int(self.known.sum()) >= MIN_GOLD
+
+    def judged(self) -> Self:
+        """Return the tasks that measure what verdicts are worth: those with gold labels, if these are enough."""
+        return self.only(self.known) if self.by_gold else self
 
 
 @dataclass(frozen=True)
-class Verdicts:
-    """The answers of judges, a row for each task and a column for each judge."""
+class ClassVerdicts(Sample):
+    """Verdicts that are classes: a row per task and a column per judge or label.
 
-    said: npt.NDArray[np.intp]
+    Labels are numbered within each task. Judges decide by the sum of their log odds (Nitzan and Paroush: Optimal
+    decision rules in uncertain dichotomous choice situations. 1982), as they are known from the whole panel.
+    """
+
+    said: Codes
     chance: Floats
-    panel: npt.NDArray[np.intp]
+    panel: Codes
     sure: Floats
-    known: npt.NDArray[np.bool_]
-    truth: npt.NDArray[np.intp]
+    known: Marks
+    truth: Codes
     task_hash: npt.NDArray[np.uint64]
+    odds: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(
+        cls, run: Run, n_answers: int, believe: Callable[[Block], Floats], tasks: pd.DataFrame, odds: Floats
+    ) -> Self:
+        """Take some answers of a run, and the label and confidence of the panel by the hashes of tasks."""
+        block = sample_block(run, n_answers)
+        slot, count = number_within_tasks(block)
+        task, width = block.task, int(count.max())
+        said = np.full((block.n_tasks, run.problems.n_workers), NOBODY, np.intp)
+        said[task, block.worker] = slot
+        chance, codes = np.zeros((block.n_tasks, width)), np.full((block.n_tasks, width), NOBODY - 1, np.int64)
+        chance[task, slot], codes[task, slot] = believe(block), block.label
+        panel = tasks.loc[block.task_hash]
+        gold = np.full(block.n_tasks, NOBODY)
+        gold[block.gold_task] = block.gold_label
+        known = block.gold_row >= 0
+        decided, truth = (_find_slots(codes, label) for label in (panel["label"].to_numpy(), gold))
+        truth = np.where(known, truth, decided)
+        return cls(said, chance, decided, panel["confidence"].to_numpy(), known, truth, block.task_hash, odds)
 
     @property
     def n_judges(self) -> int:
-        """How many judges there are."""
+        """The number of judges."""
         return int(self.said.shape[1])
 
-    def only(self, tasks: npt.NDArray[np.bool_]) -> Verdicts:
-        """Return the verdicts on some of the tasks."""
-        return Verdicts(
-            self.said[tasks],
-            self.chance[tasks],
-            self.panel[tasks],
-            self.sure[tasks],
-            self.known[tasks],
-            self.truth[tasks],
-            self.task_hash[tasks],
-        )
+    def only(self, tasks: Marks) -> Self:
+        """Return some of the tasks."""
+        names = ("said", "chance", "panel", "sure", "known", "truth", "task_hash")
+        return replace(self, **{name: getattr(self, name)[tasks] for name in names})
+
+    @cached_property
+    def _worths(self) -> Floats:
+        """Per task and label: what it is worth."""
+        return self._is(self.truth) if self.by_gold else self.chance
+
+    @property
+    def whole(self) -> Floats:
+        """Per task: what the verdict of the whole panel is worth."""
+        return np.where(self.panel == NOBODY, 0.0, self._worths[np.arange(len(self.panel)), self.panel])
+
+    def worth(self, members: Sequence[int]) -> Floats:
+        """Return, per task, what the verdict of some judges is worth."""
+        return self._decide(members, self._worths)
+
+    def agreement(self, members: Sequence[int]) -> Floats:
+        """Return, per task, whether the verdict of some judges is that of the whole panel."""
+        return self._decide(members, self._is(self.panel))
+
+    def leave_one_out(self) -> LeftOut:
+        """Find the tasks on which other labels have the most evidence, or have it alone, without one of the judges."""
+        votes = self._is(self.said.T[..., None]) * self.odds[:, None, None]
+        score = votes.sum(axis=0)
+        first = _find_leads(score)
+        turns = np.stack([(_find_leads(score - vote) != first).any(axis=1) for vote in votes], axis=1)
+        right = np.where(self.known[:, None], self.said == self.truth[:, None], np.nan).astype(np.float64)
+        return LeftOut(turns & (self.said != NOBODY), right, self.sure, {"confidence": self.sure})
+
+    @property
+    def ceiling(self) -> tuple[int, int]:
+        """The number of gold labels, and of those that no judge gave."""
+        return int(self.known.sum()), int((self.known & (self.truth == NOBODY)).sum())
+
+    def error_of(self, worth: Any) -> Any:
+        """Return the share of wrong verdicts."""
+        return 1 - np.asarray(worth)
+
+    def _is(self, label: Codes) -> Floats:
+        """Return, per task and label, whether it is this one."""
+        label = label if label.ndim > 1 else label[:, None]
+        same: Floats = (np.arange(self.chance.shape[1]) == label).astype(np.float64)
+        return same
+
+    def _decide(self, members: Sequence[int], worths: Floats) -> Floats:
+        """Return the mean worth of the labels with the most evidence from some judges; 0 without an answer."""
+        score = np.zeros_like(self.chance)
+        for judge in members:
+            rows = np.flatnonzero(self.said[:, judge] != NOBODY)
+            score[rows, self.said[rows, judge]] += self.odds[judge]
+        leads = _find_leads(score)
+        value: Floats = (leads * worths).sum(axis=1) / np.maximum(leads.sum(axis=1), 1)
+        return value
 
 
-def take_verdicts(
-    run: Run, n_answers: int, believe: Callable[[Block], Floats], panel: Iterable[PanelAnswers]
-) -> Verdicts:
-    """Return about so many answers of a run as a table.
-
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")], domain="categorical")
-    >>> run, tasks = allalike.Memory().load(answers), answers.tasks.hashes()
-    >>> panel = PanelAnswers(tasks, np.array([1, 0]), np.array([0.6, 0.9]))  # y and x
-    >>> found = take_verdicts(run, 100, lambda block: np.full(len(block.label), 0.5), [panel])
-    >>> order = np.argsort(-found.sure)
-    >>> found.said[order].tolist(), found.panel[order].tolist()
-    ([[0, -1], [0, 1]], [0, 1])
-    """
-    blocks = sample_tasks(run, n_answers).blocks
-    n, width = run.problems.n_workers, max(int(number_within_tasks(block)[1].max()) for block in blocks)
-    parts = [_spread(block, believe(block), n, width) for block in blocks]
-    said, chance, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    hashes = np.concatenate([block.task_hash for block in blocks])
-    known, gold = np.zeros(len(hashes), bool), np.full(len(hashes), NOBODY)
-    first = np.cumsum([0, *(block.n_tasks for block in blocks)])
-    for begin, block in zip(first, blocks, strict=False):
-        known[begin + block.gold_task] = True
-        gold[begin + block.gold_task] = block.gold_label
-    label, sure = _look_up(hashes, panel)
-    decided = _number(codes, label)
-    return Verdicts(said, chance, decided, sure, known, np.where(known, _number(codes, gold), decided), hashes)
-
-
-def _spread(block: Block, chance: Floats, n: int, width: int) -> tuple[Array, Floats, Array]:
-    """Return, of each task, what each judge said, and of each of its labels the chance and the code."""
-    slot, _ = number_within_tasks(block)
-    task = block.task
-    said = np.full((block.n_tasks, n), NOBODY, np.intp)
-    said[task, block.worker] = slot
-    chances, codes = np.zeros((block.n_tasks, width)), np.full((block.n_tasks, width), NOBODY - 1, np.int64)
-    chances[task, slot], codes[task, slot] = chance, block.label
-    return said, chances, codes
-
-
-def _look_up(hashes: npt.NDArray[np.uint64], panel: Iterable[PanelAnswers]) -> tuple[Array, Floats]:
-    """Return the label and how sure it is of the tasks with these hashes."""
-    order = np.argsort(hashes, kind="stable")
-    label, sure = np.full(len(hashes), NOBODY, np.int64), np.zeros(len(hashes))
-    for piece in panel:
-        place = np.minimum(np.searchsorted(hashes[order], piece.task_hash), len(hashes) - 1)
-        here = hashes[order][place] == piece.task_hash
-        label[order[place[here]]], sure[order[place[here]]] = piece.label[here], piece.sure[here]
-    return label, sure
-
-
-def _number(codes: Array, label: Array) -> npt.NDArray[np.intp]:
+def _find_slots(codes: Array, label: Array) -> Codes:
     """Return the numbers of labels among those of their tasks, or -1 where nobody gave them."""
     same = codes == label[:, None]
     return np.where(same.any(axis=1), same.argmax(axis=1), NOBODY)
 
 
-# Task verdicts: what a panel that does not know truths says of each task, good or not, and what is known of it.
-
-
-_MAX_LISTED = 10
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
-_BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
-_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
-Bound = tuple[str, float]
+def _find_leads(score: Floats) -> Marks:
+    """Mark the labels with the most evidence; none where there is no answer."""
+    top = score.max(axis=1, keepdims=True)
+    leads: Marks = (score >= top - TOLERANCE * np.abs(score).sum(axis=1, keepdims=True)) & (top > _ROUNDING)
+    return leads
 
 
 @dataclass(frozen=True)
-class TaskVerdicts:
-    """What the panel says of each task, in the order of their ids."""
+class Scores(Sample):
+    """Verdicts that are near or far from each other, such as numbers, levels, vectors and rankings.
 
-    verdict: npt.NDArray[np.intp]
-    truth: Floats
-    found: TaskTable
+    Some of the judges decide by the rule of the labels, with the weights that they have in the whole panel.
+    """
+
+    run: Run
+    weighing: Weighing
+    block: Block
+
+    @classmethod
+    def of(cls, run: Run, weighing: Weighing, n_answers: int) -> Self:
+        """Take about so many answers of a run."""
+        return cls(run, weighing, sample_block(run, n_answers))
 
     @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Of which tasks the truth is known."""
-        return ~np.isnan(self.truth)
+    def task_hash(self) -> npt.NDArray[np.uint64]:  # type: ignore[override]
+        """The hashes of the ids of the tasks."""
+        return self.block.task_hash
 
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        """Return the hashes of the ids."""
-        return np.concatenate([piece.tasks.hashes() for piece in self.found.pieces()])
+    @property
+    def n_judges(self) -> int:
+        """The number of judges."""
+        return len(self.run.workers)
 
+    @property
+    def known(self) -> Marks:  # type: ignore[override]
+        """Per task: whether it has a gold label."""
+        return np.asarray(self.block.gold_row >= 0)
 
-def gather_verdicts(run: Run, found: TaskTable, good: Sequence[Any]) -> TaskVerdicts:
-    """Tell good labels from others, in what the panel found and in what is known.
+    @property
+    def is_square(self) -> bool:
+        """Whether a distance is a square, whose root has the unit of the labels."""
+        return self.run.domain.power == _SQUARE
 
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y")])
-    >>> told = gather_verdicts(result.run, result.found, ["x"])
-    >>> told.verdict, told.truth
-    (array([1, 0]), array([nan, nan]))
-    """
-    is_good = choose_good(run.encoding, good)
-    label = np.concatenate([piece.found["label"] for piece in found.pieces()])
-    truth: Floats = run.collect(partial(_take_good, kernels=run.kernels, is_good=is_good))["truth"]
-    return TaskVerdicts(np.asarray(is_good(label)).astype(np.intp), truth, found)
+    @property
+    def unit(self) -> str:
+        """The name of an error."""
+        return "rmse" if self.is_square else "distance"
 
+    def only(self, tasks: Marks) -> Self:
+        """Return some of the tasks."""
+        return replace(self, block=pick_tasks(self.run, self.task_hash[tasks]))
 
-def choose_good(encoding: Encoding, good: Sequence[Any]) -> Callable[[Array], Array]:
-    """Return what tells good labels, as codes, from others: some classes or levels, or numbers within bounds.
+    @cached_property
+    def panel(self) -> dict[str, Array]:
+        """What the whole panel finds for each task."""
+        return self.decide(range(self.n_judges))[0]
 
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 1, 2.5), ("bob", 1, 4.0)], domain="real")
-    >>> choose_good(answers.encoding, [">=3"])(answers.label)
-    array([False,  True])
-    """
-    bounds = [_read_bound(each) for each in good]
-    if encoding.n_classes is None and encoding.numeric:
-        return partial(_meets_any, bounds=[_need_bound(*each) for each in zip(good, bounds, strict=True)])
-    if encoding.nominal or not any(bounds):
-        return partial(np.isin, test_elements=find_codes(encoding, good))
-    levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
-    numbers = [float(text) if _NUMBER.fullmatch(text) else math.nan for text in map(str, levels)]
-    if any(map(math.isnan, numbers)):
-        raise OptionError(f"good is {good[0]!r}, but the levels are no numbers. Name those that are good.")
-    within = _meets_any(np.array(numbers), bounds=[bound for bound in bounds if bound])
-    named = [each for each, bound in zip(good, bounds, strict=True) if not bound]
-    return partial(np.isin, test_elements=np.union1d(np.flatnonzero(within), find_codes(encoding, named)))
+    @cached_property
+    def target(self) -> Array:
+        """Per task: the gold label if enough are known, else the verdict of the whole panel."""
+        return self.block.gold_label if self.by_gold else self.panel["label"]
 
+    @cached_property
+    def guess(self) -> float:
+        """The mean distance between the truths of two different tasks; 1 if it is unknown."""
+        shifts = range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
+        apart = [self.run.kernels.guess_distances(self.target, np.roll(self.target, k, axis=0)) for k in shifts]
+        mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
+        return mean if mean > 0 else 1.0
 
-def _read_bound(good: Any) -> Bound | None:
-    found = _BOUND.fullmatch(str(good).strip())
-    return None if found is None else (found[1], float(found[2]))
+    @cached_property
+    def variance(self) -> Floats:
+        """Per task: the variance of the whole panel's number, by its confidence interval; 0 if it is unknown."""
+        faults, groups = self.weighing.insight.faults, self.weighing.insight.groups
+        if faults is None or faults.variance is None:
+            return np.zeros(self.block.n_tasks)
+        how = self.weighing.weight, faults.variance, self.panel["label"], self.panel["error"]
+        limits = find_truth_limits(self.run.encoding.prepare(self.block), *how, groups=groups)
+        return np.asarray(np.nan_to_num(np.square((limits["high"] - limits["low"]) / (2 * NORMAL))))
 
+    @property
+    def own(self) -> Floats:
+        """Per task: the expected distance of the whole panel to the truth, where gold labels do not measure it."""
+        return self.variance if self.is_square and not self.by_gold else np.zeros(self.block.n_tasks)
 
-def _need_bound(good: Any, bound: Bound | None) -> Bound:
-    if bound is not None:
-        return bound
-    try:
-        return "==", float(good)
-    except (TypeError, ValueError):
-        raise OptionError(f"good is {good!r}, and labels are numbers. Write a bound, such as '>=4'.") from None
+    @cached_property
+    def whole(self) -> Floats:
+        """Per task: what the verdict of the whole panel is worth."""
+        return self.worth(range(self.n_judges))
 
+    def decide(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
+        """Return what some of the judges find, and for which tasks: those that one of them answered."""
+        member = np.zeros(self.n_judges, bool)
+        member[list(members)] = True
+        rows = np.flatnonzero(member[self.block.worker])
+        tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
+        block = replace(self.block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes)
+        decide = with_quorum(self.run, self.weighing).decide_on(self.run)
+        weight, *more = self.weighing.arguments
+        if len(members) < self.n_judges:
+            weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
+        return decide(self.run.encoding.prepare(block), weight, *more), tasks
 
-def _meets_any(numbers: Array, *, bounds: Sequence[Bound]) -> Array:
-    return np.asarray(np.any([_COMPARE[sign](numbers, number) for sign, number in bounds], axis=0))
+    def worth(self, members: Sequence[int]) -> Floats:
+        """Return, per task, what the verdict of some judges is worth."""
+        return self._find_worth(self._distance(members, self.target) + self.own)
 
+    def agreement(self, members: Sequence[int]) -> Floats:
+        """Return, per task, what the verdict of some judges is worth if the whole panel is right."""
+        return self._find_worth(self._distance(members, self.panel["label"]))
 
-def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the codes of some labels, which must be among those that judges gave.
+    def _distance(self, members: Sequence[int], target: Array) -> Floats:
+        found, tasks = self.decide(members)
+        distance = np.full(self.block.n_tasks, np.nan)
+        distance[tasks] = self.run.kernels.distance_between(found["label"], target[tasks])
+        return distance
 
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 1, "yes"), ("bob", 1, "no")], domain="categorical")
-    >>> find_codes(answers.encoding, ["yse"])
-    Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No verdict is 'yse'. Did you mean 'yes'? The verdicts are: no, yes.
-    """
-    known = {str(label): code for code, label in enumerate(encoding.decode(np.arange(encoding.n_labels)).tolist())}
-    if len(good) >= len(known) > 1 and {*map(str, good)} >= known.keys():
-        raise OptionError(f"good names every label, {', '.join(known)}, so that all tasks are. Leave some out.")
-    if missing := [str(label) for label in good if str(label) not in known]:
-        listed = ", ".join(list(known)[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
-        close = did_you_mean(missing[0], known)
-        raise UnknownNameError(f"No verdict is {missing[0]!r}.{close} The verdicts are: {listed}.")
-    return np.array([known[str(label)] for label in good], np.int64)
+    def _find_worth(self, distance: Floats) -> Floats:
+        worth: Floats = 1 - np.where(np.isnan(distance), self.guess, distance) / self.guess
+        return worth
 
+    def error_of(self, worth: Any) -> Any:
+        """Return the error that a mean worth stands for, in the unit of the labels."""
+        return self.unscale(np.maximum((1 - np.asarray(worth)) * self.guess, 0.0))
 
-def _take_good(block: Block, *, kernels: Kernels, is_good: Callable[[Array], Array]) -> dict[str, Array]:
-    truth = np.full(block.n_tasks, np.nan)
-    if len(block.gold_task):
-        truth[block.gold_task] = is_good(kernels.restore_gold(block))
-    return {"truth": truth}
+    def unscale(self, distance: Floats) -> Floats:
+        """Return distances in the unit of the labels."""
+        return np.sqrt(distance) if self.is_square else distance
 
+    def leave_one_out(self) -> LeftOut:
+        """Find the tasks whose verdict is another one, or leaves its confidence interval, without one of the judges."""
+        block, kernels, whole = self.block, self.run.kernels, self.panel["label"]
+        shape = (block.n_tasks, self.n_judges)
+        turns, moved, right = np.zeros(shape, bool), np.zeros(shape), np.full(shape, np.nan)
+        room = self._find_room()
+        known, truth = block.gold_task, block.gold_label
+        before = kernels.distance_between(whole[known], truth) if len(known) else np.empty(0)
+        for judge in range(self.n_judges if self.n_judges > 1 else 0):
+            found, tasks = self.decide([each for each in range(self.n_judges) if each != judge])
+            own = np.isin(tasks, block.task[block.worker == judge])
+            label, place = found["label"][own], tasks[own]
+            moved[place, judge] = np.nan_to_num(kernels.distance_between(label, whole[place]))
+            turns[place, judge] = moved[place, judge] > room[place]
+            both, at, row = np.intersect1d(place, known, return_indices=True)
+            if len(both):
+                right[both, judge] = before[row] < kernels.distance_between(label[at], truth[row])
+        farthest = moved.max(axis=1)
+        return LeftOut(turns, right, -farthest, {"moved": self.unscale(farthest)})
 
-def find_ids(found: TaskTable, wanted: npt.NDArray[np.uint64]) -> Values:
-    """Return the ids with these hashes, in the order of these.
+    @property
+    def ceiling(self) -> tuple[int, int]:
+        """The number of gold labels, and of those outside of all scores, or that no judge gave."""
+        block, numbers, known = self.block, self.numbers, len(self.block.gold_task)
+        if not known or (numbers is None and not self.run.domain.recurring):
+            return 0, 0
+        if numbers is not None:
+            some, truth = numbers[block.gold_task], np.asarray(block.gold_label, np.float64)
+            return known, int(((truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))).sum())
+        asked = self.only(self.known).block
+        distance = self.run.kernels.distance_between(asked.label, asked.gold_label[asked.to_answers(asked.gold_row)])
+        nearest = np.minimum.reduceat(np.nan_to_num(distance, nan=np.inf), asked.starts)
+        return known, int((nearest > 0).sum())
 
-    >>> import allalike
-    >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y")]).found
-    >>> find_ids(found, found.joined().tasks.hashes()[::-1]).tolist()
-    [2, 1]
-    """
-    ids, hashes = [], []
-    for piece in found.pieces():
-        own = piece.tasks.hashes()
-        here = np.flatnonzero(np.isin(own, wanted))
-        ids.append(piece.tasks.take(here))
-        hashes.append(own[here])
-    all_hashes = np.concatenate(hashes)
-    order = np.argsort(all_hashes, kind="stable")
-    return Values.join(ids).take(order[np.searchsorted(all_hashes[order], wanted)])
+    def _find_room(self) -> Floats:
+        """Return, per task, how far a verdict may move without being another one; infinitely far if unknown."""
+        if self.run.domain.recurring:
+            return np.full(self.block.n_tasks, _ROUNDING)
+        error = np.nan_to_num(self.panel["error"])
+        variance = np.where(self.variance > 0, self.variance, np.square(error))
+        room: Floats = np.where(self.is_square & (variance > 0), np.square(NORMAL) * variance, np.inf)
+        return room
 
+    @cached_property
+    def numbers(self) -> Floats | None:
+        """A row per task and a column per judge, NaN without an answer; None if labels have no scale."""
+        encoding, label = self.run.encoding, self.block.label
+        if label.ndim > 1 or label.dtype == object or not (encoding.numeric or has_levels(encoding)):
+            return None
+        return self._spread(label)
 
-# Kept verdicts: what each judge said of each task, saved with a panel so that a later one can be compared with it.
-#
-# Of many verdicts those on some whole tasks are kept, chosen by the hashes of their ids, so that another run keeps
-# those on the same tasks.
+    @cached_property
+    def coordinates(self) -> Floats | None:
+        """The same with one more axis for the coordinates of labels, where distances are those of coordinates."""
+        label, power = self.block.label, self.run.domain.power
+        if self.numbers is not None:
+            return self.numbers[:, :, None]
+        if label.ndim != _SQUARE or not power or label.dtype != np.float64:
+            return None
+        apart = np.linalg.norm(label[1:] - label[:-1], axis=1) ** power
+        known = self.run.kernels.distance_between(label[1:], label[:-1])
+        return self._spread(label) if np.allclose(apart, known, rtol=1e-6, atol=1e-12) else None
 
-
-_DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
-_COLUMNS = ("judge", "task", "label", "truth", "group")
-_EARLIER = JsonForm(
-    "What is read of the summary of an earlier panel.",
-    {"panel": PanelSummary, "domain": LabelKind, "files": tuple[str, ...], "safe_csv?": bool},
-)
-
-
-@dataclass(frozen=True)
-class KeptVerdicts:
-    """Who said what: a row for each verdict, all of it as text; a truth or a group that is not known is empty."""
-
-    judge: npt.NDArray[np.object_]
-    task: npt.NDArray[np.object_]
-    label: npt.NDArray[np.object_]
-    truth: npt.NDArray[np.object_]
-    group: npt.NDArray[np.object_]
-
-    def describe(self) -> dict[str, Any]:
-        """Return nothing: it is for later."""
-        return {}
-
-    def tables(self) -> dict[str, Columns]:
-        """Return a row for each verdict."""
-        return {"verdicts": {name: text_column(getattr(self, name).tolist()) for name in _COLUMNS}}
-
-    def judge_columns(self) -> Columns:
-        """Return nothing: they are no statistics."""
-        return {}
-
-
-def keep_verdicts(run: Run, found: TaskTable, n_answers: int, groups: GroupColumn | None) -> KeptVerdicts:
-    """Take about so many verdicts of a run.
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y")], domain="categorical")
-    >>> kept = keep_verdicts(result.run, result.found, 10, None)
-    >>> kept.judge.tolist(), kept.task.tolist(), kept.label.tolist()
-    (['ada', 'bob'], ['1', '1'], ['x', 'y'])
-    """
-    blocks = sample_tasks(run, n_answers).blocks
-    judges = np.array([*map(str, run.workers.tolist())], object)
-    rows: list[Sequence[npt.NDArray[Any]]] = []
-    for block in blocks:
-        ids = np.array([*map(str, find_ids(found, block.task_hash).tolist())], object)
-        group = np.array(["" if groups is None else groups.value.get(each, "") for each in ids], object)
-        truth = np.full(block.n_tasks, "", object)
-        truth[block.gold_task] = _write(run, block.gold_label)
-        task = block.task
-        rows.append((judges[block.worker], ids[task], _write(run, block.label), truth[task], group[task]))
-    return KeptVerdicts(*(np.concatenate(column) for column in zip(*rows, strict=True)))
-
-
-def _write(run: Run, label: Array) -> npt.NDArray[np.object_]:
-    """Return labels as text; a truth that no judge gave is as good as unknown."""
-    encoding = run.encoding
-    if encoding.numeric:
-        return np.array([f"{each:.{_DIGITS}g}" for each in encoding.decode(label).tolist()], object)
-    names = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""], object)
-    return np.asarray(names[label])
+    def _spread(self, label: Array) -> Floats:
+        table = np.full((self.block.n_tasks, self.n_judges, *label.shape[1:]), np.nan)
+        table[self.block.task, self.block.worker] = label
+        return table
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """A panel that was saved: its verdicts, the kind of its labels, and its rate, if it had one."""
-
-    folder: str
-    verdicts: KeptVerdicts
-    kind: str
-    rate: Mapping[str, Any] | None
-
-    def check(self, kind: str) -> None:
-        """Refuse a panel with labels of another kind."""
-        if self.kind != kind:
-            raise InputError(
-                f"The labels of the panel in {self.folder} are {self.kind}, and these are {kind}, so that they cannot"
-                " be compared. Name a panel on the same kind of labels, or read both alike with domain=."
-            )
+def has_scale(encoding: Encoding) -> bool:
+    """Return whether each label is a number, or a level among others in an order."""
+    return encoding.numeric or (encoding.n_classes is not None and not encoding.nominal)
 
 
-def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
-    """Read what a panel saved of its verdicts.
-
-    >>> read_earlier("nowhere")
-    Traceback (most recent call last):
-    allalike.errors.InputError: There is no panel in nowhere. Name a folder that 'allalike jury' wrote.
-    """
-    summary = _read_summary(find_folder(folder))
-    names = [name for name in ("verdicts.csv", "verdicts.parquet") if name in summary.get("files", [])]
-    if not names:
-        raise InputError(
-            f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept, and"
-            " older versions kept none. Run 'allalike jury' on its files again."
-        )
-    return Earlier(
-        str(folder),
-        _read_table(Path(folder, names[0]), guarded=summary.get("safe_csv") is True),
-        str(summary.get("domain", {}).get("name", "")),
-        summary["panel"].get("rate"),
-    )
+# Outcomes: a class or score, a tie, inconclusive, and unreadable. A panel is inconclusive about a task if its
+# confidence is lower than was asked for, if fewer independent voices were heard than the quorum, or if every judge is
+# undecided.
+# Voices are the effective ones where gold labels show how errors correlate; otherwise copies have one voice together,
+# and every other judge one of its own. Scores are never a tie.
 
 
-def _read_summary(folder: Path) -> Any:
-    check_complete(folder)
-    check_own_file(folder / SUMMARY)
-    try:
-        summary = read_summary(folder)
-    except OSError:
-        raise InputError(f"There is no panel in {folder}. Name a folder that 'allalike jury' wrote.") from None
-    except (ValueError, TypeError):
-        summary = {}
-    if find_misfit(summary, describe_form(_EARLIER)) is not None:
-        raise InputError(f"{folder / SUMMARY} is not the summary of a panel. Name a folder that 'allalike jury' wrote.")
-    return summary
+def conclude(
+    block: Block,
+    found: dict[str, Array],
+    *,
+    groups: VoiceGroups,
+    quorum: float | None,
+    tie: int = NOBODY,
+    usual: int = CLASS,
+    correlation: float | None = None,
+) -> dict[str, Array]:
+    """Add the outcome of each task of a block, and withhold verdicts below the quorum."""
+    few = np.zeros(block.n_tasks, np.bool_)
+    if quorum is not None:
+        voices = found.get("voices")
+        if voices is None:
+            heard = with_voices(block, groups=groups)
+            voices = block.per_task(find_voices(heard).voice)
+            voices = voices if correlation is None else count_effective_voices(heard, correlation)
+        few = (voices < quorum - _CLOSE) & ~found.get("known", few)
+        found = withhold(found, few | found.get("abstained", few))
+    verdict = np.full(block.n_tasks, usual) if tie == NOBODY else np.where(found["label"] == tie, TIE, usual)
+    return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
 
 
-def _read_table(path: Path, *, guarded: bool) -> KeptVerdicts:
-    try:
-        check_own_file(path)
-        if path.suffix == ".parquet":
-            table = pd.read_parquet(path)
-        else:
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        columns = [table[name].astype(str).to_numpy(object) for name in _COLUMNS]
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"The verdicts of the earlier panel, {path}, cannot be read: {error}") from None
-    if guarded:
-        columns = [np.array([unguard_text(each) for each in column], object) for column in columns]
-    return KeptVerdicts(*columns)
+def count_outcomes(found: TaskTable, quorum: float | None, tie: Any, silent: tuple[Sequence[Any], ...]) -> Facts:
+    """Count the tasks of each outcome; tasks of undecided judges, unreadable ones and judges without a voice beside."""
+    undecided, unreadable, voiceless = silent
+    counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES))
+    counts[INCONCLUSIVE] += len(undecided)
+    counts[UNREADABLE] += len(unreadable)
+    names = ("classes", "ties", "inconclusive", "unreadable", "scores")
+    notes = {**dict(zip(names, counts.tolist(), strict=True)), "undecided": len(undecided)}
+    notes |= {"voiceless": list(voiceless)} if voiceless else {}
+    notes |= {} if tie is None else {"tie": tie}
+    notes |= {} if quorum is None else {"quorum": quorum, "below_quorum": int(found.total("few"))}
+    return Facts({"outcomes": notes})
