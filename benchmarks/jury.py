@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 import allalike
-from allalike.api.judges.coverage import SureLevels, Sureness
-from allalike.api.judges.shared_errors import SharedErrors, find_shared_errors
-from allalike.api.judges.verdicts import Verdicts
+from allalike.panels.calibration import ConfidenceModel, calibrate, find_calibration_error
+from allalike.panels.correlated_errors import compare_classes
+from allalike.panels.verdicts import ClassVerdicts
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -118,14 +119,16 @@ def abstain(sets: Sequence[Data]) -> str:
     """Say how sure the panel is, and how often it is right, with and without known truths."""
     lines = []
     for data in sets:
-        (known,) = (finding.tasks for finding in data.told.findings if isinstance(finding, SureLevels))
-        for name, tasks in (("as it says", known), ("mended", known.mended())):
+        run, weighing = data.told.run, data.told.result.weighing
+        blind = allalike.Auto().weigh_blindly(run, weighing)
+        _, known = ConfidenceModel.of(run, weighing, blind).decide_tasks(50_000)
+        for name, tasks in (("as it says", known), ("mended", calibrate(known))):
             cells = []
             for level in LEVELS:
-                kept = tasks.confidence >= level
-                right = 1 - tasks.wrong[kept].mean() if kept.any() else np.nan
+                kept = tasks["confidence"] >= level
+                right = 1 - tasks.loc[kept, "wrong"].mean() if kept.any() else np.nan
                 cells.append(f"{percent(kept.mean())} / {percent(float(right))}")
-            lines.append([f"`{data.name}`, {name}", f"{tasks.calibration_error():.3f}", *cells])
+            lines.append([f"`{data.name}`, {name}", f"{find_calibration_error(tasks):.3f}", *cells])
     header = ["answered / right, in %", "ECE", "all", *(f"as sure as {level:g}" for level in LEVELS[1:])]
     return table(header, lines)
 
@@ -193,12 +196,13 @@ def draw(
     return said, truth
 
 
-def look(said: npt.NDArray[np.intp], truth: npt.NDArray[np.intp], k: int) -> SharedErrors:
+def look(said: npt.NDArray[np.intp], truth: npt.NDArray[np.intp], k: int) -> pd.DataFrame:
     """Look for shared errors where all truths are known."""
     tasks = len(truth)
     every = np.ones(tasks, bool)
     hashes = np.arange(tasks, dtype=np.uint64)
-    return find_shared_errors(Verdicts(said, np.ones((tasks, k)), truth, np.ones(tasks), every, truth, hashes), k - 1.0)
+    verdicts = ClassVerdicts(said, np.ones((tasks, k)), truth, np.ones(tasks), every, truth, hashes)
+    return compare_classes(verdicts, k - 1.0)
 
 
 def alarms() -> str:
@@ -220,8 +224,8 @@ def alarms() -> str:
                     how = {"difficulty": difficulty, "decoy": decoy, "bond": bond}
                     found = look(*draw(rng, n=n, tasks=tasks, k=k, **how), k)
                     bound = (found.left == 0) & (found.right == 1)
-                    hits += bool(found.found[bound].any())
-                    others += bool(found.found[~bound if bond else slice(None)].any())
+                    hits += bool(found.wrong_together[bound].any())
+                    others += bool(found.wrong_together[~bound if bond else slice(None)].any())
                 cells.append(
                     f"{100 * hits / CROWDS:.0f} ({100 * others / CROWDS:.0f})"
                     if bond
@@ -245,7 +249,7 @@ def open_answers() -> str:
         cells = []
         for n in (2, 3, 5, 9):
             sure, wrong = (np.concatenate(column) for column in zip(*open_crowds(n, difficulty, decoy), strict=True))
-            error = Sureness(sure, wrong, np.arange(len(sure), dtype=np.uint64)).calibration_error()
+            error = find_calibration_error(pd.DataFrame({"confidence": sure, "wrong": wrong}))
             cells.append(f"{error:.3f} ({percent(sure.mean())} / {percent(1 - wrong.mean())})")
         lines.append([name, *cells])
     return table(["ECE (expected / right, in %)", *(f"{n} judges" for n in (2, 3, 5, 9))], lines)

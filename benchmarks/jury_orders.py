@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import allalike
-from allalike.api.judges.ballots import JudgeBallots
-from allalike.api.judges.orders import find_orders, weigh_readings
-from allalike.api.judges.samples import find_steadiness
 from allalike.errors import DataWarning
+from allalike.panels.ballots import Ballots, weigh_readings
+from allalike.panels.repeats import compare_orders, find_steadiness
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -122,7 +121,7 @@ def draw(rng: np.random.Generator, tasks: int, judges: int, samples: int, bias: 
     return np.where(rng.random(shape) < bias, order, rng.random(shape) > likes)
 
 
-def ballots_of(label: Any) -> JudgeBallots:
+def ballots_of(label: Any) -> Ballots:
     """Return ballots from such labels."""
     task, judge, order, sample = (each.ravel() for each in np.indices(label.shape))
     n = label.shape[3]
@@ -130,7 +129,7 @@ def ballots_of(label: Any) -> JudgeBallots:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // n
     judges = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return JudgeBallots(answers, judges, who // 2, who % 2, answers.label.astype(np.intp))
+    return Ballots(answers, judges, who // 2, who % 2, answers.label.astype(np.intp))
 
 
 def cover() -> str:
@@ -142,12 +141,12 @@ def cover() -> str:
             for samples in (1, 4):
                 rng = np.random.default_rng([tasks, samples, int(100 * bias), 11])
                 found = ballots_of(draw(rng, tasks, 500, samples, bias, 0.8))
-                orders = find_orders(found, "answers")
+                orders = compare_orders(found)
                 inside = [np.mean((orders.low <= bias / 2) & (bias / 2 <= orders.high))]
                 if samples > 1:
                     chance = np.array([[bias * first + (1 - bias) * p for p in (0.8, 0.2)] for first in (0, 1)])
                     steady = np.mean(chance**2 + (1 - chance) ** 2)
-                    _, _, low, high = find_steadiness(found)
+                    _, _, low, high, *_ = find_steadiness(found)
                     inside.append(np.mean((low <= steady) & (steady <= high)))
                 cells.append(" / ".join(percent(float(each)) for each in inside))
         lines.append([f"{bias / 2:g}", *cells])

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.api.judges import rates
-from allalike.api.judges.changes import SIGNIFICANT, Said, adjust, compare_said
-from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, plan_truths
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels import rates
+from allalike.panels.drift import SIGNIFICANT, BothPanels, compare_classes
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_truths
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jury import END, table
@@ -156,7 +157,7 @@ def halving(sets: Sequence[Real]) -> str:
     return table(["", "further truths", "width afterwards, before = 1"], lines)
 
 
-def draw_said(rng: np.random.Generator, tasks: int, harsh: float, *, same: bool) -> Said:
+def draw_said(rng: np.random.Generator, tasks: int, harsh: float, *, same: bool) -> BothPanels:
     """Draw two runs of five judges; the third of them says no, in the second run, where she would say yes."""
     truth = rng.random((2, tasks)) < 0.6
     truth[1] = truth[0] if same else truth[1]
@@ -166,19 +167,19 @@ def draw_said(rng: np.random.Generator, tasks: int, harsh: float, *, same: bool)
     return _pair(*said.astype(np.intp), same=same)
 
 
-def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) -> Said:
+def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) -> BothPanels:
     if not same:
         gap = np.full_like(then, -1), np.full_like(now, -1)
         then, now = np.vstack([then, gap[1]]), np.vstack([gap[0], now])
     n, judges = then.shape
     names = [*map(str, range(n))]
-    return Said(names[:judges], names, names[:10], then, now, np.full(n, -1), np.full(n, "", object))
+    return BothPanels(names[:judges], names[:10], then, now, np.full(n, -1), np.full(n, "", object))
 
 
-def find(said: Said) -> set[int]:
+def find(said: BothPanels) -> set[int]:
     """Return the judges who changed."""
-    changes = compare_said(said)
-    sure = adjust(np.array([each.probability for each in changes])) < SIGNIFICANT
+    changes = compare_classes(said)
+    sure = adjust_probabilities(np.array([each.probability for each in changes])) < SIGNIFICANT
     return {each.judge for each, is_sure in zip(changes, sure, strict=True) if is_sure}
 
 

@@ -21,8 +21,8 @@ import pandas as pd
 
 import allalike
 from allalike._core.columns.hashes import mix
-from allalike.api.judges.off_together import add_coordinates, compare_pairs
-from allalike.api.judges.scale_use import find_offsets
+from allalike.panels.correlated_errors import add_coordinates, compare_squares
+from allalike.panels.scale import find_offsets
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -127,10 +127,10 @@ def bonds() -> str:
                     said = truth[:, None] + rng.normal(size=judges) + errors
                     known = truth[:, None] if gold else None
                     sums = add_coordinates(said[:, :, None], known, mix(np.arange(tasks, dtype=np.uint64)))
-                    found = compare_pairs(list(range(judges)), sums, tasks, gold=gold)  # type: ignore[arg-type]
+                    found = compare_squares(judges, sums, tasks, gold=gold)
                     bound = (found.left == 0) & (found.right == 1)
-                    hits += bool(found.found[bound].any())
-                    others += bool(found.found[~bound if bond else slice(None)].any())
+                    hits += bool(found.wrong_together[bound].any())
+                    others += bool(found.wrong_together[~bound if bond else slice(None)].any())
                 cells.append(_shares(hits, others) if bond else f"{100 * others / BOND_PANELS:.0f}")
             name = f"{judges} judges{', truths known' if gold else ''}{', easy and hard tasks' if hard else ''}"
             lines.append([name, *cells])

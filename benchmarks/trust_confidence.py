@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import allalike
 from allalike._core.blocks.block import sum_by
-from allalike.api.judges.coverage import BINS, expected_calibration_error
+from allalike.panels.calibration import BINS, expected_calibration_error
 
 BAR = 0.02  # by which confidences may be above the share of labels that are right, on average
 SETTINGS = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike.api.judges.coverage import BINS
+from allalike.panels.calibration import BINS
 from league_page import tabulate
 from unseen_choices import CHOICES, VARIANTS, read_trials, write_choices, write_parts
 from unseen_crowds import FAMILIES

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
-from allalike.api.judges.coverage import BINS, expected_calibration_error
+from allalike.panels.calibration import BINS, expected_calibration_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,8 +7,6 @@ from allalike.api.agreement.agreement import Agreement as Agreement
 from allalike.api.agreement.agreement import Agreements as Agreements
 from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
-from allalike.api.judges.panel import Panel as Panel
-from allalike.api.jury import jury as jury
 from allalike.api.result import Result as Result
 from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.update import load as load
@@ -71,6 +69,8 @@ from allalike.methods import Auto as Auto
 from allalike.methods import Method as Method
 from allalike.noise import POPULATIONS as POPULATIONS
 from allalike.noise import Copiers as Copiers
+from allalike.panels.jury import jury as jury
+from allalike.panels.panel import Panel as Panel
 from allalike.readers import Scan as Scan
 from allalike.readers import read as read
 from allalike.readers import scan as scan

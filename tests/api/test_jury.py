@@ -14,13 +14,15 @@ from scipy.stats import binomtest, fisher_exact, nchypergeom_fisher
 
 import allalike
 from allalike._core.blocks.block import Block
-from allalike.api.judges.changes import adjust, compare_said, line_up
-from allalike.api.judges.coverage import OddsLine, Sureness, decide_held_out, fit_line, mend
-from allalike.api.judges.open_labels import OpenChance, find_chances
-from allalike.api.judges.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
-from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
-from allalike.api.judges.smaller_panels import find_sizes, judge_panel
-from allalike.api.judges.verdicts import KeptVerdicts, Verdicts, read_earlier
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels.calibration import calibrate, decide_held_out, fit_gold, fit_line
+from allalike.panels.correlated_errors import compare_classes, compare_pair
+from allalike.panels.drift import BothPanels, read_earlier
+from allalike.panels.drift import compare_classes as find_changes
+from allalike.panels.open_labels import NO_CHANGE, OddsLine, OpenChance, find_chances
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
+from allalike.panels.smaller_panels import find_sizes
+from allalike.panels.verdicts import ClassVerdicts
 
 Table = npt.NDArray[np.intp]
 
@@ -37,12 +39,12 @@ def rows_of(said: Table) -> list[tuple[str, int, str]]:
     return [(f"j{judge}", int(task), "abcdefgh"[label]) for (task, judge), label in np.ndenumerate(said)]
 
 
-def known(said: Table, truth: Table, k: int = 3) -> Verdicts:
+def known(said: Table, truth: Table, k: int = 3, odds: Any = ()) -> ClassVerdicts:
     """Return verdicts on tasks whose truths are all known."""
     tasks = len(truth)
     right = (np.arange(k) == truth[:, None]).astype(float)
     hashes = np.arange(tasks, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return Verdicts(said, right, truth, np.ones(tasks), np.ones(tasks, bool), truth, hashes)
+    return ClassVerdicts(said, right, truth, np.ones(tasks), np.ones(tasks, bool), truth, hashes, np.asarray(odds))
 
 
 def open_rows(tasks: int = 80, judges: int = 5) -> tuple[list[tuple[str, int, str]], dict[int, str]]:
@@ -80,11 +82,11 @@ def test_known_truths_mend_confidences_that_are_too_low() -> None:
     rng = np.random.default_rng(0)
     true = rng.uniform(0.6, 1.0, 4000)
     hit = rng.random(4000) < true
-    line = fit_line(mend(true, OddsLine(-1.0, 0.5)), hit)
+    line = fit_line(OddsLine(-1.0, 0.5).mend(true), hit)
     assert line == pytest.approx((2.0, 2.0), abs=0.25)
-    few = Sureness(np.full(49, 0.9), np.zeros(49), np.arange(49, dtype=np.uint64))
-    assert few.fit() == OddsLine()
-    assert few.mended() is few
+    few = pd.DataFrame({"confidence": np.full(49, 0.9), "wrong": np.zeros(49)}, np.arange(49, dtype=np.uint64))
+    assert fit_gold(few) == NO_CHANGE
+    assert calibrate(few) is few
 
 
 def test_what_is_expected_of_a_pair_is_the_mean_of_fishers_distribution_and_the_tail_its_tail() -> None:
@@ -98,7 +100,7 @@ def test_what_is_expected_of_a_pair_is_the_mean_of_fishers_distribution_and_the_
 
 def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
     said, truth = draw(3, judges=4, tasks=50)
-    found = find_shared_errors(known(said, truth), 2.0)
+    found = compare_classes(known(said, truth), 2.0)
     for place, (left, right) in enumerate(combinations(range(4), 2)):
         wrong = (said[:, left] != truth) & (said[:, right] != truth)
         assert found.both_wrong[place] == wrong.sum()
@@ -108,7 +110,8 @@ def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
 def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
     said, truth = draw(6, judges=5, tasks=40)
     said[0, 1:3] = -1
-    table, odds = known(said, truth), np.array([2.0, 1.0, 1.5, 0.5, 1.2])
+    odds = np.array([2.0, 1.0, 1.5, 0.5, 1.2])
+    table = known(said, truth, odds=odds)
 
     def worth(members: tuple[int, ...]) -> float:
         total = 0.0
@@ -118,10 +121,10 @@ def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
             total += (right in best) / len(best) if best else 0.0
         return total / len(truth)
 
-    found = find_sizes(table, odds, table.chance, np.ones(40))
-    for size, members in enumerate(found.members, 1):
+    found = find_sizes(table)
+    for size, members in enumerate(found["members"], 1):
         assert worth(members) == pytest.approx(max(map(worth, combinations(range(5), size))))
-        assert worth(members) == pytest.approx(judge_panel(table, odds, members, table.chance).mean())
+        assert worth(members) == pytest.approx(table.worth(members).mean())
 
 
 @pytest.mark.parametrize("crowd", ["xxxx xxxx xxxx", "x x y", "xy.. ..xy .y.x", "xyxy xxyy", "xyxyxy xxxxxx xyyyxy"])
@@ -179,9 +182,9 @@ def test_no_truth_decides_its_own_task() -> None:
     known = {task: wrong[task] if task == 7 else label for task, label in truth.items() if task < 80}
     run = allalike.discover(rows, gold=known, gold_map="same").run
     found = decide_held_out(run, 10_000, allalike.Auto().weigh)
-    assert len(found.task_hash) == len(set(found.task_hash.tolist())) == 80
-    assert found.wrong.sum() >= 1
-    assert found.wrong.mean() < 0.25
+    assert len(found) == len(set(found.index)) == 80
+    assert found["wrong"].sum() >= 1
+    assert found["wrong"].mean() < 0.25
 
 
 RIGHT = (0.9, 0.85, 0.8, 0.85)
@@ -206,10 +209,9 @@ def draw_harsh(
     return table.assign(topic=np.tile(topic, len(RIGHT)))
 
 
-def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> KeptVerdicts:
+def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> pd.DataFrame:
     known = [(truth or {}).get(task, "") for task in table["task"]]
-    columns = [table["worker"], table["task"], table["label"], known, table["topic"]]
-    return KeptVerdicts(*(np.array(column, object) for column in columns))
+    return table.rename(columns={"worker": "judge", "topic": "group"}).assign(truth=known)
 
 
 def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:
@@ -224,30 +226,30 @@ def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:
 def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
     truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
     before, now = draw_harsh(0), draw_harsh(1, harsh=0)
-    changes = compare_said(line_up(keep(before, truth), keep(now, truth)), ["pass"])
+    changes = find_changes(BothPanels.of(keep(before, truth), keep(now, truth)), ["pass"])
     then, later = (table[table["worker"] == "j0"].set_index("task")["label"] == "pass" for table in (before, now))
     up, down = int((later & ~then).sum()), int((then & ~later).sum())
     said = next(each for each in changes if (each.judge, each.what, each.group) == (0, "says good", ""))
     assert said.probability == pytest.approx(binomtest(up, up + down).pvalue)
     assert (said.before, said.now) == pytest.approx((then.mean(), later.mean()))
     other = draw_harsh(1, first=300, harsh=0)
-    changes = compare_said(line_up(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)})))
+    changes = find_changes(BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)})))
     right = next(each for each in changes if (each.judge, each.what, each.group) == (0, "right", ""))
     known = then[list(truth)], ~(other[other["worker"] == "j0"].set_index("task")["label"][:100] == "pass")
     table = np.array([[each.sum(), (~each).sum()] for each in known])
     assert right.probability == pytest.approx(fisher_exact(table).pvalue)
     drawn = np.random.default_rng(0).random(50) ** 4
     holm = [max(drawn[j] * (drawn >= drawn[j]).sum() for j in range(50) if drawn[j] <= drawn[i]) for i in range(50)]
-    assert adjust(drawn) == pytest.approx(np.minimum(holm, 1))
+    assert adjust_probabilities(drawn) == pytest.approx(np.minimum(holm, 1))
 
 
 @pytest.mark.long
 def test_redraws_of_the_same_judges_raise_an_alarm_hardly_ever() -> None:
     alarms = 0
     for seed in range(40):
-        changes = compare_said(line_up(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1))))
-        changes += compare_said(line_up(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1, first=300))))
-        alarms += bool((adjust(np.array([each.probability for each in changes])) < 0.01).any())
+        changes = find_changes(BothPanels.of(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1))))
+        changes += find_changes(BothPanels.of(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1, first=300))))
+        alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 2
 
 
@@ -256,9 +258,9 @@ def test_kept_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
     for how in ({"safe_csv": True}, {"format": "parquet"}, {}):
         allalike.jury(table, gold={"t3": "pass"}).save(tmp_path / "out", **how)
         kept = read_earlier(tmp_path / "out").verdicts
-        rows = set(zip(kept.judge, kept.task, kept.label, strict=True))
+        rows = set(zip(kept["judge"], kept["task"], kept["label"], strict=True))
         assert rows == set(zip(table["worker"], table["task"], table["label"], strict=True))
-        assert set(kept.task[kept.truth == "pass"]) == {"t3"}
+        assert set(kept.loc[kept["truth"] == "pass", "task"]) == {"t3"}
 
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))

@@ -12,13 +12,12 @@ import pytest
 from scipy.stats import binomtest, ttest_ind, wilcoxon
 
 import allalike
-from allalike.api.judges.ballots import JudgeBallots
-from allalike.api.judges.changes import Said, adjust
-from allalike.api.judges.drift import compare_scores
-from allalike.api.judges.orders import find_orders
-from allalike.api.judges.samples import find_steadiness
-from allalike.api.judges.scores import _learn
 from allalike.errors import DataNote, InputError, UnsupportedError
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.panels.ballots import Ballots
+from allalike.panels.drift import BothPanels, compare_scores
+from allalike.panels.repeats import compare_orders, find_followers, find_steadiness
+from allalike.panels.scale import learn_shared_offset
 from allalike.telling.panel import remark_panel
 from golden.panel_cases import describe
 from golden.record import differences, plain
@@ -51,7 +50,7 @@ def table_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=False))
 
 
-def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> JudgeBallots:
+def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> Ballots:
     """Return ballots from an array of task, judge, order and sample; a negative label is none."""
     task, judge, order, sample = (each.ravel() for each in np.indices(label.shape))
     there = label.ravel() >= 0
@@ -60,7 +59,7 @@ def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> JudgeBallots:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // label.shape[3]
     ids = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return JudgeBallots(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
+    return Ballots(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
 
 
 def test_the_voice_of_a_judge_is_the_label_with_most_of_her_samples_where_each_order_counts_the_same() -> None:
@@ -97,12 +96,12 @@ def test_the_limits_of_the_position_bias_are_those_of_bonett_and_price_and_its_p
     None
 ):
     said = np.array([[0, 1]] * 9 + [[1, 0]] * 2 + [[0, 0]] * 20 + [[1, 1]] * 15).reshape(-1, 1, 2, 1)
-    found = find_orders(ballots_of(said), "answers")
+    found = compare_orders(ballots_of(said))
     n, f, s = 46, 9, 2
     p, q = (f + 1) / (n + 2), (s + 1) / (n + 2)
     half = 1.959964 * np.sqrt((p + q - (p - q) ** 2) / (n + 2))
-    assert (found.pairs[0], found.same[0], found.first[0], found.second[0]) == (46, 35, 9, 2)
-    assert found.bias[0] == pytest.approx((f - s) / (2 * n))
+    assert found[["pairs", "same", "first_twice", "second_twice"]].iloc[0].tolist() == [46, 35, 9, 2]
+    assert found.position_bias[0] == pytest.approx((f - s) / (2 * n))
     assert (found.low[0], found.high[0]) == pytest.approx(((p - q - half) / 2, (p - q + half) / 2))
     assert found.probability[0] == pytest.approx(binomtest(9, 11).pvalue)
 
@@ -115,13 +114,13 @@ def test_limits_of_bias_and_steadiness_hold_in_about_95_of_100_draws(bias: float
     content = (rng.random(shape) > likes).astype(int)
     order = np.broadcast_to(np.arange(2)[None, None, :, None], shape)
     ballots = ballots_of(np.where(rng.random(shape) < bias, order, content))
-    found = find_orders(ballots, "answers")
+    found = compare_orders(ballots)
     assert 0.925 < np.mean((found.low <= bias / 2) & (bias / 2 <= found.high)) < 0.985
     if samples > 1:
         chance = np.array([[bias * first + (1 - bias) * p for p in (0.85, 0.15)] for first in (0, 1)])
         steady = np.mean(chance**2 + (1 - chance) ** 2)
-        _, _, low, high = find_steadiness(ballots)
-        assert 0.925 < np.mean((low <= steady) & (steady <= high)) < 0.985
+        told = find_steadiness(ballots)
+        assert 0.925 < np.mean((told.low <= steady) & (steady <= told.high)) < 0.985
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -133,9 +132,10 @@ def test_who_follows_the_first_place_is_named_and_others_seldom_are(both: bool) 
         follows = rng.random(content.shape) < np.array([0.3, 0, 0, 0])[None, :, None, None]
         ballots = ballots_of(np.where(follows, np.arange(2)[None, None, :, None], content).astype(int))
         shown = rng.integers(0, 2, (150, 4))[ballots.task, ballots.judge]
-        found.append(find_orders(ballots if both else ballots.only(ballots.order == shown), "answers"))
-    assert np.mean([each.follows[0] for each in found]) > (0.9 if both else 0.5)
-    assert np.mean([each.follows[1:].any() for each in found]) < 0.13  # 5 %, give or take two standard errors
+        found.append(compare_orders(ballots if both else ballots.only(ballots.order == shown)))
+    follow = [set(find_followers(each).tolist()) for each in found]
+    assert np.mean([0 in each for each in follow]) > (0.9 if both else 0.5)
+    assert np.mean([bool(each - {0}) for each in follow]) < 0.13  # 5 %, give or take two standard errors
     held = np.mean([(each.low[0] <= 0.15) & (each.high[0] >= 0.15) for each in found])
     assert held > 0.86
 
@@ -259,13 +259,13 @@ def test_a_judge_who_became_lenient_is_found(tmp_path: Path, first: int, levels:
     assert change["low"] < (0.8 if levels else 1.0) < change["high"]
 
 
-def said_of(then: Numbers, now: Numbers) -> tuple[Said, Numbers]:
+def said_of(then: Numbers, now: Numbers) -> tuple[BothPanels, Numbers]:
     """Return what judges said of the same tasks twice, and the numbers that it names."""
     numbers = np.concatenate([then.ravel(), now.ravel()])
     codes = np.arange(len(numbers)).reshape(2, *then.shape)
-    n, names = len(then), [str(place) for place in range(len(then))]
+    n, names = len(then), [str(place) for place in range(len(numbers))]
     judges = list("abcd"[: then.shape[1]])
-    return Said(judges, names, names, codes[0], codes[1], np.full(n, -1), np.full(n, "", object)), numbers
+    return BothPanels(judges, names, codes[0], codes[1], np.full(n, -1), np.full(n, "", object)), numbers
 
 
 def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
@@ -278,7 +278,7 @@ def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
     assert found[0, "scores"].probability == pytest.approx(expected, rel=1e-6)
     apart = np.full((60, 3), -1)
     before, after = np.vstack([said.then, apart]), np.vstack([apart, said.now])
-    other = Said(said.judges, [*said.tasks] * 2, said.labels, before, after, np.full(120, -1), np.full(120, "", object))
+    other = BothPanels(said.judges, said.labels, before, after, np.full(120, -1), np.full(120, "", object))
     found = {(each.judge, each.what): each for each in compare_scores(other, numbers)}
     above: Any = [table[:, 0] - np.median(table[:, 1:], axis=1) for table in (then, now)]
     assert found[0, "scores"].probability == pytest.approx(ttest_ind(*above, equal_var=False).pvalue)
@@ -291,7 +291,7 @@ def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
         truth = rng.normal(size=80)[:, None]
         then, now = (truth + rng.standard_t(3, size=(80, 4)) for _ in range(2))
         changes = compare_scores(*said_of(then, now))
-        alarms += bool((adjust(np.array([each.probability for each in changes])) < 0.01).any())
+        alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 3
 
 
@@ -344,7 +344,7 @@ def test_an_offset_is_seldom_found_where_there_is_none_and_then_small() -> None:
     rng, found = np.random.default_rng(3), []
     for _ in range(300):
         truth = rng.normal(size=40)
-        found.append(_learn(truth + rng.normal(size=40) / 3, truth, fold, 2))
+        found.append(learn_shared_offset(truth + rng.normal(size=40) / 3, truth, fold, 2))
     assert np.mean([each is not None for each in found]) < 0.25
     lost = [0.0 if each is None else each.intercept**2 + (each.slope - 1) ** 2 for each in found]
     assert np.mean(lost) < 0.1 / 9  # beside a squared error of 1/9

@@ -11,14 +11,13 @@ import pytest
 
 import allalike
 from allalike._core.columns.hashes import mix
-from allalike._core.columns.values import text_column
-from allalike.api.judges.independence import count_voices, find_turns
-from allalike.api.judges.off_together import add_coordinates, compare_pairs
-from allalike.api.judges.samples import ScoreBallots, find_steadiness_of_scores
-from allalike.api.judges.scale_use import find_offsets
-from allalike.api.judges.verdicts import Verdicts
 from allalike.api.update import load
 from allalike.errors import DataNote, UnsupportedError
+from allalike.panels.ballots import Ballots
+from allalike.panels.correlated_errors import add_coordinates, compare_squares, count_voices
+from allalike.panels.repeats import find_steadiness_of_scores
+from allalike.panels.scale import find_offsets
+from allalike.panels.verdicts import ClassVerdicts
 from running.program import call
 
 Scores = npt.NDArray[np.float64]
@@ -101,10 +100,10 @@ def test_known_truths_tell_how_few_voices_scores_have() -> None:
 def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:
     said, _ = draw(5, judges=5, tasks=60, noise=[0.5, 1.0, 1.5, 1.0, 2.0])
     sums = add_coordinates(said[:, :, None], None, hashes(60))
-    found = compare_pairs(text_column(list("abcde")), sums, 60, gold=False)
+    found = compare_squares(5, sums, 60, gold=False)
     pairs = list(combinations(range(5), 2))
     apart = np.array([np.var(said[:, i] - said[:, k], ddof=1) for i, k in pairs])
-    assert found.distance == pytest.approx(apart)
+    assert found.distance.to_numpy() == pytest.approx(apart)
     for place, (i, k) in enumerate(pairs):
         others = [each for each in range(10) if each != place]
         design = np.array([np.eye(5)[a] + np.eye(5)[b] for a, b in pairs])
@@ -191,7 +190,8 @@ def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:
     rng = np.random.default_rng(12)
     said, odds = rng.integers(-1, 3, (60, 5)), np.array([0.5, 1.1, 1.7, 0.9, 2.3])
     zeros = np.zeros(60, np.intp)
-    found = find_turns(Verdicts(said, np.ones((60, 3)), zeros, np.ones(60), zeros > 0, zeros, hashes(60)), odds)
+    table = ClassVerdicts(said, np.ones((60, 3)), zeros, np.ones(60), zeros > 0, zeros, hashes(60), odds)
+    found = table.leave_one_out()
 
     def decide(task: int, without: int) -> list[int]:
         score = [sum(odds[j] for j in range(5) if said[task, j] == x and j != without) for x in range(3)]
@@ -253,16 +253,17 @@ def draw_samples(seed: int, *, samples: int = 4, tasks: int = 100) -> tuple[pd.D
     return pd.concat(parts, ignore_index=True), truth
 
 
-def make_ballots(scores: Scores) -> ScoreBallots:
+def make_ballots(scores: Scores) -> Ballots:
     """Let one judge score each row as often as there are columns."""
     said = allalike.read([(s, t, float(x)) for (t, s), x in np.ndenumerate(scores)], domain="real")
-    return ScoreBallots(said, said.workers.take(np.array([0])), np.zeros(scores.size, np.intp))
+    nobody = np.zeros(scores.size, np.intp)
+    return Ballots(said, said.workers.take(np.array([0])), nobody, nobody, said.label)
 
 
 def test_steadiness_is_that_of_a_published_example() -> None:
     """Shrout and Fleiss (1979), table 2: ICC(1,1) is 0.17; limits as the package psych of R has them."""
     scores = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
-    found = [float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[:3]]
+    found = [float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[1:4]]
     assert found == pytest.approx([0.17, -0.13, 0.72], abs=0.005)
 
 
@@ -270,7 +271,7 @@ def test_limits_of_steadiness_hold_in_about_95_of_100_draws() -> None:
     rng, held = np.random.default_rng(3), 0
     for _ in range(200):
         scores = rng.normal(0, 2, 40)[:, None] + rng.normal(0, 1, (40, 3))
-        low, high = (float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[1:3])
+        low, high = (float(each[0]) for each in find_steadiness_of_scores(make_ballots(scores))[2:4])
         held += low < 0.8 < high
     assert 183 <= held <= 198
 

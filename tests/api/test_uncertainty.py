@@ -10,11 +10,11 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result, simulate
 from allalike._core.blocks.block import Block
-from allalike.api.judges.coverage import expected_calibration_error
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from allalike.methods.insight import Faults, VoiceGroups
+from allalike.panels.calibration import expected_calibration_error
 from crowds.samples import Row, rows
 
 Matrix = npt.NDArray[Any]

@@ -18,11 +18,11 @@ from allalike.api.discover import find_ties, load_run, read_whole, renew, solve
 from allalike.api.inputs.opening import Basis, Origin
 from allalike.api.inputs.saved_files import check_complete
 from allalike.api.inputs.state import read_state
-from allalike.api.judges.changes import SIGNIFICANT, adjust
 from allalike.api.results.targets import result_output
 from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import select_workers
 from allalike.errors import InputError, UnsupportedError
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def reopen(state: SavedState, engine: str | Engine | None) -> Basis:
 
 
 _MIN_VOICES = 3  # answers of a task whose truth tells about workers
+_SIGNIFICANT = 0.01
 _MIN_ANSWERS = 10  # of a worker, old and new
 _PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever varies
 _MAX_NAMED = 20  # of each kind, in a summary
@@ -233,9 +234,9 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Chan
     n_tested, crowd, found = len(enough), np.ones(old.shape[1], np.bool_), []
     while len(enough):
         *limits, chance = compare_means(old * crowd, new * crowd, enough)
-        chance = adjust(chance)
+        chance = adjust_probabilities(chance)
         first = int(np.argmin(chance))
-        if chance[first] >= SIGNIFICANT:
+        if chance[first] >= _SIGNIFICANT:
             break
         worker, (before, now, low, high) = int(enough[first]), (float(each[first]) for each in limits)
         counts = {"answers_before": int(old[0, worker]), "answers_now": int(new[0, worker])}

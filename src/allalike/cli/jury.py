@@ -45,7 +45,7 @@ from allalike.telling.summary import Summary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.api.judges.panel import Panel
+    from allalike.panels.panel import Panel
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
@@ -117,7 +117,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
     from allalike._core.system.tables import FORMATS
-    from allalike.api.jury import jury as run
+    from allalike.panels.jury import jury as run
 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
@@ -176,7 +176,7 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
 
 def _propose_rate(panel: Panel) -> list[str]:
     """Name the command that finds the corrected rate of a label, for verdicts of two classes without one."""
-    from allalike.api.judges.asking import find_positive
+    from allalike.panels.jury import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
     if "rate" in panel.summary["panel"] or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:

@@ -75,6 +75,19 @@ def find_wilson_limits(share: Floats, answers: Floats) -> tuple[Floats, Floats]:
     return find_share_limits(share, answers, scale=nothing + 1, extra=nothing, common=nothing)
 
 
+def adjust_probabilities(probabilities: Floats) -> Floats:
+    """Adjust the probabilities of several tests for their number (Holm 1979).
+
+    >>> adjust_probabilities(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(probabilities, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(probabilities[order] * factors), 1.0)
+    return adjusted
+
+
 def _solve_quadratic(fault: Floats, own: Floats, rest: Floats) -> tuple[Floats, Floats]:
     """Return between which f the square of f - f^ is at most own f (1 - f) + rest; NaN if there is none."""
     middle = (fault + own / 2) / (1 + own)

@@ -1,15 +1,21 @@
-"""Panel: what a jury decided, how sure it is, and all that was found out about the judges."""
+"""The panel of judges, and the facts that its modules find beside the verdicts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from allalike._core.columns.factors import order_of
+from allalike._core.columns.values import Values, text_column
 from allalike._core.words import count
 from allalike.api.frames import Frame, Framed
-from allalike.api.judges.outcomes import Outcomes
 from allalike.api.results.saving import write_page
 from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
 from allalike.api.results.targets import REPORT
@@ -19,32 +25,66 @@ from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    import pandas as pd
+
     from allalike._core.blocks.block import Array
-    from allalike._core.columns.values import Values
-    from allalike.api.judges.finding import Columns, Finding
     from allalike.api.result import Result
     from allalike.engines import Run
     from allalike.report.material import Material
+
+    Columns = Mapping[str, Values | Array]
 
 _DIGITS = 6
 _LIMITS = ("low", "high")
 
 
+class Facts(NamedTuple):
+    """Part of what is known of a panel: notes for the summary, whole tables, and columns of the table of judges."""
+
+    notes: Mapping[str, Any]
+    tables: Mapping[str, Columns] = MappingProxyType({})
+    judges: Columns = MappingProxyType({})
+
+    @classmethod
+    def join(cls, parts: Iterable[Facts]) -> Facts:
+        """Put facts together, the first parts first."""
+        notes: dict[str, Any] = {}
+        tables: dict[str, Columns] = {}
+        judges: dict[str, Values | Array] = {}
+        for part in parts:
+            notes |= part.notes
+            tables |= part.tables
+            judges |= part.judges
+        return cls(notes, tables, judges)
+
+
+def list_columns(frame: pd.DataFrame) -> dict[str, Values | Array]:
+    """Return the columns of a frame as those of a table to be saved; all but numbers is text."""
+    columns: dict[str, Values | Array] = {}
+    for name, column in frame.items():
+        is_number = column.dtype.kind in "biuf"
+        columns[str(name)] = column.to_numpy() if is_number else text_column(column.tolist())
+    return columns
+
+
 @dataclass(frozen=True, repr=False)
 class Panel(Framed[Frame]):
-    """The verdicts of a panel of judges, and what is known of the judges.
+    """The verdicts of a panel of judges, and statistics of the judges.
 
-    What agreement cannot tell it does not say: errors that all judges share look like truth, and judges of one family
-    agree with themselves. Known truths (``gold``) show both.
+    Agreement cannot show everything: errors that all judges share look like truth, and judges of one model family agree
+    with each other. Gold labels (``gold``) show both.
 
     Parameters
     ----------
     result
         The truths and workers, as `allalike.discover` finds them.
-    findings
-        What is known beside them: who is wrong with whom, what smaller panels are worth, and so on.
+    facts
+        Correlated errors, smaller panels and all other statistics of the judges.
+    undecided, unreadable
+        The tasks on which every judge contradicts itself, and those of which no verdict can be read.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyzyx", "bob": "xxyyzxyyyx", "eve": "xyyyzxxzyx", "kim": "yzxxzyyxyy"}
@@ -57,7 +97,9 @@ class Panel(Framed[Frame]):
     """
 
     result: Result[Frame]
-    findings: tuple[Finding, ...]
+    facts: Facts
+    undecided: Sequence[Any] = ()
+    unreadable: Sequence[Any] = ()
 
     @property
     def run(self) -> Run:  # type: ignore[override]
@@ -96,7 +138,7 @@ class Panel(Framed[Frame]):
         who have one voice, ``wrong_together`` those whom pairs connect that are wrong together. ``decides`` counts the
         tasks whose verdict turns without her, and ``adds_voices`` is what she adds to the panel's independent voices.
         """
-        return self._dress(self._judge_columns())
+        return self._dress(self._judge_columns)
 
     @cached_property
     def pairs(self) -> Frame:
@@ -107,12 +149,12 @@ class Panel(Framed[Frame]):
         >>> allalike.jury(rows).pairs.columns.tolist()[:6]
         ['judge', 'other', 'common', 'wrong', 'other_wrong', 'both_wrong']
         """
-        return self._dress(self._tables()["pairs"])
+        return self._dress(self._tables["pairs"])
 
     @cached_property
     def sizes(self) -> Frame:
         """One row per size of a panel: its best judges, what it is worth on tasks that did not choose it, its costs."""
-        return self._dress(self._tables()["sizes"])
+        return self._dress(self._tables["sizes"])
 
     @cached_property
     def coverage(self) -> Frame:
@@ -120,7 +162,7 @@ class Panel(Framed[Frame]):
 
         Only classes have it; of all other labels it is empty.
         """
-        return self._dress(self._tables().get("coverage", {}))
+        return self._dress(self._tables.get("coverage", {}))
 
     @cached_property
     def pivotal(self) -> Frame:
@@ -132,7 +174,7 @@ class Panel(Framed[Frame]):
         >>> allalike.jury(rows).pivotal[["task", "decided_by"]].sort_values("task").to_numpy().tolist()
         [[2, 'ada'], [3, 'ada']]
         """
-        return self._dress(self._tables()["pivotal"])
+        return self._dress(self._tables["pivotal"])
 
     @cached_property
     def rates(self) -> Frame:
@@ -144,17 +186,17 @@ class Panel(Framed[Frame]):
            tasks  apparent   rate
         0      4      0.75  0.375
         """
-        return self._dress(self._tables().get("rates", {}))
+        return self._dress(self._tables.get("rates", {}))
 
     @cached_property
     def ask(self) -> Frame:
         """One row per task whose truth to find out next, so that the rate is better known; empty if there is none."""
-        return self._dress(self._tables().get("ask", {}))
+        return self._dress(self._tables.get("ask", {}))
 
     @cached_property
     def drift(self) -> Frame:
         """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
-        return self._dress(self._tables().get("drift", {}))
+        return self._dress(self._tables.get("drift", {}))
 
     @cached_property
     def orders(self) -> Frame:
@@ -179,9 +221,9 @@ class Panel(Framed[Frame]):
         return self._frame("samples", "sample")
 
     def _frame(self, name: str, option: str) -> Frame:
-        if name not in self._tables():
+        if name not in self._tables:
             raise UnsupportedError(f"Nothing is known about {name}. Name their column with {option}= of allalike.jury.")
-        return self._dress(self._tables()[name])
+        return self._dress(self._tables[name])
 
     @property
     def smallest(self) -> list[Any]:
@@ -192,8 +234,7 @@ class Panel(Framed[Frame]):
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All numbers as what JSON can hold, and the pairs and groups that are named; unknown is None."""
-        told = {name: value for finding in self.findings for name, value in finding.describe().items()}
-        return {**self.result.summary, "panel": _rounded(told)}
+        return {**self.result.summary, "panel": _rounded(self.facts.notes)}
 
     def save(
         self,
@@ -218,7 +259,7 @@ class Panel(Framed[Frame]):
         ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'pivotal.csv', 'verdicts.csv', 'summary.json']
         """
         truth = self._silent_truths()
-        tables = {**({} if truth is None else {"truth": truth}), **self._tables()}
+        tables = {**({} if truth is None else {"truth": truth}), **self._tables}
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
         return self.result.save_with(tables, notes, folder, **how)
@@ -241,31 +282,65 @@ class Panel(Framed[Frame]):
 
     def material(self) -> Material:
         """Return what a report is made of."""
-        return self.result.material_with(self._tables(), {"panel": self.summary["panel"]})
+        return self.result.material_with(self._tables, {"panel": self.summary["panel"]})
 
     def _silent_truths(self) -> dict[str, Values | Array] | None:
-        """Return the columns of the table of truths, if there are tasks on which no voice was heard."""
-        outcomes = next((finding for finding in self.findings if isinstance(finding, Outcomes)), None)
-        if outcomes is None or not (outcomes.undecided or outcomes.unreadable):
+        """Return the columns of the table of truths with the tasks without any verdict, in order, if there are such."""
+        silent = [*self.undecided, *self.unreadable]
+        if not silent:
             return None
         result = self.result
-        return outcomes.complete(truth_columns(result.found.joined(), result.run.encoding, result.weighing))
+        columns = truth_columns(result.found.joined(), result.run.encoding, result.weighing)
+        tasks = columns["task"]
+        assert isinstance(tasks, Values)
+        ids = _write_like(tasks, silent)
+        order = order_of(Values([*tasks.tolist(), *ids]))
+        verdicts = ["inconclusive"] * len(self.undecided) + ["unreadable"] * len(self.unreadable)
+        known: dict[str, list[Any]] = {"task": ids, "verdict": verdicts, "answers": [0] * len(silent)}
+        return {name: _extend(column, known.get(name), len(silent), order) for name, column in columns.items()}
 
+    @property
     def _tables(self) -> dict[str, Columns]:
-        told = {name: columns for finding in self.findings for name, columns in finding.tables().items()}
-        return {"judges": self._judge_columns(), **told}
+        return {"judges": self._judge_columns, **self.facts.tables}
 
+    @property
     def _judge_columns(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing
-        told, faults = worker_columns(run, weighing), weighing.insight.faults
+        columns, faults = worker_columns(run, weighing), weighing.insight.faults
         assert faults is not None
-        voices = trust_columns(weighing.insight).get("group")
+        group = trust_columns(weighing.insight).get("group")
         return {
-            **{name: told[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
+            **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
             "weight": weighing.weight,
-            **({} if voices is None else {"group": voices}),
-            **{name: column for finding in self.findings for name, column in finding.judge_columns().items()},
+            **({} if group is None else {"group": group}),
+            **self.facts.judges,
         }
+
+
+def _write_like(tasks: Values, others: Sequence[Any]) -> list[Any]:
+    """Return ids as others are written: as integers where these are, and otherwise as they came."""
+    if all(isinstance(task, int) for task in tasks.tolist()[:1]):
+        try:
+            return [int(each) for each in others]
+        except ValueError:
+            pass
+    return list(others)
+
+
+def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Array) -> Values | Array:
+    """Append values, or nothing in so many rows, to a column of the same type if they fit, and sort it."""
+    import pyarrow as pa
+
+    if isinstance(column, Values):
+        more = Values([None] * n if values is None else values)
+        if not isinstance(column.data, list):
+            with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+                more = Values(pa.array(more.data, column.data.type))
+        return Values.join([column, more]).take(order)
+    if values is None:
+        values = [False] * n if column.dtype == np.bool_ else [np.nan] * n
+    joined: Array = np.concatenate([column, np.array(values)])[order]
+    return joined
 
 
 def _say_worth(found: dict[str, Any]) -> str:
@@ -284,6 +359,6 @@ def _rounded(value: Any) -> Any:
     """Return notes with six digits of each number, and None for what is not known."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list) else value

@@ -1,32 +1,39 @@
-"""Open labels: how probable it is that an answer is right where answers are not a few classes, such as numbers found.
+"""Open labels: the probability that an answer is right if answers are not a few classes, such as numbers or names.
 
 With a few classes the wrong ones are known. Where everything may be answered, what matters is how often two wrong
-answers are the same: if in one of m cases, a worker who errs with probability f says as if there were m wrong labels,
-each as probable. So her label gains the log odds w = log((1 - f) m / f), and
+answers are the same: if in one of m cases, a judge who errs with probability f answers as if there were m wrong labels,
+each as probable. So its label gains the log odds w = log((1 - f) m / f), and
 
     P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
-for the labels that were given to a task and for those that nobody gave, as many as make m + 1 together. So two workers
+for the labels that were given to a task and for those that nobody gave, as many as make m + 1 together. So two judges
 who agree are the better evidence the less wrong answers agree, and one who is alone is right with probability 1 - f.
 
 **m** is counted: pairs of answers to a task that are both not the label with the largest score, by those of them that
-are the same; with it scores change, so it is counted again. **beta** is told by answers that are held out.
+are the same; with it scores change, so it is counted again. **beta** is fitted to answers that are held out.
 
 It fails where most are fooled by the same wrong answer: that label then has the largest score, and is not counted among
-the wrong ones. Where one answer is written in several ways, workers who agree seem to differ, and probabilities are too
-low. Known truths mend both (`allalike.api.judges.coverage`).
+the wrong ones. Where one answer is written in several ways, judges who agree seem to differ, and probabilities are too
+low. Gold labels mend both (`allalike.panels.calibration`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import find_answer_weights, number_within_tasks, subtract_own_group, sum_by
-from allalike.api.judges.coverage import OddsLine, mend
+from allalike._core.blocks.block import (
+    Array,
+    Block,
+    Floats,
+    find_answer_weights,
+    number_within_tasks,
+    subtract_own_group,
+    sum_by,
+)
 from allalike.methods.auto.voices import count_effective_voices, with_voices
 
 if TYPE_CHECKING:
@@ -45,7 +52,36 @@ _PRIOR_PAIRS = 2.0  # of wrong answers of which one is the same
 _MAX_EXPONENT = 700.0
 _SAME = 1e-6  # nats
 _TIE = 1e-9  # difference of probabilities that are the same
+_CERTAIN = 1e-9  # by how much a probability differs from 0 and from 1, before its odds are taken
 _TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.arange(3, 11) / 10])
+
+
+class OddsLine(NamedTuple):
+    """A line through log odds, by which confidences are calibrated; without one, they stay as they are."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+
+    def mend(self, confidence: Floats) -> Floats:
+        """Return the probabilities whose log odds lie on the line.
+
+        >>> OddsLine(0.0, 0.5).mend(np.array([0.5, 0.8])).round(3)
+        array([0.5  , 0.667])
+        """
+        if self == NO_CHANGE:
+            return confidence
+        mended: Floats = 1 / (1 + np.exp(-(self.shift + self.slope * self.logit(confidence))))
+        return mended
+
+    @staticmethod
+    def logit(confidence: Floats) -> Floats:
+        """Return log odds, which are finite for 0 and 1, too."""
+        inside = np.clip(confidence, _CERTAIN, 1 - _CERTAIN)
+        odds: Floats = np.log(inside) - np.log1p(-inside)
+        return odds
+
+
+NO_CHANGE = OddsLine()
 
 
 @dataclass(frozen=True)
@@ -126,7 +162,7 @@ def decide_openly(
     ahead = probability >= block.to_answers(decided) - _TIE
     mean = block.per_task(np.where(ahead, alone * probability, 0.0)) / block.per_task(np.where(ahead, alone, 0.0))
     known = {} if correlation is None else {"voices": count_effective_voices(heard, correlation)}
-    return {**found, "confidence": mend(mean, line), **known}
+    return {**found, "confidence": line.mend(mean), **known}
 
 
 def _label_groups(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
