@@ -41,7 +41,7 @@ BEFORE = {  # commands by which a reader of a page has what it begins with
     "SERVE": ["allalike discover answers.csv"],
 }
 MISSING = re.compile(r"pip install 'allalike\[(\w+)\]'")
-PROVIDES = {"duckdb": "sql", "matplotlib": "plots", "polars": "polars", "pyspark": "spark", "sklearn": "sklearn"}
+PROVIDES = {"duckdb": "sql", "polars": "polars", "pyspark": "spark", "sklearn": "sklearn"}
 PLAIN = {"from allalike.compat.inspect import panel": "needs models; tests/tools/test_inspect_plugin.py has a task"}
 RUN = """
 import doctest, sys
@@ -181,9 +181,3 @@ def test_python_works_with_the_declared_dependencies(page: Path, place: int, tmp
     needed = choose_blocks(sources, place)
     if output := run_block(text, needed, tmp_path, code=(0, 1)):
         run_block(text, needed, tmp_path, named_extra(output, text))
-
-
-def test_a_block_runs_with_the_blocks_that_define_what_it_uses() -> None:
-    sources = ["import random", "x = random.Random(0)", "y = 2", "z = x.random()", "print(random, y)", "print(x)"]
-    assert choose_blocks(sources, 4) == [0, 2, 4]
-    assert choose_blocks(sources, 5) == [0, 1, 3, 5]

@@ -72,6 +72,8 @@ def test_no_extra_is_named_that_there_is_not() -> None:
         for extra in extras.split(",")
     }
     assert {"spark", "sql"} <= named <= {"places", *project["optional-dependencies"]}  # places: an example
+    listed = pages[0].read_text(encoding="utf-8").partition("\nExtras")[2].partition("\n\n")[0]
+    assert {*re.findall(r"`(\w+)`", listed)} == {*project["optional-dependencies"]} - {"dev", "docs"}
 
 
 @pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="no bash here")

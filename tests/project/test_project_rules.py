@@ -29,13 +29,6 @@ def test_no_two_public_classes_have_one_name() -> None:
     assert [name for name, number in found.items() if number > 1] == []
 
 
-def test_no_two_modules_of_a_room_differ_by_an_s() -> None:
-    rooms = {path.parent for path in SOURCE.rglob("*.py")}
-    names = {room: {path.stem for path in room.iterdir()} for room in rooms}
-    twins = {(room.name, name) for room, found in names.items() for name in found if f"{name}s" in found}
-    assert twins <= {("api", "result")}  # the class, above the room of what it is made of
-
-
 def test_no_test_module_imports_another_so_that_each_runs_alone() -> None:
     tests = [*ROOT.glob("tests/*/test_*.py"), *ROOT.glob("paper/test_*.py")]
     assert len(tests) > 50

@@ -66,6 +66,17 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
         assert references == [paper.full for paper in papers]
 
 
+@pytest.mark.parametrize("domain", ["categorical", "ordinal"])
+def test_gold_that_was_used_and_labels_that_stayed_empty_are_named(domain: str) -> None:
+    rows = samples.crowd(domain, seed=3, n=6, m=40)
+    gold = allalike.discover(rows, domain=domain, method="UA").truth.set_index("task")["label"][:20].to_dict()
+    for method, use in (("auto", True), ("auto", False), ("UA", True)):
+        result = allalike.discover(rows, domain=domain, method=method, gold=gold, use_gold=use)
+        assert ("20 gold labels informed the model" in cite(result.material())[0]) == (method == "auto" and use)
+    left = allalike.discover(rows, domain=domain, min_confidence=0.999)
+    assert f"{left.summary['abstained']} labels with a confidence below 0.999" in cite(left.material())[0]
+
+
 def test_every_method_has_papers_that_its_page_and_its_docstring_name() -> None:
     assert set(CITATIONS) == set(allalike.METHODS)
     pages = method_pages()

@@ -92,8 +92,8 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
         return None
     number = max(single, unsure)
     reasons = [
-        f"{unsure:,} truths are less sure than {UNSURE:g}." if unsure else "",
-        f"{single:,} tasks have one answer only, with which nobody can disagree." if single else "",
+        f"{count(unsure, 'label')} with a confidence below {UNSURE:g}." if unsure else "",
+        f"{count(single, 'task')} with one answer only, with which nobody can disagree." if single else "",
         "One more answer helps most on those that next.csv lists first.",
     ]
     gain = brief(gains[np.isfinite(gains)].mean(), 2) if np.isfinite(gains).any() else None

@@ -194,11 +194,11 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
 
 def _say_evidence(summary: Summary) -> str:
     """Say what the model used beside the answers of single workers: gold labels, copy groups, uninformative workers."""
-    trust, gold = summary.trust, summary.reading.known_truths if summary.reading else None
+    trust, gold = summary.trust, summary.gold.tasks if summary.gold and summary.method.options.get("use_gold") else 0
     copies = trust.n_groups.get("copies", 0) if trust else 0
     silent = trust.no_signal.workers if trust and trust.no_signal.silenced else 0
     said = [
-        f"{count(gold['tasks'], 'gold label')} calibrated the model." if gold else "",
+        f"{count(gold, 'gold label')} informed the model and replaced the estimates of their tasks." if gold else "",
         f"{count(copies, 'group')} of workers who copied counted as one worker each." if copies else "",
         f"{count(silent, 'worker')} whose answers did not depend on the tasks did not count." if silent else "",
     ]
@@ -206,9 +206,9 @@ def _say_evidence(summary: Summary) -> str:
 
 
 def _say_differences(summary: Summary) -> str:
-    if summary.method.name == "UA":
-        return ""
-    return f" {count(summary.changed, 'label')} differed from the {name_unweighted(summary.domain)}{say_ties(summary)}."
+    said = f" {count(summary.changed, 'label')} differed from the {name_unweighted(summary.domain)}{say_ties(summary)}."
+    left = f" {count(summary.abstained or 0, 'label')} with a confidence below {summary.min_confidence:g} stayed empty."
+    return (said if summary.method.name != "UA" else "") + (left if summary.abstained else "")
 
 
 def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:

@@ -15,8 +15,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Section:
     """Facts that belong together; those that are not known are nothing.
 
-    A subclass lists its facts, as a dataclass does. It is none, because there are many of them, and making a dataclass
-    of each takes longer than solving a small crowd.
+    A subclass lists its facts. Dataclasses do so as well, but making them takes longer than solving a small crowd.
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')
@@ -232,9 +231,10 @@ class SavedGeneration(Section):
 
 
 class MethodName(Section):
-    """What the method is called."""
+    """What the method is called, and its options."""
 
     name: str
+    options: Mapping[str, Any] = _NOTHING
 
 
 class Summary(Section):

@@ -22,8 +22,8 @@ _SOURCES = ("passes.c", "numbers.h", "vectors.h")
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}
 SWITCH = "ALLALIKE_COMPILED"
 _DAMAGED = (
-    "is damaged, so that results are the same, and take several times as long. Install it again with: pip install"
-    " --force-reinstall --no-deps allalike"
+    "is damaged, and numpy takes its place: results are the same, and take several times as long. Install it again"
+    " with: pip install --force-reinstall --no-deps allalike"
 )
 
 
