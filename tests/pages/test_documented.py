@@ -181,3 +181,9 @@ def test_python_works_with_the_declared_dependencies(page: Path, place: int, tmp
     needed = choose_blocks(sources, place)
     if output := run_block(text, needed, tmp_path, code=(0, 1)):
         run_block(text, needed, tmp_path, named_extra(output, text))
+
+
+def test_a_block_runs_with_the_blocks_that_define_what_it_uses() -> None:
+    sources = ["import random", "x = random.Random(0)", "y = 2", "z = x.random()", "print(random, y)", "print(x)"]
+    assert choose_blocks(sources, 4) == [0, 2, 4]
+    assert choose_blocks(sources, 5) == [0, 1, 3, 5]
