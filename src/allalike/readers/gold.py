@@ -196,14 +196,15 @@ def _of_table(
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
         right = {role: name for role, name in chosen.items() if name in table.names}
-        free = (name for name in table.names if name not in (*right.values(), *named[:1]))
-        task = right.get("task") or next(free, None)
-        label = right.get("label") or next(iter(named), None) or next(free, None)
+        others = iter([name for name in table.names if name not in (*right.values(), *named[:1])])
+        task = right.get("task") or next(others, None)
+        label = right.get("label") or next(iter(named), None) or next(others, None)
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
+        proposed: dict[str, Any] = {"gold_columns": {"task": task, "label": label}} if task and label else {}
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            **({"gold_columns": {"task": task, "label": label}} if task and label else {}),
+            **proposed,
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]

@@ -184,7 +184,8 @@ def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
     if not isinstance(data, list):
         data = make_plain(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
     if isinstance(data, list):
-        kind, numbers = _find_type(data), {}
+        kind = _find_type(data)
+        numbers: dict[Any, int] = {}
         codes = np.empty(len(data), np.int64)
         for row, value in enumerate(data):
             key = repr(value)[:_MAX_NESTED] if kind in ("nested", "records") and not is_nothing(value) else value
