@@ -96,7 +96,8 @@ def name_tool(tool: type[Tool], name: str, title: str, read: Callable[..., Any])
     """Name a tool, with a summary from the docstring of its reader: what it reads."""
     tool.name, tool.title = name, title
     tool.summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
-    return update_wrapper(tool, read, updated=())
+    update_wrapper(tool, read, updated=())
+    return tool
 
 
 def record_tool(
