@@ -181,11 +181,7 @@ class _Trials:
         """Read answers, or those in the first rows; return also how good they are, how many rows, and if it is all."""
         table, picked, guessed = source.opened(self._look_up)
         small = 0 < self.source.size <= _SMALL_BYTES
-        few = (
-            table
-            if small
-            else replace(table, load=lambda asked: table.sample(_SAMPLE_ROWS, asked), load_batches=None, parts=())
-        )
+        few = table if small else table.loaded_by(lambda asked: table.sample(_SAMPLE_ROWS, asked))
         columns = few.columns(picked)
         sample = TableSample({role: column.data for role, column in columns.items()}, frozenset(table.na or ()))
         rate = rate_content(sample, {role: role for role in columns})[1] if sample.n_rows else 0.0

@@ -25,8 +25,7 @@ from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import read_start
 from allalike.readers.formats.failures import unreadable
-from allalike.readers.formats.parquet import spool_batches
-from allalike.readers.formats.spooled import Spooled, SpoolFolder
+from allalike.readers.formats.spooled import Spooled, SpoolFolder, spool_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,17 +41,13 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     if not isinstance(named, Address):
         return _open_databases(_matching(named), query, table)
     if (query, table) not in named.held:
-        found = [_spool(named, query, table)] if named.is_database else _open_databases(_fetch(named), query, table)
-        named.held[query, table] = found
+        rows: list[Path] = [spool_rows(named, query, table)] if named.is_database else []
+        named.held[query, table] = rows or _open_databases(_fetch(named), query, table)
     return named.held[query, table]
 
 
 def name_place(source: Any) -> Any:
-    """Return an address, which hides its secrets and holds what was fetched, or else the source itself.
-
-    >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
-    ('https://host/a.csv?***', ['crowd.db', 'file:///a.csv'], {'t1': 'x'})
-    """
+    """Return an address, which hides its secrets and holds what was fetched, or else the source itself."""
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
         return [name_place(each) for each in source]
     return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
@@ -74,11 +69,7 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def local_name(name: str) -> str:
-    """Return the path of an address of a local file, and any other name as it is.
-
-    >>> local_name("sqlite:///crowd.db"), local_name("s3://bucket/a.csv")
-    ('crowd.db', 's3://bucket/a.csv')
-    """
+    """Return the path of an address of a local file, and any other name as it is."""
     if name.startswith("file:"):
         from urllib.request import url2pathname  # which imports all of HTTP
 
@@ -107,13 +98,7 @@ def _open_databases(paths: list[Path], query: str | None, table: str | None) -> 
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
         raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
-    return [path if each is None else _spool(each, query, table) for path, each in zip(paths, found, strict=True)]
-
-
-def _spool(database: Address, query: str | None, table: str | None) -> Path:
-    # which files do not need
-
-    return spool_rows(database, query, table)
+    return [path if each is None else spool_rows(each, query, table) for path, each in zip(paths, found, strict=True)]
 
 
 def find_system(address: Address) -> tuple[Any, str]:
@@ -182,22 +167,15 @@ def _copy(system: Any, address: Address, path: str, copy: Path, left: int) -> in
 
 # Connect to databases by ADBC, and stream the rows of a table or query into a temporary file.
 
-
 _READING = {  # so that nothing is written, and rows come in the same order each time
     "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
     "sqlite": ("PRAGMA trusted_schema = OFF",),  # so that views call no function with side effects
     "duckdb": ("SET lock_configuration = true",),
 }
-
-
 _QUOTED = re.compile(  # comments, and texts and names in quotes
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$", re.DOTALL
 )
-
-
 _RECOVERY = "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)"
-
-
 _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
@@ -293,15 +271,7 @@ def spool_rows(address: Address, query: str | None = None, table: str | None = N
 
 
 def _nest_query(query: str, address: Address) -> str:
-    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery.
-
-    >>> _nest_query("SELECT 1 AS n; -- one", Address("sqlite:///crowd.db"))
-    'SELECT * FROM (\nSELECT 1 AS n\n) AS answers'
-    >>> _nest_query("COPY answers TO PROGRAM 'mail'", Address("postgresql://host/crowd"))
-    Traceback (most recent call last):
-    allalike.errors.InputError: The query of postgresql://host/crowd is not a single SELECT, and no other statement is
-    run. Write one, such as query='SELECT worker, task, label FROM answers'.
-    """
+    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery."""
     bare = _QUOTED.sub(lambda part: (" " if part[0][:2] in ("--", "/*") else "x") * len(part[0]), query)
     bare = bare.rstrip("; \t\r\n")
     depths = accumulate({"(": 1, ")": -1}.get(character, 0) for character in bare)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
-from allalike.readers.formats.frames import SILENT, as_label_matrix
+from allalike.readers.formats.matrices import SILENT, as_label_matrix
 from allalike.readers.formats.tables import of_records
 from allalike.readers.tools.base import Peek, Tool, get, get_numbers, get_object, get_scalar
 from allalike.readers.tools.frame import Answer, Export, record_tool

@@ -150,7 +150,7 @@ class SurveyTool(Tool):
 
         return Table(
             [*about, block, task, label],
-            lambda asked: {name: as_column(stack(name)) for name in asked},
+            lambda asked, _: {name: as_column(stack(name)) for name in asked},
             form.where,
             text=True,
             roles={"worker": worker, "task": task, "label": label},

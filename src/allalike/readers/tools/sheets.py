@@ -33,8 +33,9 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 class Sheet:
     """Columns of an export, read once, which a tool changes before it builds one table.
 
+    >>> from allalike.readers.formats.tables import of_columns
     >>> columns = {"worker": ["ada", "eve"], "state": ["Approved", "Rejected"]}
-    >>> sheet = Sheet([Table(list(columns), lambda _: columns, text=True)])
+    >>> sheet = Sheet([of_columns(columns, text=True)])
     >>> sheet.leave_out("state", {"rejected"}, "were rejected")
     >>> sheet.cells("worker"), sheet.remarks
     (['ada'], ['1 of 2 rows were rejected and are left out.'])
@@ -142,7 +143,7 @@ class Sheet:
             remarks.append(f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'.")
         return Table(
             [name for name in self.columns if name not in self.details.values()],
-            lambda asked: {name: as_column(self.columns[name]) for name in asked},
+            lambda asked, _: {name: as_column(self.columns[name]) for name in asked},
             self.where,
             text=True,
             decimal=self.decimal,
