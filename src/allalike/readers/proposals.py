@@ -21,11 +21,10 @@ from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import COLUMN, SYNONYM, rate_name
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.files import READ_OPTIONS, Files
 from allalike.readers.guessing.candidates import EXAMPLE, rate_content
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.roles import UNLIKELY, list_readings
-from allalike.readers.read_options import READ_OPTIONS
 from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:

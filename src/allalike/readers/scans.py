@@ -24,7 +24,7 @@ from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.files import Files, ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, cells, of_columns
 from allalike.readers.gold import read_label_map
@@ -32,7 +32,6 @@ from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.proposals import LookUp, asking
-from allalike.readers.read_options import ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.reshaping.columns import (
     combine,
     fill_down,

@@ -20,7 +20,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.arrow import open_arrow
 from allalike.readers.formats.failures import ENGINES, check_columns, check_names, each_batch, guard
-from allalike.readers.formats.spooled import Spooled, spool_batches, spool_open_file
+from allalike.readers.formats.places import Spooled, spool_batches, spool_open_file
 from allalike.readers.formats.tables import Table, join, of_columns, of_records, take_rows
 
 if TYPE_CHECKING:
