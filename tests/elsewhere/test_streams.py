@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.readers.formats import parquet
+from allalike.readers.formats import frames, places
 from running.elsewhere import ROWS
 
 TABLE = pa.table(dict(zip(("worker", "task", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
@@ -48,8 +48,8 @@ def make_source(kind: str, folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_STREAM_BATCH_ROWS", 5)
-    monkeypatch.setattr(parquet, "_STREAM_BATCH_BYTES", 100)
+    monkeypatch.setattr(frames, "_STREAM_BATCH_ROWS", 5)
+    monkeypatch.setattr(places, "_BATCH_BYTES", 100)
 
 
 @pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])

@@ -26,7 +26,7 @@ from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
 from allalike.readers import scan
-from allalike.readers.formats import delimited, parquet, tables
+from allalike.readers.formats import arrow, tables, text
 from crowds.samples import KINDS, crowd, kind
 from files.broken_files import FILES
 from running.updates import assert_same
@@ -124,7 +124,7 @@ def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and route a few rows at a time."""
     for module, name in (
         (stream, "_BATCH_ROWS"),
-        (parquet, "_BATCH_ROWS"),
+        (arrow, "_BATCH_ROWS"),
         (tables, "_SLICE_ROWS"),
         (tables, "_SLICE_OBJECTS"),
     ):
@@ -189,7 +189,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
-        patch.setattr(delimited, "MAX_FIELD_BYTES", 64)
+        patch.setattr(text, "MAX_FIELD_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
 
@@ -271,7 +271,7 @@ def table_of(labels: list[Any], ids: list[str] | None = None) -> pd.DataFrame:
 @pytest.fixture
 def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
     """Read text a hundred bytes at a time."""
-    monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 100)
+    monkeypatch.setattr(text, "MAX_FIELD_BYTES", 100)
 
 
 @pytest.mark.usefixtures("csv_blocks")

@@ -83,7 +83,7 @@ def test_halves_of_characters_are_refused_though_an_encoding_has_them(tmp_path: 
 
 
 def test_a_text_beyond_the_sample_asks_for_the_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.readers.formats.delimited.SAMPLE_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.formats.text.SAMPLE_BYTES", 1000)
     monkeypatch.setattr("allalike.readers.formats.encodings.SAMPLE_BYTES", 1000)
     path = write(tmp_path, "a.csv", b"worker,task,label\n" + b"ada,t1,x\n" * 200 + "bob,t1,é\n".encode("cp1252"))
     with pytest.raises(InputError, match="row 201 .*encoding='cp1252'"):

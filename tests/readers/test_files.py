@@ -92,13 +92,13 @@ def test_a_bomb_is_stopped_and_the_limits_are_said(
 def test_rows_that_end_early_now_and_then_are_filled_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allalike.readers.formats.delimited.MAX_FIELD_BYTES", 500)  # of a batch
+    monkeypatch.setattr("allalike.readers.formats.text.MAX_FIELD_BYTES", 500)  # of a batch
     lines = [f"w{n % 9},t{n // 9},x,note\n" for n in range(300)]
     lines[200] = "w2,t22,x\n"
     path = write(tmp_path, "a.csv", 'worker,task,label,"a\nnote"\n' + "".join(lines))
     assert len(rows(path)) == 300
     table = scan(path).table()
-    for load in (lambda: table.load(["label"]), lambda: list(table.load_batches(["label"]))):  # type: ignore[misc]
+    for load in (lambda: table.load(["label"]), lambda: list(table.stream(["label"]))):  # type: ignore[misc]
         load()
         [remark] = table.remarks
         assert all(words in remark for words in ("1 of 300 rows", "row 201 (line 203)"))
@@ -166,7 +166,7 @@ def test_a_header_may_be_long(packing: str, tmp_path: Path) -> None:
 
 def test_a_header_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SAMPLE_BYTES", "MAX_FIELD_BYTES"):
-        monkeypatch.setattr(f"allalike.readers.formats.delimited.{limit}", 1 << 17)
+        monkeypatch.setattr(f"allalike.readers.formats.text.{limit}", 1 << 17)
     with pytest.raises(InputError, match="16 MB"):
         allalike.read(write(tmp_path, "a.csv", "worker," + "task," * (1 << 16) + "label\nada,1,x\n"))
 

@@ -22,8 +22,7 @@ import allalike.readers.formats.compression as sizes
 from allalike._core.columns.hashes import make_plain
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError, TooLargeError
-from allalike.readers.formats.compression import measure_arrow
-from allalike.readers.formats.parquet import open_arrow, open_parquet
+from allalike.readers.formats.arrow import measure_arrow, open_arrow, open_parquet
 from allalike.readers.tools import images
 from files.plain_rows import rows
 

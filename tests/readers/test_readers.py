@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike.readers.formats import parquet
+from allalike.readers.formats import arrow
 from allalike.readers.sources import open_table
 
 WORKERS = ["007", "bob", "7", "åsa", "bob", "007"]
@@ -224,7 +224,7 @@ def test_missing_labels_are_dropped_when_asked(missing: Any) -> None:
 def test_a_compact_parquet_column_is_read_as_a_dictionary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(parquet, "_BATCH_BYTES", at_once)
+    monkeypatch.setattr(arrow, "_BATCH_BYTES", at_once)
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
     pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)

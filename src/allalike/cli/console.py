@@ -32,7 +32,7 @@ from allalike.errors import (
     OutputError,
     ReportWarning,
 )
-from allalike.readers.formats.spooled import spool
+from allalike.readers.formats.places import spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence

@@ -1,8 +1,8 @@
 """Readers: from files and frames to answers."""
 
 from allalike.readers.column_names import COLUMN
+from allalike.readers.formats.files import READ_OPTIONS, ReadOptions, check_read_options
 from allalike.readers.gold import EXPORT, gather_gold, is_within, open_gold, read_gold
-from allalike.readers.read_options import READ_OPTIONS, ReadOptions, check_read_options
 from allalike.readers.scans import NA, Scan, find_unusual, read, scan
 
 __all__ = [

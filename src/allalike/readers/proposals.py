@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +22,17 @@ from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import COLUMN, EXAMPLE, SYNONYM, rate_name
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.files import READ_OPTIONS, Files
 from allalike.readers.inference.columns import UNLIKELY, list_readings
 from allalike.readers.inference.ranking import rate_content
 from allalike.readers.inference.samples import TableSample
-from allalike.readers.read_options import READ_OPTIONS
 from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from allalike.answers import Answers
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.tables import Columns, Table
 
 LookUp = Callable[[Any], "Table"]  # opens answers, unless they are open already
 _MAX_SHOWN, _MAX_TRIED, _MAX_FURTHER = 5, 24, 2  # proposals, trials, and questions that come of an answer
@@ -139,8 +139,7 @@ class _Trials:
         table, picked, guessed = source.opened(self._look_up)
         small = 0 < self.source.size <= _SMALL_BYTES
         if not small:
-            first = lambda asked, table=table: table.sample(_SAMPLE_ROWS, asked)  # noqa: E731
-            table = replace(table, load=first, load_batches=None, parts=())
+            table = table.loaded_by(partial(_load_first, table))
         columns = {role: column.data for role, column in table.columns(picked).items()}
         sample = TableSample(columns, frozenset(table.na or ()))
         rate = rate_content(sample, {role: role for role in columns})[1] if sample.n_rows else 0.0
@@ -168,6 +167,10 @@ class _Trials:
         if key not in self.tables or not {*source.columns.values()} <= {*self.tables[key].names}:
             self.tables[key] = source.table()
         return self.tables[key]
+
+
+def _load_first(table: Table, names: Sequence[str]) -> Columns:
+    return table.sample(_SAMPLE_ROWS, names)
 
 
 def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:

@@ -23,8 +23,8 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
-from allalike.readers.formats.compression import estimate_unpacked
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.arrow import estimate_unpacked
+from allalike.readers.formats.files import Files, ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.tables import Table, cells, of_columns
 from allalike.readers.gold import read_label_map
@@ -32,7 +32,6 @@ from allalike.readers.inference.columns import find_roles
 from allalike.readers.inference.label_types import guess_domain
 from allalike.readers.inference.samples import TableSample
 from allalike.readers.proposals import LookUp, asking
-from allalike.readers.read_options import ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.reshaping.columns import (
     combine,
     fill_down,
@@ -255,7 +254,7 @@ class Scan(Options):
             raise OptionError(f"The layout {files.layout} is that of masks, but {table.where} is no folder of them.")
         if "tool" in table.guessed or files.tool not in (None, PLAIN):
             return
-        if files.tag is not None and table.load_batches is not None:  # of sheets it names one
+        if files.tag is not None and table.stream is not None:  # of sheets it names one
             raise OptionError(f"{table.where} is no export of a known tool, and has no tag {files.tag!r}.")
         if self.wide is None and (files.only or files.skip):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
@@ -275,10 +274,12 @@ class Scan(Options):
     def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if frames.is_matrix(rows) and self.wide is None and frames.holds_rows(rows):
-            rows = rows.tolist()
         if frames.is_matrix(rows) or frames.find_matrix(rows) is not None:
-            return frames.open_matrix(rows, self.wide), _OWN_NAMES, {}
+            from allalike.readers.formats.matrices import holds_rows, open_matrix
+
+            if self.wide is not None or not holds_rows(rows):
+                return open_matrix(rows, self.wide), _OWN_NAMES, {}
+            rows = rows.tolist()
         if frames.is_rows(rows):
             table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
             parts = self.repeats == SET

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError
+from allalike.readers.formats.arrow import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.endings import ENDINGS, open_file
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import MANIFEST, Files
 from allalike.readers.formats.frames import find_opener
-from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.places import find_places, local_name
-from allalike.readers.formats.tables import Table, join, of_records, ready
+from allalike.readers.formats.tables import Table, join, of_columns, of_records, ready
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
@@ -34,11 +34,7 @@ _MANY_FILES = 1000  # the first files of a folder tell what is in it
 
 
 def open_table(source: Any, files: Files | None = None) -> Table:
-    """Open a path, several paths, a frame, or records as a table; files as is said about them.
-
-    >>> open_table({"worker": ["ada"], "task": [1], "label": ["x"]}).names
-    ['worker', 'task', 'label']
-    """
+    """Open a path, several paths, a frame, or records as a table; files as is said about them."""
     if isinstance(source, Table):
         return source
     listed = source if isinstance(source, list | tuple) else [source]
@@ -65,13 +61,12 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
     for name, values in source.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
-    names = [str(name) for name in source]
-    check_names(names, "The table")
-    columns = dict(zip(names, map(list, source.values()), strict=True))
+    check_names(list(map(str, source)), "The table")
+    columns = {str(name): list(values) for name, values in source.items()}
     if len({len(values) for values in columns.values()}) > 1:
         listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
         raise InputError(f"The columns are not equally long: {listed}.")
-    return Table(names, lambda asked: {name: columns[name] for name in asked})
+    return of_columns(columns)
 
 
 def is_path(source: object) -> bool:
@@ -108,12 +103,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def with_constant(table: Table, name: str, value: str, **changes: Any) -> Table:
-    """Return a table with one more column, which has the same value in all rows: by default the worker.
-
-    >>> found = with_constant(of_records([{"task": 1}, {"task": 2}]), "file", "ada")
-    >>> found.load(["file"])["file"].to_pylist(), dict(found.roles)
-    (['ada', 'ada'], {'worker': 'file'})
-    """
+    """Return a table with one more column, which has the same value in all rows: by default the worker."""
 
     def step(columns: Columns, _: int) -> Columns:
         first = ready(next(iter(columns.values()), []))
@@ -142,11 +132,7 @@ def _open_folder(folder: Path, files: Files) -> Table:
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
-    """Name the files and folders that answers or gold are read from, if there are any on this machine.
-
-    >>> [path.name for path in find_inputs(["a.csv", "file:///data/b.csv"])], find_inputs({"t1": "x"})
-    (['a.csv', 'b.csv'], ())
-    """
+    """Name the files and folders that answers or gold are read from, if there are any on this machine."""
     names: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if hasattr(source, "inputFiles"):  # a data frame of Spark
         with suppress(Exception):  # reading it will say what is wrong

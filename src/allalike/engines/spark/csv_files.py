@@ -23,7 +23,7 @@ from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import open_bytes
-from allalike.readers.formats.dialects import Dialect, check_quotes, fill_rows
+from allalike.readers.formats.text import Dialect, check_quotes, fill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -145,11 +145,11 @@ def _select_from(names: list[str], picked: dict[str, str], compared: Columns | N
 def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Table:
     """Return what tells the columns of a data frame apart: their names, and some rows where names are not enough."""
 
-    def sample(_: object, rows: int) -> dict[str, Any]:
-        table = frame().limit(rows).toArrow()
+    def sample(_: object, rows: int | None) -> dict[str, Any]:
+        table = frame().limit(rows or 0).toArrow()
         return dict(zip(names, table.columns, strict=True))
 
-    return Table(names, lambda asked: {name: [] for name in asked}, where, load_sample=sample)
+    return Table(names, sample, where)
 
 
 def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
@@ -174,7 +174,7 @@ def _open_local(
         return None
     parts = table.parts or (table,)
     if (
-        table.load_batches is None
+        table.stream is None
         or len({part.text for part in parts}) > 1
         or any(part.text and not part.delimiter for part in parts)  # there is more to them than lines
         or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES

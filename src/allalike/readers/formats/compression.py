@@ -6,19 +6,14 @@ import io
 import lzma
 import os
 import re
-import struct
 import zipfile
 import zlib
-from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, cast
 
-import numpy as np
-
-from allalike._core.late import pa, pc
+from allalike._core.late import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_SAMPLES, MAX_UNPACKED_BYTES
 from allalike._core.system.files import Archive
 from allalike.errors import InputError
@@ -27,24 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-
-
 _MAGIC = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<xz>\xfd7zXZ\x00)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<zip>PK\x03\x04|PK\x05\x06)"
     rb"|(?P<bz2>BZh.(?:1AY&SY|\x17rE8P\x90))",
     re.DOTALL,
 )
-
-
 _BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
-
-
 _ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
-
-
 _TO_TEXT = "write the columns of worker, task and label to a CSV file"
-
-
 _DAMAGES = (OSError, EOFError, RuntimeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
@@ -269,186 +254,23 @@ class ArchiveMembers:
         self._archive.close()
 
 
-# Estimate from their metadata how much memory Parquet and Arrow files take once they are read.
+def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
+    """Refuse XML with a document type, in any encoding; whoever reads a file that is no XML refuses that.
 
-
-_CODE_BYTES = 4  # of a value that is the number of an entry of a dictionary, or the offset of a text
-
-
-_MAX_COMPACT_BYTES = 3  # per value
-
-
-_WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
-
-
-@dataclass
-class Extent:
-    """Size of a column of a Parquet file, in bytes: as stored, and at least and at most once it is read."""
-
-    packed: int = 0
-    values: int = 0
-    least: int = 0
-    most: int = 0
-
-    @property
-    def is_small(self) -> bool:
-        """Whether values take so few bytes that they are stored as a dictionary, and best read as one."""
-        return self.packed < _MAX_COMPACT_BYTES * self.values
-
-
-def measure_parquet(path: Path, file: Any) -> dict[str, Extent]:
-    """Return the extent of each column of an open Parquet file."""
-    found: dict[str, Extent] = defaultdict(Extent)
-    limit, metadata, risky = find_limit(path.stat().st_size), file.metadata, []
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
-            extent, packed = found[chunk.path_in_schema.split(".")[0]], chunk.total_uncompressed_size
-            values = max(chunk.num_values, group.num_rows)
-            width = max(_WIDTHS.get(chunk.physical_type, _CODE_BYTES), file.schema.column(place).length)
-            size = max(packed, width * values)
-            extent.packed += packed
-            extent.values += values
-            extent.least += size
-            extent.most += size
-            is_text = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-            if is_text and values * packed > limit >= size:
-                risky.append((extent, chunk.path_in_schema, number, values, size))
-    for extent, column, number, values, size in risky:
-        if "." in column or not extent.is_small:  # others are read as dictionaries anyway
-            extent.most += max(0, values * _find_longest(path, column, number) - size)
-    return dict(found)
-
-
-def _find_longest(path: Path, column: str, group: int) -> int:
-    """Return how many bytes the longest text of a dictionary has, from its first row."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path, read_dictionary=[column]) as file:
-        batch = next(file.iter_batches(1, row_groups=[group], columns=[column], use_threads=False), None)
-    arrays = [array for column in batch.columns for array in _list_arrays(column)] if batch is not None else []
-    return max((_measure_longest(each.dictionary) for each in arrays if pa.types.is_dictionary(each.type)), default=0)
-
-
-def _list_arrays(array: Any) -> Iterator[Any]:
-    """Yield an array and those within it."""
-    yield array
-    if pa.types.is_struct(array.type):
-        parts = [array.field(place) for place in range(array.type.num_fields)]
-    else:
-        parts = [array.values] if hasattr(array, "values") else []
-    for part in parts:
-        yield from _list_arrays(part)
-
-
-def _measure_longest(values: Any) -> int:
-    """Return how many bytes the longest of some values has."""
-    kind = str(values.type)
-    if kind in ("string_view", "binary_view"):
-        return int(_list_lengths(values).max(initial=0))
-    if kind in ("string", "binary", "large_string", "large_binary"):
-        return int(pc.max(pc.binary_length(values)).as_py() or 0)
-    return 8
-
-
-def _list_lengths(views: Any) -> Any:
-    return np.frombuffer(views.buffers()[1] or b"", np.int32)[::4][views.offset : views.offset + len(views)]
-
-
-def measure_shared(column: Any) -> int:
-    """Return how many bytes a column of Arrow takes if what its rows share is written out: in views and in runs."""
-    total = 0
-    for array in _list_arrays(column):
-        if pa.types.is_run_end_encoded(array.type):
-            total += len(array) * _measure_longest(array.values)
-        elif pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
-            total += (pc.sum(array.sizes).as_py() or 0) * _measure_longest(array.values)
-        elif pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
-            total += int(_list_lengths(array).sum(dtype=np.int64))
-    return total
-
-
-def estimate_unpacked(path: Path) -> int:
-    """Return about how many bytes all columns of a file take once read, and the size of any other file."""
-    import pyarrow.parquet as pq
-
-    size, ending = path.stat().st_size, path.suffix.lower()
-    try:
-        if ending in (".feather", ".arrow"):
-            return max(size, measure_arrow(path))
-        if ending not in (".parquet", ".pq"):
-            return size
-        metadata = pq.read_metadata(path)
-    except (OSError, pa.ArrowException, InputError):  # which reading will name
-        return size
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes = [max(_CODE_BYTES * each.num_rows * each.num_columns, each.total_byte_size) for each in groups]
-    return max(size, int(sum(sizes)))
-
-
-def measure_arrow(path: Path) -> int:
-    """Return how many bytes the batches and dictionaries of an Arrow file take once they are unpacked.
-
-    The format is described at https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format. A buffer that is
-    compressed begins with its size.
+    Entities let a small file stand for a huge one, or for another one, and no tool that is read here declares any.
     """
+    from xml.parsers import expat  # nosec B407 # which stops where anything could be expanded
+
+    def refuse(*_: object) -> NoReturn:
+        raise InputError(f"{path} declares entities, which {tool} does not. It is not read.")
+
+    elements: list[Any] = []  # before the first, entities are declared
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = refuse, lambda *element: elements.append(element)
     try:
-        with path.open("rb") as file:
-            file.seek(-10, 2)
-            (length,) = struct.unpack("<i", file.read(4))
-            file.seek(-10 - length, 2)
-            footer = _Table.behind(file.read(length), 0)
-            blocks = [*footer.structs(2, "<qi4xq"), *footer.structs(3, "<qi4xq")]
-            return sum(_measure_block(file, offset, size) for offset, size, _ in blocks)
-    except (struct.error, OSError, ValueError, IndexError) as error:
-        raise InputError(
-            f"{path} cannot be read as Arrow: its footer is damaged. Is it complete? Copy it again."
-        ) from error
-
-
-def _measure_block(file: BinaryIO, offset: int, size: int) -> int:
-    file.seek(offset)
-    data = file.read(size)
-    message = _Table.behind(data[8 if data[:4] == b"\xff\xff\xff\xff" else 4 :], 0)
-    batch = _Table.behind(message.data, message.find(2))
-    if message.data[message.find(1)] == 2:  # a dictionary
-        batch = _Table.behind(batch.data, batch.find(1))
-    n_rows = sum(length for length, _ in batch.structs(1, "<qq"))
-    unpacked = 0
-    for start, length in batch.structs(2, "<qq"):
-        if batch.find(3) and length:  # compressed
-            file.seek(offset + size + start)
-            (written,) = struct.unpack("<q", file.read(8))
-            unpacked += length if written < 0 else written
-        else:
-            unpacked += length
-    return max(_CODE_BYTES * n_rows, unpacked)
-
-
-class _Table(NamedTuple):
-    """A table of FlatBuffers, as far as the metadata of Arrow need it."""
-
-    data: bytes
-    at: int
-
-    @classmethod
-    def behind(cls, data: bytes, place: int) -> _Table:
-        """Return the table that the bytes at a place lead to."""
-        return cls(data, place + struct.unpack_from("<I", data, place)[0])
-
-    def find(self, number: int) -> int:
-        """Return where a field is, or 0 if it is not there."""
-        entries = self.at - struct.unpack_from("<i", self.data, self.at)[0]
-        (size,) = struct.unpack_from("<H", self.data, entries)
-        entry = 4 + 2 * number
-        offset = struct.unpack_from("<H", self.data, entries + entry)[0] if entry < size else 0
-        return self.at + offset if offset else 0
-
-    def structs(self, number: int, form: str) -> list[tuple[int, ...]]:
-        at = self.find(number)
-        if not at:
-            return []
-        _, begin = _Table.behind(self.data, at)
-        (length,) = struct.unpack_from("<I", self.data, begin)
-        return [struct.unpack_from(form, self.data, begin + 4 + struct.calcsize(form) * each) for each in range(length)]
+        while not elements and (part := stream.read(1 << 12)):
+            parser.Parse(part)
+    except InputError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError):  # such as an encoding that nobody knows
+        return

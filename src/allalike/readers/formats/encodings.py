@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from allalike.errors import InputError
@@ -22,9 +23,10 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_SINGLE_BYTE = ("cp1250", "iso8859_2", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257")
-_RARE_SINGLE_BYTE = ("koi8_r", "mac_roman", "cp850", "cp866")
-_MULTI_BYTE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+_LIKELY = (  # beside cp1252 and UTF-8, which are looked for before
+    *("cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8-r", "cp866", "macroman"),
+    *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
+)
 _ACCENTED = "À-ÖØ-öø-ÿŒœŠšŽžŸ"
 _UNLIKELY_WESTERN = re.compile(
     rf"[a-zA-Z{_ACCENTED}][^\x00-\x7f{_ACCENTED}\u2019\u00b4\u00b7\u2013\u2014][a-zA-Z{_ACCENTED}]"  # a sign in a word
@@ -39,9 +41,6 @@ def find_name(encoding: str) -> str:
     """Return Python's name of an encoding of files, or raise LookupError, TypeError or ValueError.
 
     Python also has codecs for other things, and some that cannot read a text piece by piece.
-
-    >>> find_name("Latin1"), find_name("UTF8")
-    ('iso8859-1', 'utf-8')
     """
     written = _TRIAL.encode(encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -57,11 +56,7 @@ def find_encoding(path: Path) -> str:
 
 
 def guess_encoding(sample: bytes) -> str:
-    """Guess the encoding of some bytes; of very many, the last character may be cut.
-
-    >>> guess_encoding("naïve".encode()), guess_encoding("naïve".encode("latin-1"))
-    ('utf-8', 'cp1252')
-    """
+    """Guess the encoding of some bytes; of very many, the last character may be cut."""
     for mark, name in _BOMS.items():
         if sample.startswith(mark):
             return name
@@ -88,16 +83,13 @@ def _guess(lines: list[bytes]) -> str:
         text = _decode(telling, name)
         if len(re.findall("[\u3041-\u30fe]", text)) > 0.2 * _count_foreign(text):
             return name
-    likely = [*_SINGLE_BYTE, *_RARE_SINGLE_BYTE]
-    for name in _MULTI_BYTE:  # whose characters hardly ever stand in one word with Latin letters
-        text = _decode(telling, name)
-        mixed = len(re.findall(r"[a-zA-Z][^\x00-\x7f]|[^\x00-\x7f][a-zA-Z]", text))
-        if text and mixed <= 0.1 * _count_foreign(text):
-            likely.append(name)
-    from charset_normalizer import from_bytes  # which takes a while, and is rarely needed
+    import chardet  # which takes a while, and is rarely needed
 
-    best = from_bytes(telling, cp_isolation=likely).best()
-    return best.encoding if best is not None else "cp1252" if western else "latin-1"
+    best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
+    with suppress(LookupError, UnicodeDecodeError):
+        telling.decode(best)
+        return find_name(best)
+    return "cp1252" if western else "latin-1"
 
 
 def _decode(data: bytes, encoding: str) -> str:

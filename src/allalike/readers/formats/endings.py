@@ -3,66 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from allalike.errors import InputError
+from allalike.readers.formats.arrow import PARQUET_ENDINGS, open_arrow, open_parquet
 from allalike.readers.formats.compression import check_archive, find_packing, inner_path, read_start
-from allalike.readers.formats.delimited import open_delimited
-from allalike.readers.formats.encodings import decode_start, find_encoding, guess_encoding
+from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.failures import guard, unreadable
 from allalike.readers.formats.files import BOOKS, Files
-from allalike.readers.formats.frames import refuse_matrix
-from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_arrow, open_parquet
 from allalike.readers.formats.tables import Table
+from allalike.readers.formats.text import open_delimited
 
 Opener = Callable[[Path, Files], Table]
 
 
-def _late(module: str, name: str) -> Callable[..., Table]:
-    """Return a function of a module that is imported when it is first called."""
-    return lambda *arguments: getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+def _open_late(module: str, name: str, *arguments: Any) -> Table:
+    """Call a function of a module that is imported when it is first needed."""
+    opened: Table = getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+    return opened
 
 
-def _json(name: str) -> Opener:
-    def open_encoded(path: Path, files: Files) -> Table:
-        encoding = files.encoding or guard(path, "JSON", lambda: find_encoding(path))
-        table = _late("json_files", name)(path, encoding)
-        found = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
-        return replace(table, guessed={**table.guessed, **found})
-
-    return open_encoded
-
-
-def _preflib(name: str) -> Opener:
-    return lambda path, _: _late("preflib", name)(path)
-
-
-def _unpacked(opener: Callable[[Path], Table]) -> Opener:
-    """Return an opener for a format that cannot be read from a compressed stream."""
-
-    def open_unpacked(path: Path, _: Files) -> Table:
-        if packing := find_packing(path):
-            raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
-        return opener(path)
-
-    return open_unpacked
+def _open_unpacked(opener: Callable[[Path], Table], path: Path, _: Files) -> Table:
+    """Open a file of a format that cannot be read from a compressed stream."""
+    if packing := find_packing(path):
+        raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
+    return opener(path)
 
 
 ENDINGS: dict[str, Opener] = {
     ".csv": lambda path, files: open_delimited(path, ",", files),
     **dict.fromkeys((".tsv", ".tab"), lambda path, files: open_delimited(path, "\t", files)),
-    **dict.fromkeys((".jsonl", ".ndjson"), _json("open_json_lines")),
-    ".json": _json("open_json"),
-    **dict.fromkeys(PARQUET_ENDINGS, _unpacked(open_parquet)),
-    **dict.fromkeys((".feather", ".arrow"), _unpacked(open_arrow)),
-    **dict.fromkeys(BOOKS, _late("spreadsheets", "open_sheet")),
-    **dict.fromkeys((".xls", ".ods"), _late("spreadsheets", "refuse_sheet")),
-    **dict.fromkeys((".npz", ".npy"), refuse_matrix),
-    ".soc": _preflib("open_soc"),
-    **dict.fromkeys((".soi", ".toc", ".toi"), _preflib("open_orders")),
-    ".cat": _preflib("open_categories"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), partial(_open_late, "json_files", "open_json")),
+    **dict.fromkeys(PARQUET_ENDINGS, partial(_open_unpacked, open_parquet)),
+    **dict.fromkeys((".feather", ".arrow"), partial(_open_unpacked, open_arrow)),
+    **dict.fromkeys(BOOKS, partial(_open_late, "spreadsheets", "open_sheet")),
+    **dict.fromkeys((".xls", ".ods"), partial(_open_late, "spreadsheets", "refuse_sheet")),
+    **dict.fromkeys((".npz", ".npy"), partial(_open_late, "matrices", "refuse_matrix")),
+    **dict.fromkeys((".soc", ".soi", ".toc", ".toi", ".cat"), partial(_open_late, "preflib", "open_votes")),
 }
 _BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"\xd0\xcf\x11\xe0": ".xls"}
 _TEXT_BYTES = 1 << 16

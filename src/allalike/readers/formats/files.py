@@ -1,16 +1,47 @@
-"""Files: how they are to be read, where they do not say it themselves."""
+"""Options of reading: how answers are read, the same wherever answers are named."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from allalike._core.options import Options, choice, flag, option
+from allalike._core.registry import did_you_mean
 from allalike.errors import OptionError
 from allalike.readers.formats.encodings import find_name
 
 BOOKS = (".xlsx", ".xlsm")
 MANIFEST = "manifest.csv"  # of a folder of masks
+
+
+class ReadOptions(TypedDict, total=False):
+    """How answers are read, as `allalike.read` tells of each option: what takes answers takes these as keywords.
+
+    The usual values, and what they may be, are those of `Scan` and of `Files`.
+    """
+
+    columns: Mapping[str, str] | None
+    wide: str | None
+    repeats: str | None
+    missing: str
+    na: Iterable[str] | None
+    abstain: Any
+    label_map: Any
+    tool: str | None
+    tag: str | None
+    worker_from: str | None
+    encoding: str | None
+    decimal: str
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    layout: str | None
+    query: str | None
+    table: str | None
+
+
+READ_OPTIONS = tuple(ReadOptions.__annotations__)
 
 
 def _check_encoding(value: Any, name: str) -> str:
@@ -41,3 +72,26 @@ class Files(Options):
     query: str | None = None
     table: str | None = None
     golden: bool = flag(False)
+
+
+def list_words(na: Any, name: str) -> tuple[str, ...]:
+    """Return the texts that say that there is no label."""
+    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
+    if not all(isinstance(word, str) for word in words):
+        raise OptionError(f"{name} is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
+    return words
+
+
+def list_labels(abstain: Any, _: str) -> tuple[Any, ...]:
+    """Return the labels that mean no answer."""
+    return tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
+
+
+def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
+    """Refuse an option that a function does not have, and name those that it has."""
+    for name in how:
+        if name not in READ_OPTIONS:
+            own = inspect.signature(function).parameters.values()
+            known = [*(option.name for option in own if option.kind is option.KEYWORD_ONLY), *READ_OPTIONS]
+            hint = did_you_mean(name, known)
+            raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")

@@ -1,13 +1,12 @@
-"""Open data frames, matrices, rows and nested mappings as tables."""
+"""Open what Python holds as tables: data frames, streams of Arrow, data sets, rows and nested mappings."""
 
 from __future__ import annotations
 
-import errno
 import os
-import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,42 +14,26 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import is_nothing
-from allalike._core.late import pa
+from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
-from allalike.errors import InputError, Proposal
-from allalike.readers.formats.compression import check_archive, check_regular, read_start
-from allalike.readers.formats.failures import check_columns, check_names, each_batch, guard, unreadable
-from allalike.readers.formats.files import Files
-from allalike.readers.formats.parquet import (
-    check_zeros,
-    hold_stream,
-    is_lazy,
-    is_stream,
-    of_data_set,
-    of_lazy,
-    of_stream,
-)
-from allalike.readers.formats.spooled import spool_open_file
-from allalike.readers.formats.tables import Table, of_columns, of_records
+from allalike.errors import InputError
+from allalike.readers.formats.arrow import open_arrow
+from allalike.readers.formats.failures import ENGINES, check_columns, check_names, each_batch, guard
+from allalike.readers.formats.places import Spooled, spool_batches, spool_open_file
+from allalike.readers.formats.tables import Table, join, of_columns, of_records, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy.typing as npt
-
-ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
-SILENT = -1  # what a labelling function returns that abstains
-
+ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices
+_DATA_SET = "The data set"
 _ROLES = ("worker", "task", "label")
+_STREAM_BATCH_ROWS = 1 << 17
 
 
 def find_opener(source: Any) -> Callable[[Any], Table] | None:
-    """Return the function that opens a frame, a data set, a relation or a nested mapping; nothing for other sources.
-
-    >>> find_opener({"t1": {"ada": "x"}}) is of_nested, find_opener(5) is None
-    (True, True)
-    """
+    """Return the function that opens a frame, a data set, a relation or a nested mapping; nothing for other sources."""
     if is_nested(source):
         return of_nested
     kind = type(source).__module__.partition(".")[0]
@@ -70,11 +53,7 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
 
 
 def hold(source: Any) -> Any:
-    """Return a source that can be read more than once: streams, open files and iterators are read now.
-
-    >>> hold(row for row in [("ada", 1, "x")])
-    [('ada', 1, 'x')]
-    """
+    """Return a source that can be read more than once: streams, open files and iterators are read now."""
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
     if is_stream(source):
@@ -83,12 +62,7 @@ def hold(source: Any) -> Any:
 
 
 def of_frame(frame: Any) -> Table:
-    """Open a frame of pandas, polars, pyarrow, or anything else that exports Arrow columns.
-
-    >>> import pandas as pd
-    >>> of_frame(pd.DataFrame({"worker": ["ada"]})).names
-    ['worker']
-    """
+    """Open a frame of pandas, polars, pyarrow, or anything else that exports Arrow columns."""
     if hasattr(frame, "iloc"):
         return _of_pandas(frame)
     kinds: dict[str, Any] = {}
@@ -101,12 +75,12 @@ def of_frame(frame: Any) -> Table:
     rest = frame.drop(beyond) if beyond else frame
     table = rest if isinstance(rest, pa.Table) else guard("The table", "Arrow", lambda: pa.table(rest))
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        columns = {name: table[name] for name in asked if name not in objects}
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
+        columns = {name: table[name].slice(0, rows) for name in asked if name not in objects}
         check_columns(columns, "The table")
         return {name: objects[name]() if name in objects else columns[name] for name in asked}
 
-    return Table([*table.column_names, *objects], load, levels=_find_levels(kinds))
+    return Table([*table.column_names, *objects], read, levels=_find_levels(kinds))
 
 
 def _of_pandas(frame: Any) -> Table:
@@ -119,13 +93,13 @@ def _of_pandas(frame: Any) -> Table:
     names = [str(name) for name in frame.columns]
     place = {name: number for number, name in enumerate(names)}
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        columns = {name: _read_series(frame.iloc[:, place[name]]) for name in asked}
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
+        columns = {name: _read_series(frame.iloc[:rows, place[name]]) for name in asked}
         check_columns({name: data for name, data in columns.items() if not isinstance(data, list)}, "The table")
         return columns
 
     levels = _find_levels(dict(zip(names, frame.dtypes, strict=True)))
-    return Table(names, load, index=None if plain else frame.index.tolist(), levels=levels)
+    return Table(names, read, index=None if plain else frame.index.tolist(), levels=levels)
 
 
 def _find_levels(kinds: Mapping[str, Any]) -> dict[str, Domain]:
@@ -157,27 +131,22 @@ def _of_dataset(source: Any) -> Table:
     if not hasattr(source, "schema"):
         return of_frame(source.to_table())
 
-    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         columns = list(asked)
         table = source.to_table(columns=columns) if rows is None else source.head(rows, columns=columns)
         return of_frame(table).load(asked)
 
-    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         batches = (batch for batch in source.to_batches(columns=list(asked)) if batch.num_rows)
-        return each_batch("The data set", "Arrow", batches, asked)
+        return each_batch(_DATA_SET, "Arrow", batches, asked)
 
     paths = map(Path, getattr(source, "files", ()))
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    names = list(source.schema.names)
-    return Table(names, load, "The data set", load_batches=load_batches, load_sample=load, n_bytes=lambda _: size)
+    return Table(list(source.schema.names), read, _DATA_SET, stream=stream, n_bytes=lambda _: size)
 
 
 def is_nested(source: Any) -> bool:
-    """Return whether a mapping has the form ``{task: {worker: label}}``.
-
-    >>> is_nested({"t1": {"ada": "x"}}), is_nested({"worker": ["ada"]}), is_nested({})
-    (True, False, False)
-    """
+    """Return whether a mapping has the form ``{task: {worker: label}}``."""
     if not isinstance(source, Mapping) or not source or not all(isinstance(each, Mapping) for each in source.values()):
         return False
     labels = [label for each in source.values() for label in each.values()]
@@ -188,9 +157,6 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
     """Open ``{task: {worker: label}}``; None and NaN are no answers.
 
     Frames are also written so, by columns or by rows, which their names show.
-
-    >>> of_nested({"t1": {"ada": "x", "bob": None}}).load(["worker", "label"])
-    {'worker': ['ada'], 'label': ['x']}
     """
     remarks: tuple[str, ...] = ()
     if set(source) >= set(_ROLES) and len({tuple(values) for values in source.values()}) == 1:  # columns by row number
@@ -207,15 +173,11 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
         columns = {role: [row[place] for row in rows] for place, role in enumerate(_ROLES)}
         if empty := sum(all(map(is_nothing, labels.values())) for labels in source.values()):
             remarks = (f"{empty:,} tasks have no answers and are left out.",)
-    return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, where, remarks=remarks)
+    return of_columns(columns, where, remarks=remarks)
 
 
 def is_rows(source: Any) -> bool:
-    """Return whether a source is rows, and not a table, a mapping, a matrix or paths.
-
-    >>> is_rows([("ada", 7, "x")]), is_rows(["one.csv", "two.csv"])
-    (True, False)
-    """
+    """Return whether a source is rows, and not a table, a mapping, a matrix or paths."""
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or find_opener(source) is not None:
         return False
     if isinstance(source, list | tuple):
@@ -233,173 +195,109 @@ def of_rows(source: Iterable[Any]) -> dict[str, Column]:
     return {role: Column.of_objects(role, list(part)) for role, part in zip(_ROLES, parts, strict=True)}
 
 
-# Matrices of numpy and scipy, in memory and in files.
+def is_lazy(source: Any) -> bool:
+    """Return whether this is a relation of DuckDB or a lazy frame of polars, which is computed when it is read."""
+    kind = type(source).__module__.partition(".")[0]
+    return kind in ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
+
+
+def is_stream(source: Any) -> bool:
+    """Return whether this is a stream of Arrow, and no frame in memory."""
+    if not hasattr(source, "__arrow_c_stream__"):
+        return False
+    passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # and is gone when it is read
+    frame = hasattr(source, "to_frame") or hasattr(source, "columns") or hasattr(source, "schema")
+    return passes or not frame
+
+
+def hold_stream(source: Any) -> Spooled:
+    """Write a stream into a file, which exists as long as the path."""
+    held: Spooled = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
+    return held
+
+
+def of_stream(source: Any) -> Table:
+    """Open a stream as a table."""
+    return open_arrow(hold_stream(source))
+
+
+def of_lazy(source: Any) -> Table:
+    """Open a relation or a lazy frame, of which only the columns that are asked for are computed, once."""
+
+    @cache
+    def pick(asked: tuple[str, ...], rows: int | None = None) -> Table:
+        part = source if rows is None else source.limit(rows)
+        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
+        return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
+
+    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        batches: Any = pick(tuple(asked)).stream
+        return batches(asked)  # type: ignore[no-any-return]
+
+    known = source if hasattr(source, "project") else guard("The stream", "Arrow", source.collect_schema)
+    return Table(
+        list(known.columns if hasattr(source, "project") else known.names()),
+        lambda asked, rows: pick(tuple(asked), rows).load(asked),
+        "The stream",
+        stream=stream,
+        n_bytes=lambda asked: pick(tuple(asked)).n_bytes(asked),
+    )
+
+
+def check_zeros(schema: Any) -> None:
+    """Refuse names with a zero byte, at which polars would abort."""
+    if "\\x00" in repr(schema):
+        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
+
+
+def _open_reader(source: Any) -> Any:
+    if not is_lazy(source):
+        return pa.RecordBatchReader.from_stream(source)
+    if ask := getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None):
+        return ask(_STREAM_BATCH_ROWS)  # of DuckDB, whose older versions have the latter
+    check_zeros(source.collect_schema())
+    streams = hasattr(source, "collect_batches")  # which older ones lack
+    parts = source.collect_batches(chunk_size=_STREAM_BATCH_ROWS) if streams else [source.collect()]
+    batches = (batch for part in parts for batch in pa.table(part).to_batches())
+    return pa.RecordBatchReader.from_batches(pa.table(source.head(0).collect()).schema, batches)
+
+
+def of_data_set(source: Any) -> Table:
+    """Open a data set of Hugging Face, with its splits joined; classes have their names, and -1 is none."""
+    if isinstance(source, dict):
+        return join([of_data_set(split) for split in source.values()])
+    if not hasattr(source, "num_rows"):  # a stream, which is read now
+        source = import_module("datasets").Dataset.from_list(list(source), features=source.features)
+
+    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        parts = source.select_columns(list(asked)).with_format("arrow").iter(_STREAM_BATCH_ROWS)
+        named = ({name: _name_classes(part[name], source.features[name]) for name in asked} for part in parts)
+        return each_batch(_DATA_SET, "Arrow", map(pa.record_batch, named), asked)
+
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
+        return take_rows(stream(asked), asked, source.num_rows if rows is None else rows)
+
+    return Table(source.column_names, read, _DATA_SET, stream=stream, n_bytes=lambda _: source.data.nbytes)
+
+
+def _name_classes(column: Any, feature: Any) -> Any:
+    """Return the names of classes that are kept as numbers, and any other column as it is."""
+    column = column.combine_chunks()
+    if type(feature).__name__ != "ClassLabel":
+        return column
+    return pc.take(pa.array(feature.names, pa.string()), pc.if_else(pc.less(column, 0), None, column))
 
 
 def is_matrix(source: Any) -> bool:
-    """Return whether this is a matrix of numpy or scipy.
-
-    >>> is_matrix(np.eye(2)), is_matrix(np.arange(2)), is_matrix([[1]])
-    (True, False, False)
-    """
+    """Return whether this is a matrix of numpy or scipy."""
     return (isinstance(source, np.ndarray) and source.ndim == 2) or (
         hasattr(source, "tocoo") and len(source.shape) == 2
     )
 
 
-def holds_rows(matrix: Any) -> bool:
-    """Return whether a matrix is rows of (worker, task, label): its columns share no values, and no answer is repeated.
-
-    >>> holds_rows(np.array([["ada", 7, "x"], ["bob", 7, "y"]], object)), holds_rows(np.array([["x", "y", "x"]] * 2))
-    (True, False)
-    """
-    if not isinstance(matrix, np.ndarray) or matrix.shape[1] != 3:
-        return False
-    rows = matrix.tolist()
-    values = [set(map(str, column)) for column in zip(*rows, strict=True)]
-    apart = sum(map(len, values)) == len(set().union(*values))
-    return apart and len({(str(worker), str(task)) for worker, task, _ in rows}) == len(rows)
-
-
 def find_matrix(source: Any) -> Path | None:
-    """Return the path of a matrix, if that is the source.
-
-    >>> find_matrix(["answers.npz"]), find_matrix("answers.csv")
-    (PosixPath('answers.npz'), None)
-    """
+    """Return the path of a matrix, if that is the source."""
     named = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
     if not isinstance(named, str | os.PathLike) or Path(named).suffix.lower() not in (".npy", ".npz"):
         return None
     return Path(named)
-
-
-def open_matrix(source: Any, wide: str | None) -> Table:
-    """Open a matrix or the file of one: as ``wide`` says, or as a label matrix, whose least number is -1.
-
-    >>> table = open_matrix(np.array([[0, -1], [1, 1], [-1, -1]]), None)
-    >>> table.load(["label"])["label"].data.to_pylist(), table.silent
-    ([0, 1, 1], 1)
-    """
-    path = find_matrix(source)
-    matrix = source if path is None else load_matrix(path)
-    if wide is not None:
-        return of_matrix(matrix, *ROWS[wide])
-    numbers = isinstance(matrix, np.ndarray) and matrix.dtype.kind in "if" and matrix.size
-    if numbers and matrix.min() == SILENT and (matrix == np.floor(matrix)).all():
-        answered = matrix != SILENT
-        table = of_matrix(np.where(answered, matrix, np.nan), "task", "worker")
-        return as_label_matrix(table, int((~answered.any(axis=1)).sum()), " (wide='tasks' reads it as a label)")
-    if path is not None:
-        return refuse_matrix(path, Files())
-    shape = " x ".join(map(str, matrix.shape))
-    rows = ", or a worker, a task and a label (then give array.tolist())" if matrix.shape[1] == 3 else ""
-    raise InputError(
-        f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
-        proposals=[Proposal({"wide": wide}) for wide in ROWS],
-    )
-
-
-def of_matrix(matrix: Any, down: str, across: str) -> Table:
-    """Open a matrix; NaN, None, empty texts and masked cells are no answers. All stored cells of a sparse one are.
-
-    >>> table = of_matrix(np.array([[1.0, np.nan], [2.0, 3.0]]), "task", "worker")
-    >>> [table.load([name])[name].data.to_pylist() for name in table.names]
-    [[0, 1, 1], [0, 0, 1], [1, 2, 3]]
-    """
-    if hasattr(matrix, "tocoo"):
-        cells = matrix.tocoo()
-        rows, columns, values = np.asarray(cells.row), np.asarray(cells.col), cells.data
-    else:
-        rows, columns = (place.ravel() for place in np.indices(matrix.shape))
-        values = np.asarray(matrix).ravel()
-    present = ~_are_nothing(values)
-    if isinstance(matrix, np.ma.MaskedArray):
-        present &= ~np.broadcast_to(matrix.mask, matrix.shape).ravel()
-    if not present.any():
-        raise InputError("There are no answers: the matrix has no cell with a value.")
-    values = values[present]
-    if not present.all() and values.dtype.kind == "f" and (np.abs(values) < 2**53).all():
-        whole = values.astype(np.int64)  # an empty cell has made floats of them
-        values = whole if (whole == values).all() else values
-    return of_columns(
-        {
-            down: Column.of_objects(down, rows[present].tolist()),
-            across: Column.of_objects(across, columns[present].tolist()),
-            "label": Column.of_objects("label", list(values) if values.dtype.kind in "mM" else values.tolist()),
-        }
-    )
-
-
-def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Mark cells without an answer."""
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values), np.bool_)
-    if values.dtype.kind in "mM":
-        return np.asarray(np.isnat(values), np.bool_)
-    if values.dtype.kind in "OU":
-        return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
-    return np.zeros(values.shape, np.bool_)
-
-
-def as_label_matrix(table: Table, silent: int, otherwise: str = "") -> Table:
-    """Return a table of labelling functions, with a message; on so many tasks all of them abstain."""
-    nothing = f" On {silent:,} tasks no function says anything; they are left out." if silent else ""
-    remark = f"It is a label matrix: workers are labelling functions, and {SILENT} says nothing{otherwise}.{nothing}"
-    return replace(table, domain="categorical", silent=silent, remarks=(*table.remarks, remark))
-
-
-def refuse_matrix(path: Path, files: Files) -> Table:
-    """Ask whether the rows of a matrix are tasks or workers."""
-    raise InputError(
-        f"{path} is a matrix. Its rows may be tasks or workers.",
-        proposals=[Proposal({"wide": wide}) for wide in ROWS],
-    )
-
-
-def load_matrix(path: Path) -> Any:
-    """Return the matrix in a file: an array of numpy, or a sparse one of scipy. Pickles are never read."""
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    check_regular(path)
-    try:
-        matrix = _load(path)
-    except InputError:
-        raise
-    except Exception as error:  # a damaged file may break anything in the parser, whose messages are about its own code
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # of a position beyond the file
-            raise unreadable(path, error) from error
-        reason = (
-            "it holds Python objects, and nothing is unpickled. Save numbers or texts, for example with"
-            " numpy.save('matrix.npy', matrix.astype(float))."
-            if "Object arrays" in str(error)
-            else "it is damaged, incomplete, or not a matrix of numpy or scipy. Copy it again, or save the matrix again"
-            " with numpy.save or scipy.sparse.save_npz."
-        )
-        raise InputError(f"{path} cannot be read: {reason}") from error
-    if len(matrix.shape) != 2:
-        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
-    return matrix
-
-
-def _load(path: Path) -> Any:
-    if not zipfile.is_zipfile(path):
-        if read_start(path, 6) != b"\x93NUMPY":
-            raise ValueError("another format")  # before numpy opens it, and lets it open
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    names = {Path(name).stem for name in check_archive(path)}
-    if {"format", "shape", "data"} <= names:
-        from scipy.sparse import load_npz
-
-        with path.open("rb") as file:
-            matrix: Any = load_npz(file)
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)  # or its indices may lead beyond it
-        return matrix.tocoo()
-    if len(names) != 1:
-        listed = ", ".join(map(repr, sorted(names)))
-        raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        array = arrays[names.pop()]
-    if not isinstance(array, np.ndarray):
-        raise TypeError("a file that is not an array")
-    return array

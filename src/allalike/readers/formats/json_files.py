@@ -17,17 +17,20 @@ from allalike._core.registry import did_you_mean
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import list_names
-from allalike.readers.formats.compression import open_bytes
+from allalike.readers.formats.compression import inner_path, open_bytes
 from allalike.readers.formats.encodings import find_encoding, read_text, undecodable
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.frames import is_nested, of_nested
-from allalike.readers.formats.tables import Table, of_records
+from allalike.readers.formats.tables import Table, of_columns, of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from allalike.readers.formats.files import Files
+
 Steps = tuple[str | int | None, ...]  # keys, indices, and None for each element of a list
 
+LINES = (".jsonl", ".ndjson")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 _LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # where paths are looked for
 _ABSENT = object()
@@ -36,28 +39,28 @@ _MOST_FIELDS = 32  # that are decoded into columns; records with more of them st
 _PLAIN = {str, int, float, bool}
 
 
-def open_json(path: Path, encoding: str | None = None) -> Table:
-    """Open a JSON file: a list of records, ``{task: {worker: label}}``, a list per column, or one record per line.
+def open_json(path: Path, files: Files | None = None) -> Table:
+    """Open a JSON file: a list of records, ``{task: {worker: label}}``, a list per column, or one record per line."""
+    given = files.encoding if files else None
+    encoding = given or guard(path, "JSON", lambda: find_encoding(path))
+    lines = inner_path(path).suffix.lower() in LINES
+    table = _open_lines(path, encoding) if lines else _open_document(path, encoding)
+    found = {} if given or encoding.startswith("utf-8") else {"encoding": encoding}
+    return replace(table, guessed={**table.guessed, **found})
 
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "answers.json")
-    ...     _ = path.write_text('[{"worker": "ada"}, {"worker": "bob"}]')
-    ...     open_json(path).load(["worker"])
-    {'worker': ['ada', 'bob']}
-    """
-    encoding = encoding or guard(path, "JSON", lambda: find_encoding(path))
+
+def _open_document(path: Path, encoding: str) -> Table:
     text = guard(path, "JSON", lambda: read_text(path, encoding)).lstrip()
     try:
         document = guard(path, "JSON", partial(parse_json, text))
     except InputError:
         if text and not _is_record(text.partition("\n")[0]):
             raise
-        return open_json_lines(path, encoding)
+        return _open_lines(path, encoding)
     if is_nested(document):
         return replace(of_nested(document, str(path)), written=True)
     if _are_columns(document):
-        return Table(list(document), lambda asked: {name: document[name] for name in asked}, str(path), written=True)
+        return of_columns(document, str(path), written=True)
     return _of_records(document if isinstance(document, list) else [document], str(path))
 
 
@@ -69,11 +72,7 @@ def _is_record(line: str) -> bool:
 
 
 def _are_columns(document: Any) -> bool:
-    """Return whether an object has a list for each column, with a value for each row.
-
-    >>> _are_columns({"worker": ["ada", "bob"], "label": ["x", "y"]}), _are_columns({"task": 7, "labels": ["x", "y"]})
-    (True, False)
-    """
+    """Return whether an object has a list for each column, with a value for each row."""
     if not isinstance(document, dict) or len(document) < 2:
         return False
     lists = all(isinstance(values, list) and values for values in document.values())
@@ -81,9 +80,8 @@ def _are_columns(document: Any) -> bool:
     return plain and len({len(values) for values in document.values()}) == 1
 
 
-def open_json_lines(path: Path, encoding: str | None = None) -> Table:
+def _open_lines(path: Path, encoding: str) -> Table:
     """Open a file with one record per line. It is read at once, because the records tell the names of the columns."""
-    encoding = encoding or guard(path, "JSON lines", lambda: find_encoding(path))
     kinds: dict[str, set[type]] = {}
     parts: list[Any] = []
     for block, line in _read_blocks(path, encoding):
@@ -97,7 +95,7 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
     if not kinds:
         raise InputError(f"{path} is empty.")
     columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
-    table = Table(list(kinds), lambda asked: {name: columns[name] for name in asked}, str(path), written=True)
+    table = of_columns({name: columns[name] for name in kinds}, str(path), written=True)
     return with_paths(table, cache(partial(_parse_all, path, encoding)))
 
 
@@ -184,13 +182,7 @@ def with_paths(table: Table, records: Any) -> Table:
 
 
 def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Table:
-    """Make a table of paths: one row for each element of the list in them; values above it are repeated.
-
-    >>> expand_records([{"a": [{"b": 1}, {"b": 2}]}], ["a[].c"], "The file")
-    Traceback (most recent call last):
-    allalike.errors.ColumnError: The file has no 'a[].c' in its first record. Did you mean 'a[].b'? It
-    has: 'a[].b'.
-    """
+    """Make a table of paths: one row for each element of the list in them; values above it are repeated."""
     keys = {key for record in records if isinstance(record, Mapping) for key in record}
     parsed = {path: (path,) if path in keys else _parse(path) for path in paths}
     _check_same_list(parsed, where)
@@ -208,7 +200,7 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
             )
     columns = {path: [None if row[path] is _ABSENT else row[path] for row in rows] for path in paths}
     remarks = (f"{n_empty:,} of {len(records):,} records have no elements, and so no answers.",) if n_empty else ()
-    return Table(list(paths), lambda asked: {path: columns[path] for path in asked}, where, remarks=remarks)
+    return of_columns(columns, where, remarks=remarks)
 
 
 def _parse(path: str) -> Steps:
@@ -261,11 +253,7 @@ def _take_step(value: Any, step: str | int | None, where: str) -> list[Any]:
 
 
 def list_paths(records: Sequence[Any]) -> list[list[str]]:
-    """List the paths that belong together, for each list in the records; at most 5 steps deep.
-
-    >>> list_paths([{"id": 1, "said": [{"by": {"name": "ada"}, "what": ["x"]}]}])
-    [['id'], ['id', 'said[].by.name', 'said[].what']]
-    """
+    """List the paths that belong together, for each list in the records; at most 5 steps deep."""
     groups: dict[str, dict[str, None]] = {"": {}}
     for record in records:
         _note_paths(record, "", "", 0, groups)

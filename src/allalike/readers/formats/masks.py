@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
-from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.files import MANIFEST
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.formats.text import open_delimited
 
 if TYPE_CHECKING:
     import os
@@ -32,17 +32,7 @@ _WORDS = {
 
 
 def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Table:
-    """Open a folder of masks as a table of workers, tasks and labels; the images are read later.
-
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("ada", "bob"):
-    ...         Path(folder, f"worker_{name}").mkdir()
-    ...         Image.new("L", (2, 2)).save(Path(folder, f"worker_{name}", "cell7.png"))
-    ...     open_masks(folder).load(["worker", "task"])
-    {'worker': ['worker_ada', 'worker_bob'], 'task': ['cell7', 'cell7']}
-    """
+    """Open a folder of masks as a table of workers, tasks and labels; the images are read later."""
     root = Path(folder)
     if (root / MANIFEST).is_file():
         if layout is not None:
@@ -57,8 +47,7 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Tab
         found = layout or _find_layout(root, set(folders), set(stems))
         outer, inner = ("task", "worker") if found == LAYOUTS[0] else ("worker", "task")
         columns = {outer: [*folders], inner: [*stems], "label": [MaskFile(str(path)) for path in paths]}
-    names = ["worker", "task", "label"]
-    return Table(names, lambda asked: {name: columns[name] for name in asked}, str(root), layout=found)
+    return of_columns({role: columns[role] for role in ("worker", "task", "label")}, str(root), layout=found)
 
 
 def _read_manifest(root: Path) -> dict[str, list[object]]:

@@ -10,28 +10,31 @@ import glob
 import os
 import re
 import shlex
-from contextlib import contextmanager
+import weakref
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_FETCHED_BYTES, MAX_FETCHED_FILES
 from allalike._core.registry import did_you_mean
 from allalike._core.system.addresses import STORES, Address, find_address, reaching
+from allalike._core.system.files import work_folder
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import read_start
-from allalike.readers.formats.failures import unreadable
-from allalike.readers.formats.parquet import spool_batches
-from allalike.readers.formats.spooled import Spooled, SpoolFolder
+from allalike.readers.formats.failures import check_names, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 22
+_BATCH_BYTES = 1 << 24  # of which a file of Arrow is made, for databases hand over much fewer at a time
 
 
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
@@ -42,17 +45,13 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     if not isinstance(named, Address):
         return _open_databases(_matching(named), query, table)
     if (query, table) not in named.held:
-        found = [_spool(named, query, table)] if named.is_database else _open_databases(_fetch(named), query, table)
-        named.held[query, table] = found
+        rows: list[Path] = [spool_rows(named, query, table)] if named.is_database else []
+        named.held[query, table] = rows or _open_databases(_fetch(named), query, table)
     return named.held[query, table]
 
 
 def name_place(source: Any) -> Any:
-    """Return an address, which hides its secrets and holds what was fetched, or else the source itself.
-
-    >>> name_place("https://host/a.csv?sig=abc"), name_place(["crowd.db", "file:///a.csv"]), name_place({"t1": "x"})
-    ('https://host/a.csv?***', ['crowd.db', 'file:///a.csv'], {'t1': 'x'})
-    """
+    """Return an address, which hides its secrets and holds what was fetched, or else the source itself."""
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
         return [name_place(each) for each in source]
     return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
@@ -74,11 +73,7 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def local_name(name: str) -> str:
-    """Return the path of an address of a local file, and any other name as it is.
-
-    >>> local_name("sqlite:///crowd.db"), local_name("s3://bucket/a.csv")
-    ('crowd.db', 's3://bucket/a.csv')
-    """
+    """Return the path of an address of a local file, and any other name as it is."""
     if name.startswith("file:"):
         from urllib.request import url2pathname  # which imports all of HTTP
 
@@ -107,13 +102,7 @@ def _open_databases(paths: list[Path], query: str | None, table: str | None) -> 
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
         raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
-    return [path if each is None else _spool(each, query, table) for path, each in zip(paths, found, strict=True)]
-
-
-def _spool(database: Address, query: str | None, table: str | None) -> Path:
-    # which files do not need
-
-    return spool_rows(database, query, table)
+    return [path if each is None else spool_rows(each, query, table) for path, each in zip(paths, found, strict=True)]
 
 
 def find_system(address: Address) -> tuple[Any, str]:
@@ -180,24 +169,101 @@ def _copy(system: Any, address: Address, path: str, copy: Path, left: int) -> in
     return left
 
 
-# Connect to databases by ADBC, and stream the rows of a table or query into a temporary file.
+# Temporary files, for streams, which can be read once, and for remote data.
 
+
+class SpoolFolder:
+    """A temporary folder that exists as long as this object."""
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        self.path = stack.enter_context(work_folder())
+        process = os.getpid()
+        weakref.finalize(self, lambda: stack.close() if os.getpid() == process else None)  # not in a forked copy
+
+
+class Spooled(type(Path())):  # type: ignore[misc]
+    """A temporary file that has another name in messages."""
+
+    called = "the open file"
+    within: SpoolFolder | None = None
+
+    @classmethod
+    def at(cls, path: Path, called: str, within: SpoolFolder | None = None) -> Spooled:
+        """Name a file; the folder that it is ``within`` exists as long as this path."""
+        made = cls(os.fspath(path))
+        made.called, made.within = called, within
+        return made
+
+    def __str__(self) -> str:
+        return self.called
+
+    def __fspath__(self) -> str:
+        return str(super().__str__())
+
+
+def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
+    """Write a stream into a file with the ending of JSON or CSV, whichever it looks like."""
+    raw = folder / "input"
+    with raw.open("wb") as file:
+        while part := stream.read(_CHUNK):
+            file.write(part.encode() if isinstance(part, str) else part)
+    with raw.open("rb") as file:
+        start = file.read(1 << 16).lstrip(_BLANK)
+    named = raw.with_suffix(".json" if start.startswith((b"[", b"{")) else ".csv")
+    raw.rename(named)
+    return Spooled.at(named, called)
+
+
+def spool_open_file(stream: IO[Any]) -> Path:
+    """Return the path of an open file of which nothing was read yet, or else a temporary file with the rest of it."""
+    name = getattr(stream, "name", None)
+    try:
+        untouched = isinstance(name, str) and Path(name).is_file() and stream.tell() == 0
+    except (OSError, ValueError):  # such as a text that is read line by line
+        untouched = False
+    if untouched:
+        return Path(str(name))
+    folder = SpoolFolder()
+    return Spooled.at(spool(stream, folder.path, "the open file"), "the open file", folder)
+
+
+def spool_batches(reader: Any, called: str) -> Spooled:
+    """Write the batches of a reader into a file, which exists as long as the path."""
+    check_names(reader.schema.names, called)
+    schema = pa.schema([(each.name, _plain(pa.nulls(0, each.type)).type) for each in reader.schema])
+    folder = SpoolFolder()
+    path, waiting, size = folder.path / "input.arrow", [], 0
+    with pa.ipc.new_file(os.fspath(path), schema) as writer:
+        for batch in reader:
+            waiting.append(pa.record_batch(list(map(_plain, batch.columns)), schema=schema))
+            size += batch.nbytes
+            if size >= _BATCH_BYTES:
+                writer.write_table(pa.Table.from_batches(waiting).combine_chunks())
+                waiting, size = [], 0
+        writer.write_table(pa.Table.from_batches(waiting, schema).combine_chunks())
+    return Spooled.at(path, called, folder)
+
+
+def _plain(column: Any) -> Any:
+    """Return a column without a dictionary, which may differ from batch to batch, and long numbers of a database."""
+    if pa.types.is_dictionary(column.type):
+        values = column.dictionary
+        return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(column.indices)
+    return column.storage.cast(pa.float64()) if getattr(column.type, "type_name", "") == "numeric" else column
+
+
+# Connect to databases by ADBC, and stream the rows of a table or query into a temporary file.
 
 _READING = {  # so that nothing is written, and rows come in the same order each time
     "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
     "sqlite": ("PRAGMA trusted_schema = OFF",),  # so that views call no function with side effects
     "duckdb": ("SET lock_configuration = true",),
 }
-
-
 _QUOTED = re.compile(  # comments, and texts and names in quotes
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$", re.DOTALL
 )
-
-
 _RECOVERY = "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)"
-
-
 _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
@@ -293,15 +359,7 @@ def spool_rows(address: Address, query: str | None = None, table: str | None = N
 
 
 def _nest_query(query: str, address: Address) -> str:
-    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery.
-
-    >>> _nest_query("SELECT 1 AS n; -- one", Address("sqlite:///crowd.db"))
-    'SELECT * FROM (\nSELECT 1 AS n\n) AS answers'
-    >>> _nest_query("COPY answers TO PROGRAM 'mail'", Address("postgresql://host/crowd"))
-    Traceback (most recent call last):
-    allalike.errors.InputError: The query of postgresql://host/crowd is not a single SELECT, and no other statement is
-    run. Write one, such as query='SELECT worker, task, label FROM answers'.
-    """
+    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery."""
     bare = _QUOTED.sub(lambda part: (" " if part[0][:2] in ("--", "/*") else "x") * len(part[0]), query)
     bare = bare.rstrip("; \t\r\n")
     depths = accumulate({"(": 1, ")": -1}.get(character, 0) for character in bare)

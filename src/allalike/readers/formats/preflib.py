@@ -28,6 +28,7 @@ from allalike._core.late import pa
 from allalike._core.limits import MAX_VOTERS
 from allalike.domains import DOMAINS
 from allalike.errors import InputError, LabelError, TooLargeError
+from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.encodings import open_text
 from allalike.readers.formats.tables import Table
 from allalike.readers.rating_scales import NO_OPINION
@@ -53,28 +54,16 @@ class _Votes:
     orders: list[list[list[str]]] = field(default_factory=list)  # places, and the alternatives at each
 
 
-def open_soc(path: Path) -> Table:
-    r"""Open a PrefLib file of strict complete orders: one task, and a worker for each voter.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "drinks.soc")
-    ...     _ = path.write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n2: 2,1\n1: 1,2\n")
-    ...     table = open_soc(path)
-    >>> {name: values.to_pylist() for name, values in table.load(["worker", "label"]).items()}
-    {'worker': ['drinks:1', 'drinks:2', 'drinks:3'], 'label': ['milk>tea', 'milk>tea', 'tea>milk']}
-    """
-    return _open_rankings(path, "soc")
+def open_votes(path: Path, *_: Any) -> Table:
+    """Open a PrefLib file: orders of alternatives, or alternatives in categories."""
+    kind = inner_path(path).suffix.lower()[1:]
+    kinds = (kind,) if kind in ("soc", "cat") else ("soc", "soi", "toc", "toi")
+    votes = _read(path, kinds)
+    return _open_categories(path, votes) if kind == "cat" else _open_rankings(path, votes)
 
 
-def open_orders(path: Path) -> Table:
-    """Open a PrefLib file of orders that may have ties and gaps."""
-    return _open_rankings(path, "soc", "soi", "toc", "toi")
-
-
-def open_categories(path: Path) -> Table:
-    """Open a PrefLib file of categories: a task for each alternative, and a worker for each voter."""
-    votes = _read(path, "cat")
+def _open_categories(path: Path, votes: _Votes) -> Table:
+    """Open categories: a task for each alternative, and a worker for each voter."""
     labels = _name_categories(path, votes)
     levels = [label for label in labels if label.strip().casefold() not in _NO_ANSWER]
     stem, items = path.name.split(".")[0], (item for order in votes.orders for place in order for item in place)
@@ -92,9 +81,8 @@ def open_categories(path: Path) -> Table:
     return _make_table(path, votes, cells, list(names.values()), labels, domain=domain, remarks=tuple(remarks))
 
 
-def _open_rankings(path: Path, *kinds: str) -> Table:
+def _open_rankings(path: Path, votes: _Votes) -> Table:
     """Open orders; labels are written with '>' and '=', or as JSON if a name would be misread."""
-    votes = _read(path, *kinds)
     is_plain = not any(mark in name for name in votes.names.values() for mark in "<>=~{}[,;|")
     labels = []
     for order in votes.orders:
@@ -116,7 +104,7 @@ def _make_table(
     if n_answers > MAX_VOTERS:
         raise TooLargeError(f"{path} has {n_answers:,} answers. At most {MAX_VOTERS:,} can be taken one by one.")
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
+    def read(asked: Sequence[str], _: int | None) -> dict[str, Any]:
         width, sizes = len(str(n_voters)), np.repeat([len(line) for line in cells], counts)
         lines = [np.array(line, np.int64).reshape(-1, 2) for line in cells]
         pairs = np.concatenate([np.tile(line, (count, 1)) for line, count in zip(lines, counts, strict=True)])
@@ -126,10 +114,10 @@ def _make_table(
             columns["worker"] = (workers, np.repeat(np.arange(n_voters), sizes))
         return {name: pa.array(columns[name][0], pa.large_string()).take(arrow_of(columns[name][1])) for name in asked}
 
-    return Table(["worker", "task", "label"], load, str(path), **more)
+    return Table(["worker", "task", "label"], read, str(path), **more)
 
 
-def _read(path: Path, *kinds: str) -> _Votes:
+def _read(path: Path, kinds: tuple[str, ...]) -> _Votes:
     """Read and check a file of one of these kinds; orders of ``soc`` alone must be strict and complete."""
     votes = _Votes()
     try:

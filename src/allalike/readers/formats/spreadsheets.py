@@ -12,28 +12,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.compression import check_archive, check_unpacked
-from allalike.readers.formats.dialects import (
-    check_prolog,
+from allalike.readers.formats.compression import check_archive, check_prolog, check_unpacked
+from allalike.readers.formats.failures import check_gaps, check_names
+from allalike.readers.formats.headers import (
+    MIN_COLUMNS,
     count_above,
     count_below,
+    count_blank_columns,
     describe_margins,
-    doubt_first_row,
-    find_blank_columns,
     name_columns,
 )
-from allalike.readers.formats.failures import check_gaps, check_names
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.tables import Table, of_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
 
 
 _MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
-_MIN_COLUMNS = 3
 _BLOCK_BYTES, _CELL_BYTES = 1 << 20, 32
 _CELL = re.compile(rb"<(?:\w+:)?c(?=[\s/>])")
 _ROW = re.compile(rb"<(?:\w+:)?row(?=[\s/>])")
@@ -55,19 +52,15 @@ def open_sheet(path: Path, files: Files) -> Table:
     above, (first, *rows) = cells[:n_above], cells[n_above:]
     n_rows = len(rows) - count_below(rows)
     rows, below = rows[:n_rows], rows[n_rows:]
-    said = describe_margins(above, below, where, blank=n_blank + find_blank_columns([first, *rows]))
-    if n_merged:
-        said.append(f"{where} has merged cells: each of their rows has the value.")
-    names, remarks = name_columns(first, rows, where)
+    names, said = name_columns(first, rows, where)
     check_names(names, where)
-    places = {each: place for place, each in enumerate(names)}
-
-    def load(asked: Iterable[str]) -> dict[str, Any]:
-        return {each: pa.chunked_array([[row[places[each]] for row in rows]], pa.string()) for each in asked}
-
+    blank = n_blank + count_blank_columns([first, *rows])
+    remarks = describe_margins(above, below, where, blank=blank)
+    if n_merged:
+        remarks.append(f"{where} has merged cells: each of their rows has the value.")
+    columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}
     chosen = {"tag": name} if len(sheets) > 1 and files.tag is None else {}
-    said += remarks or doubt_first_row(rows, where)
-    return Table(names, load, where, text=True, remarks=said, guessed=chosen)
+    return of_columns(columns, where, text=True, remarks=[*remarks, *said], guessed=chosen)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
@@ -110,7 +103,7 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
 
 def _is_table(rows: list[list[str]]) -> bool:
     """Return whether a sheet has columns, and not only notes."""
-    return len(rows) > 1 and sum(sum(map(bool, row)) >= _MIN_COLUMNS for row in rows) > len(rows) / 2
+    return len(rows) > 1 and sum(sum(map(bool, row)) >= MIN_COLUMNS for row in rows) > len(rows) / 2
 
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
@@ -212,9 +205,5 @@ def _measure(part: Any, lengths: list[int]) -> tuple[int, int, int]:
 
 
 def _number(letters: bytes) -> int:
-    """Return the number of a column, from 1.
-
-    >>> _number(b"A"), _number(b"XFD")
-    (1, 16384)
-    """
+    """Return the number of a column, from 1."""
     return reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)

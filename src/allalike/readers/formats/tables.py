@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.columns.column import Column
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
-from allalike.readers.formats.failures import check_gaps, check_names, check_width
+from allalike.readers.formats.failures import check_gaps, check_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +20,13 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain
 
+# A column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
+Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, `Column`s, or functions that read them
+Step = Callable[[Columns, int], Columns]
 
-# Cells: a column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
+_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
+_SLICE_BYTES = 1 << 26
+_MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 def ready(data: Any) -> Any:
@@ -32,11 +36,7 @@ def ready(data: Any) -> Any:
 
 
 def cells(data: Any) -> list[Any]:
-    """Return the values of a column as Python objects.
-
-    >>> cells(pa.chunked_array([["x"]])), cells(["y"])
-    (['x'], ['y'])
-    """
+    """Return the values of a column as Python objects."""
     read = ready(data)
     return read if isinstance(read, list) else list(read.to_pylist())
 
@@ -75,55 +75,60 @@ def check_types(name: str, kinds: set[Any]) -> None:
         raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
 
 
-Columns = dict[str, Any]  # what is loaded by name: Arrow columns, lists of objects, or functions that read them
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the reader of a table knows about it, beside its columns.
 
+    ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
+    that of a folder of masks. Labels are of the type ``domain``; some columns have known ``levels``; ``scales`` is the
+    column of the scale of each task. A label has a column of ``truths``, or one of ``details`` on its members.
+    Samples of a judge, ``careless`` workers with reasons, and the number of ``silent`` tasks go to the notes.
+    """
 
-Step = Callable[[Columns, int], Columns]
-
-
-_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
-
-
-_SLICE_BYTES = 1 << 26
-
-
-_MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table that is named but not yet read: the names of its columns, and the way to read them."""
-
-    names: list[str]
-    load: Callable[[Sequence[str]], Columns]
-    where: str = "The table"
-    text: bool = False
-    layout: str = ""
-    load_batches: Callable[[Sequence[str]], Iterator[Columns]] | None = None
-    n_bytes: Callable[[Sequence[str]], int] = lambda _: 0
-    delimiter: str = ""
-    parts: tuple[Table, ...] = ()
     roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     guessed: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
-    decimal: str = "."
-    written: bool = False
-    na: Sequence[str] | None = None
-    load_sample: Callable[[Sequence[str], int], Columns] | None = None
-    expand: Callable[[Sequence[str]], Table] | None = None
-    list_paths: Callable[[], list[list[str]]] | None = None
-    index: Sequence[Any] | None = None
+    layout: str = ""
     domain: str | Domain = ""
     levels: Mapping[str, Domain] = field(default_factory=dict)
     scales: str = ""
-    samples: Sequence[str] = ()
-    details: Mapping[str, str] = field(default_factory=dict)
     truths: Mapping[str, str] = field(default_factory=dict)
-    silent: int | None = None
+    details: Mapping[str, str] = field(default_factory=dict)
+    samples: Sequence[str] = ()
     careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    silent: int | None = None
+
+
+@dataclass(frozen=True)
+class Table(Facts):
+    """A table that is named but not yet read: its columns are read when they are needed.
+
+    ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written; a file of lines that can be cut has a
+    ``delimiter``. Paths into nested records are listed by ``list_paths``, and made columns by ``expand``.
+    """
+
+    names: list[str]
+    read: Callable[[Sequence[str], int | None], Columns]
+    where: str = "The table"
+    stream: Callable[[Sequence[str]], Iterator[Columns]] | None = None
+    n_bytes: Callable[[Sequence[str]], int] = lambda _: 0
+    text: bool = False
+    written: bool = False
+    decimal: str = "."
+    delimiter: str = ""
+    na: Sequence[str] | None = None
+    index: Sequence[Any] | None = None
+    parts: tuple[Table, ...] = ()
+    expand: Callable[[Sequence[str]], Table] | None = None
+    list_paths: Callable[[], list[list[str]]] | None = None
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)
+
+    def load(self, names: Sequence[str]) -> Columns:
+        """Return columns of all rows."""
+        return self.read(names, None)
 
     def sample(self, rows: int, names: Sequence[str] | None = None) -> Columns:
         """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
@@ -138,12 +143,11 @@ class Table:
             some = self.parts[:: -(-len(self.parts) // _MOST_SAMPLED_PARTS)]
             samples = [part.sample(-(-rows // len(some)), asked) for part in some]
             return {name: concatenate(name, [each[name] for each in samples], mixed=True) for name in asked}
-        if self.load_sample is not None:
-            with suppress(InputError):  # such as a field that is longer than what is read at once
-                return {name: ready(data) for name, data in self.load_sample(asked, rows).items()}
-        if self.load_batches is not None:
-            return take_rows(self.load_batches(asked), asked, rows)
-        return {name: ready(data)[:rows] for name, data in self.load(asked).items()}
+        return {name: ready(data)[:rows] for name, data in self.read(asked, rows).items()}
+
+    def _read(self, asked: Sequence[str], rows: int | None) -> Columns:
+        """Return columns of all rows, or of the first ones of each part."""
+        return self.load(asked) if rows is None else self.sample(rows, asked)
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name."""
@@ -152,10 +156,10 @@ class Table:
 
     def batches(self, picked: Mapping[str, str]) -> Iterator[dict[str, Column]]:
         """Yield the column of each role, given its name, some rows at a time."""
-        if self.load_batches is None:
+        if self.stream is None:
             yield from _slice(self.columns(picked))
             return
-        for batch in self.load_batches(list(picked.values())):
+        for batch in self.stream(list(picked.values())):
             yield {role: self.column(role, batch[name]) for role, name in picked.items()}
 
     def column(self, role: str, data: Any) -> Column:
@@ -174,8 +178,8 @@ class Table:
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Table:
         """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
-        old: dict[str, Any] = {"load_batches": None, "load_sample": None, "expand": None, "parts": (), "delimiter": ""}
-        return replace(self, load=load, **{**old, **changes})
+        old: dict[str, Any] = {"stream": None, "expand": None, "parts": (), "delimiter": ""}
+        return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
     def with_step(
         self,
@@ -193,11 +197,6 @@ class Table:
         The step ``adds`` columns, or puts others in their place; it ``needs`` some, and ``drops`` some. It is given the
         columns of some rows and the number of rows before them, or those of the ``whole`` table. What there is to say
         of it becomes a remark.
-
-        >>> def double(columns, before): return columns | {"twice": [2 * value for value in columns["once"]]}
-        >>> table = of_records([{"once": 1}, {"once": 2}]).with_step(double, adds=["twice"], needs=["once"])
-        >>> table.names, table.load(["twice"])
-        (['once', 'twice'], {'twice': [2, 4]})
         """
         added, dropped = {*adds}, {*drops}
 
@@ -212,9 +211,9 @@ class Table:
             changed = step({**columns, **{name: ready(columns[name]) for name in needs}}, before)
             return {name: changed[name] for name in asked}
 
-        def load_batches(asked: Sequence[str], load: Any) -> Iterator[Columns]:
+        def stream(asked: Sequence[str], batches: Any) -> Iterator[Columns]:
             before = 0
-            for batch in load(find_needed(asked)):
+            for batch in batches(find_needed(asked)):
                 yield change(batch, asked, before)
                 before += len(next(iter(batch.values())))
 
@@ -227,8 +226,8 @@ class Table:
         kept = [name for name in self.names if name not in dropped]
         known["names"] = list(dict.fromkeys([*kept, *adds]))
         if not whole:
-            known["load_sample"] = lambda asked, rows: change(self.sample(rows, find_needed(asked)), asked)
-            known["load_batches"] = self.load_batches and partial(load_batches, load=self.load_batches)
+            known["read"] = lambda asked, rows: change(self._read(find_needed(asked), rows), asked)
+            known["stream"] = self.stream and partial(stream, batches=self.stream)
             known["expand"] = self.expand and partial(expand, load=self.expand)
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
 
@@ -272,57 +271,46 @@ def _with_points(texts: Any) -> Any:
 
 
 def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Table:
-    """Open a list of mappings from column to value; what a record lacks is missing.
-
-    >>> of_records([{"worker": "ada", "task": 1}, {"label": "x"}]).names
-    ['worker', 'task', 'label']
-    """
+    """Open a list of mappings from column to value; what a record lacks is missing."""
     for row, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise InputError(f"{where}: row {row + 1} is no record with named fields.")
-    keys = list(dict.fromkeys(name for record in records for name in record))
-    names = [str(key) for key in keys]
-    check_width(names, where)
-    key_of = dict(zip(names, keys, strict=True))
+    key_of = {str(key): key for record in records for key in record}
+    check_names(list(map(str, dict.fromkeys(name for record in records for name in record))), where)
 
-    def load(asked: Sequence[str], rows: int | None = None) -> Columns:
+    def read(asked: Sequence[str], rows: int | None) -> Columns:
         some = records[:rows]
         check_gaps(len(asked) * len(some) - sum(map(len, some)), where)
         return {name: [record.get(key_of[name]) for record in some] for name in asked}
 
-    return Table(names, load, where, load_sample=load)
+    return Table(list(key_of), read, where)
 
 
-def of_columns(columns: Mapping[str, Column]) -> Table:
-    """Open columns that are ready."""
-    return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, text=columns["label"].text)
+def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: Any) -> Table:
+    """Open columns that are ready: `Column`s, those of Arrow, or lists."""
+    return Table(list(columns), lambda asked, _: {name: columns[name] for name in asked}, where, **facts)
 
 
 def join(tables: Sequence[Table]) -> Table:
-    """Put tables with the same columns one below the other.
-
-    >>> part = of_records([{"worker": "ada"}])
-    >>> join([part, part]).load(["worker"])
-    {'worker': ['ada', 'ada']}
-    """
+    """Put tables with the same columns one below the other."""
     if len(tables) == 1:
         return tables[0]
     common = set.intersection(*(set(table.names) for table in tables))
 
-    def load(asked: Sequence[str]) -> Columns:
+    def read(asked: Sequence[str], _: int | None) -> Columns:
         parts = [table.load(asked) for table in tables]
         return {name: concatenate(name, [part[name] for part in parts]) for name in asked}
 
     def expand(paths: Sequence[str]) -> Table:
         return join([table.expand(paths) for table in tables if table.expand is not None])
 
-    streams = all(table.load_batches is not None for table in tables)
+    streams = all(table.stream is not None for table in tables)
     return Table(
         [name for name in tables[0].names if name in common],
-        load,
+        read,
         f"{tables[0].where} and {len(tables) - 1} more",
         text=all(table.text for table in tables),
-        load_batches=partial(_load_batches, tables) if streams else None,
+        stream=partial(_stream, tables) if streams else None,
         n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables) if streams else 0,
         written=all(table.text or table.written for table in tables),
         decimal="," if any(table.decimal == "," for table in tables) else ".",
@@ -336,12 +324,12 @@ def join(tables: Sequence[Table]) -> Table:
     )
 
 
-def _load_batches(tables: Sequence[Table], names: Sequence[str]) -> Iterator[Columns]:
+def _stream(tables: Sequence[Table], names: Sequence[str]) -> Iterator[Columns]:
     """Read one table after the other; a column must have the same type in all of them."""
     kinds: dict[str, Any] = {}
     for table in tables:
-        assert table.load_batches is not None
-        for batch in table.load_batches(names):
+        assert table.stream is not None
+        for batch in table.stream(names):
             for name, array in batch.items():
                 kind = value_type(array.type)
                 check_types(name, {kinds.setdefault(name, kind), kind})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,7 +173,10 @@ def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None)
         lists = [each for each in cells(table.sample(_LISTED_ROWS, [label])[label]) if each is not None]
     except InputError:
         return table
-    nested = [each for each in lists if not isinstance(each, list | tuple) or any(map(_is_nested, each))]
+    inner = [value for each in lists if isinstance(each, list | tuple) for value in each]
+    nested = any(not isinstance(each, list | tuple) for each in lists) or any(
+        isinstance(value, list | tuple | dict) for value in inner
+    )
     if nested or not any(len(each) > 1 for each in lists):
         return table
 
@@ -193,10 +195,6 @@ def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None)
     return table.with_step(step, adds=adds, needs=needs, drops=table.names, whole=True, says=[says], roles=roles)
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, list | tuple | dict)
-
-
 def fill_down(table: Table, picked: Mapping[str, str], *_: Any) -> Table:
     """Fill in workers or tasks that stand in the first of several rows only, as merged cells of spreadsheets do.
 
@@ -212,13 +210,9 @@ def fill_down(table: Table, picked: Mapping[str, str], *_: Any) -> Table:
         filled = _fill(pa.chunked_array([ids])).to_pylist()
         if len(set(filled)) > 1 and len(set(zip(filled, others, strict=True))) == len(filled):
             says = f"{table.where} has blank cells below those of {name!r}, which are filled with them."
-            step = partial(_fill_column, name=name)
+            step = lambda columns, _, name=name: columns | {name: _fill(columns[name])}  # noqa: E731
             return table.with_step(step, adds=[name], needs=[name], whole=True, says=[says])
     return table
-
-
-def _fill_column(columns: Columns, _: int, name: str) -> Columns:
-    return columns | {name: _fill(columns[name])}
 
 
 def _fill(column: Any) -> Any:
@@ -270,13 +264,7 @@ def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str
 
 
 def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
-    """Return a table in which the fields are one column, and the name of that; a row without any has no label.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> table, name = combine(of_records([{"who": "ada", "x": 1, "y": None}, {"who": "bob"}]), ["x", "y"])
-    >>> table.names, table.load([name])[name].data
-    (['who', 'record'], [{'x': 1}, None])
-    """
+    """Return a table in which the fields are one column, and the name of that; a row without any has no label."""
     made = _NAME
     while made in {*table.names} - {*fields}:
         made = f"{made}_"
@@ -351,11 +339,7 @@ def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[st
 
 
 def _make_ratings(ratings: Mapping[str, int]) -> Domain:
-    """Return levels of whole numbers; where words stand beside some of them, all levels between are named.
-
-    >>> _make_ratings({"3": 3, "5 (best)": 5}).levels
-    ('3', '4', '5 (best)')
-    """
+    """Return levels of whole numbers; where words stand beside some of them, all levels between are named."""
     make: Any = DOMAINS["ordinal"]
     written = {number: label for label, number in ratings.items()}
     levels = tuple(written.get(n, str(n)) for n in range(min(written), max(written) + 1))

@@ -71,12 +71,6 @@ def stack(
 
     An empty cell is a missing answer. The column that names the rows is the chosen one, or that with the name of its
     role, the index of a frame, or the first one if it has no value twice; else the rows are numbered.
-
-    >>> from allalike.readers.formats.tables import of_records
-    >>> rows = [{"task": "t1", "ada": "x", "bob": None}, {"task": "t2", "ada": "y", "bob": "y"}]
-    >>> long, _ = stack(of_records(rows), "tasks", {})
-    >>> [cells(column) for column in long.load(["task", "worker", "label"]).values()]
-    [['t1', 't2', 't2'], ['ada', 'ada', 'bob'], ['x', 'y', 'y']]
     """
     files, (down, across) = files or Files(), ROWS[wide]
     if not table.names:
@@ -412,13 +406,7 @@ def _find_kind(counts: set[str]) -> Domain:
 
 
 def _say_of_things(answers: list[Answer], said: Sequence[Cell]) -> list[frozenset[str] | None]:
-    """Return of what things something is said in each answer, and what, unless that is yes or no.
-
-    >>> sorted(_say_of_things([{"lion": 0, "zebra": 1}], [("eating", "moving"), ("resting",)])[0])
-    ['lion: eating', 'lion: moving', 'zebra: resting']
-    >>> _say_of_things([{"lion": 0, "zebra": 1}, {"lion": 2}], [("yes",), ("no",), ()])
-    [frozenset({'lion'}), None]
-    """
+    """Return of what things something is said in each answer, and what, unless that is yes or no."""
     affirmed = {text.casefold() for cell in said for text in cell} <= _YES | _NO
     found: list[frozenset[str] | None] = []
     for answer in answers:

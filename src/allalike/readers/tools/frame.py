@@ -58,7 +58,7 @@ def build_table(
     """Return the table of a tool, given a function that returns a column, and the names of worker, task and label."""
     return Table(
         list(names),
-        lambda asked: {name: load(name) for name in asked},
+        lambda asked, _: {name: load(name) for name in asked},
         where,
         roles=dict(zip(ROLES, roles, strict=True)),
         guessed={**guessed, "tool": tool.name},

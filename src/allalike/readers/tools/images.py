@@ -18,7 +18,7 @@ import numpy as np
 
 from allalike._core.masks import Mask, check_size, draw, of_run_lengths
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.dialects import check_prolog
+from allalike.readers.formats.compression import check_prolog
 from allalike.readers.tools.base import (
     Peek,
     UnexpectedValueError,

@@ -20,8 +20,8 @@ from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks import Mask
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.tables import cells
+from allalike.readers.formats.text import open_delimited
 from allalike.readers.tools.base import (
     Peek,
     UnexpectedValueError,
