@@ -3,8 +3,6 @@
 from allalike._core.system.progress import watching as watching
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
-from allalike.api.agreement.agreement import Agreement as Agreement
-from allalike.api.agreement.agreement import Agreements as Agreements
 from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
 from allalike.api.judges.panel import Panel as Panel
@@ -74,6 +72,8 @@ from allalike.noise import Copiers as Copiers
 from allalike.readers import Scan as Scan
 from allalike.readers import read as read
 from allalike.readers import scan as scan
+from allalike.reliability.agreement import Agreement as Agreement
+from allalike.reliability.agreement import Agreements as Agreements
 from allalike.simulation import CROWDS as CROWDS
 from allalike.simulation import MODELS as MODELS
 from allalike.simulation import Simulated as Simulated

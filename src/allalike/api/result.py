@@ -12,12 +12,12 @@ from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.api.explanations.explain import Explained
-from allalike.api.frames import Frame
 from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_first, next_columns, result_html, result_text, truth_columns
 from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
+from allalike.frames import Frame
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.telling.answers import remark_answers, remark_doubts
 from allalike.telling.remark import Remark
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from allalike.api.agreement.agreement import Agreement
     from allalike.api.inputs.opening import Basis
     from allalike.api.planning.plan import AnswerPlan
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.readers.formats.files import Files
+    from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
 
@@ -157,7 +157,7 @@ class Result(Explained, Saved[Frame]):
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement.alpha
         0.0
         """
-        from allalike.api.agreement.agreement import measure_agreement
+        from allalike.reliability.agreement import measure_agreement
 
         return measure_agreement(self.run)
 

@@ -259,7 +259,7 @@ def _scale_texts(result: Result) -> list[str]:
     """Say Krippendorff's alpha of each scale of a survey that has several."""
     if result.run.domain.record is None:
         return []
-    from allalike.api.agreement.agreement import measure_scales  # which needs pandas
+    from allalike.reliability.agreement import measure_scales  # which needs pandas
 
     scales = measure_scales(result.run)
     known = {name: found for name, found in scales.items() if found.run.n_tasks > 1 and not math.isnan(found.alpha)}

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
-from allalike.api.frames import Frame, Framed
 from allalike.api.judges.outcomes import Outcomes
 from allalike.api.results.saving import write_page
 from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
 from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
+from allalike.frames import Frame, Framed
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 

@@ -14,10 +14,10 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.late import pd
 from allalike._core.system.progress import report
-from allalike.api.frames import Frame, Framed
 from allalike.api.results.tables import comparison_html, comparison_text
 from allalike.api.results.targets import write_table
 from allalike.errors import GoldError
+from allalike.frames import Frame, Framed
 from allalike.methods import OA, UA, Method, Weighing
 from allalike.telling.summary import Summary
 

@@ -9,12 +9,13 @@ whom little is known.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
-from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.results.tables import worker_columns
 from allalike.report.material import Material, cut
 from allalike.report.people import find_flags
@@ -33,6 +34,8 @@ FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
 _MAX_LABEL = 20  # characters
 _FEW = "few answers"
+_MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
+_MIN_CHANCE = 0.01
 
 
 def list_reasons(
@@ -118,3 +121,45 @@ def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values
     return {
         name: column.take(order) if isinstance(column, Values) else column[order] for name, column in columns.items()
     }
+
+
+def find_monotonous(run: Run) -> dict[int, Any]:
+    """Return the workers who always give the same class, each with it; none where labels are no classes.
+
+    The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean:
+    two exact sums per worker, on any engine. Whoever gives a class of share s each time does so by chance with
+    probability s^n, if they answer like everybody; only what is less probable than 1 % is a reason to look at them.
+
+    >>> import allalike
+    >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> find_monotonous(allalike.discover(rows).run)
+    {2: 'z'}
+    """
+    n_labels = run.encoding.n_labels
+    if run.encoding.n_classes is None or not 1 < n_labels <= _MAX_CLASSES:
+        return {}
+    sums, answers = run.sum(_add_codes), np.maximum(run.answer_counts, 1)
+    code = np.rint(sums["code"] / answers)
+    same = (sums["code"] == answers * code) & (sums["square"] == answers * np.square(code))
+    if not (same & (run.answer_counts > 0)).any():
+        return {}
+    share = run.total(partial(_add_shares, n_labels=n_labels))["share"] / run.n_tasks
+    rare = np.minimum(share[code.astype(np.intp)], 1.0) ** answers < _MIN_CHANCE
+    workers = np.flatnonzero(same & rare & (run.answer_counts > 0))
+    labels = run.encoding.decode(code[workers].astype(np.intp)).tolist()
+    return dict(zip(workers.tolist(), labels, strict=True))
+
+
+def _add_codes(block: Block) -> dict[str, Floats]:
+    code = block.label.astype(np.float64)
+    return {
+        "code": sum_by(block.worker, code, block.n_workers),
+        "square": sum_by(block.worker, np.square(code), block.n_workers),
+    }
+
+
+def _add_shares(block: Block, *, n_labels: int) -> dict[str, Floats]:
+    """Sum the share of each class in the answers to each task."""
+    live = np.ones(block.n_tasks) if block.live is None else block.live.astype(np.float64)
+    return {"share": sum_by(block.label, block.to_answers(live / block.sizes), n_labels)}

@@ -18,7 +18,6 @@ from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.tables import FORMATS, guard_table, write_tables
-from allalike.api.frames import Frame
 from allalike.api.inputs.saved_files import STATE
 from allalike.api.inputs.state import FORMAT, find_date, write_state
 from allalike.api.results.quality import Rated
@@ -42,6 +41,7 @@ from allalike.api.results.targets import (
 )
 from allalike.api.writers import Findings
 from allalike.errors import OptionError, ReportWarning, UnsupportedError
+from allalike.frames import Frame
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.report.material import Material
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
-    from allalike.api.agreement.agreement import Agreement
     from allalike.api.inputs.opening import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.reliability.agreement import Agreement
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
 _NOTE = """<!doctype html>
@@ -294,7 +294,7 @@ def gather_material(
     command: tuple[str, ...],
 ) -> Material:
     """Return what a report is made of."""
-    from allalike.api.agreement.agreement import measure_scales
+    from allalike.reliability.agreement import measure_scales
 
     return Material(
         run=run,
