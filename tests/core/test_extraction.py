@@ -10,8 +10,8 @@ import pytest
 import allalike
 from allalike import Categorical
 from allalike._core.extraction import find_extractor
-from allalike.api.doubts.spellings import find_spellings
 from allalike.errors import LabelError, OptionError
+from allalike.spellings import find_spellings
 
 if TYPE_CHECKING:
     from pathlib import Path
