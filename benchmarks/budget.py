@@ -30,8 +30,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 import allalike
-from allalike.api.planning.plan import Offers, assign, find_offers
-from allalike.api.planning.stakes import find_standing
+from allalike.result.planning.plan import Offers, assign, find_offers
+from allalike.result.planning.stakes import find_standing
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()

@@ -7,8 +7,6 @@ from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
 from allalike.api.judges.panel import Panel as Panel
 from allalike.api.jury import jury as jury
-from allalike.api.result import Result as Result
-from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.update import load as load
 from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
@@ -74,6 +72,8 @@ from allalike.readers import read as read
 from allalike.readers import scan as scan
 from allalike.reliability.agreement import Agreement as Agreement
 from allalike.reliability.agreement import Agreements as Agreements
+from allalike.result.comparison import Comparison as Comparison
+from allalike.result.result import Result as Result
 from allalike.simulation import CROWDS as CROWDS
 from allalike.simulation import MODELS as MODELS
 from allalike.simulation import Simulated as Simulated

@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 import allalike
 from allalike import Disk
-from allalike.api.planning.plan import Offers, assign
-from allalike.api.planning.stakes import ClassStakes, keep_likeliest
 from allalike.methods.auto.sureness.next_labels import expect_gains
+from allalike.result.planning.plan import Offers, assign
+from allalike.result.planning.stakes import ClassStakes, keep_likeliest
 from allalike.telling.schemas import make_schema
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd

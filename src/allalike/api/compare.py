@@ -11,9 +11,6 @@ from allalike._core.registry import choose
 from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
-from allalike.api.inputs.opening import inputs_of, open_source
-from allalike.api.results.comparison import Comparison, Outcome
-from allalike.api.results.summaries import describe_answers, find_truths, find_versions
 from allalike.checks import check_answers, check_read_answers, note, warn_of
 from allalike.engines import Engine, Run, make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
@@ -22,6 +19,9 @@ from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
+from allalike.result.comparison import Comparison, Outcome
+from allalike.result.inputs.opening import inputs_of, open_source
+from allalike.result.summaries import describe_answers, find_truths, find_versions
 
 if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding

@@ -13,9 +13,6 @@ from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
-from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
-from allalike.api.result import Result
-from allalike.api.results.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
 from allalike.checks import check_answers, check_read_answers, check_ties, list_skipped, note, warn_of
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
@@ -25,6 +22,9 @@ from allalike.methods.composed import serves, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
+from allalike.result.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
+from allalike.result.result import Result
+from allalike.result.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -141,8 +141,8 @@ def discover(
 
 def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
     """Say what known truths may mean that cannot be matched with the answers as they are."""
-    from allalike.api.inputs.opening import name_what_holds_tasks
     from allalike.gold import find_misfit
+    from allalike.result.inputs.opening import name_what_holds_tasks
 
     if known is None or known.stated:
         return error
@@ -169,7 +169,7 @@ def _check_gold(
 
     misfit = find_misfit(run, gold)
     if misfit is not None and (method.name == _ORACLE or without_gold(method) != method):
-        from allalike.api.inputs.opening import find_better_columns
+        from allalike.result.inputs.opening import find_better_columns
 
         raise misfit.refuse(columns=find_better_columns(*given, gold) if given and not misfit.maps else None)
     return [] if misfit is None else [misfit.describe()]

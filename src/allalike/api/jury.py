@@ -24,15 +24,15 @@ from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import Bonds, find_shared_errors
 from allalike.api.judges.smaller_panels import SmallerPanelsOfClasses, WantedError, find_sizes
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
-from allalike.api.planning.plan import find_prices, read_prices
-from allalike.api.results.summaries import describe_confidence, find_truths
-from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import sample_tasks
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices import find_error_correlation, with_voices
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import ReadOptions, Scan, check_read_options
+from allalike.result.planning.plan import find_prices, read_prices
+from allalike.result.summaries import describe_confidence, find_truths
+from allalike.result.tables import worker_columns
 
 if TYPE_CHECKING:
     import os
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.api.judges.coverage import HeldOut
     from allalike.api.judges.rows import Hearing
-    from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
+    from allalike.result.result import Result
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge

@@ -288,10 +288,10 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     """Read all answers, and wonder about them."""
     from allalike._core.blocks.block import Ties
     from allalike.api.discover import open_run
-    from allalike.api.inputs.opening import open_source
-    from allalike.api.results.summaries import describe_answers
     from allalike.checks import check_answers
     from allalike.methods import METHODS
+    from allalike.result.inputs.opening import open_source
+    from allalike.result.summaries import describe_answers
 
     answers, known = open_source(source, gold, choices.gold_columns or None, choices.gold_map or None)
     _, run = open_run(answers, known, engine=None, ties=Ties())

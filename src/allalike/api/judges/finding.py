@@ -15,9 +15,9 @@ import numpy as np
 
 from allalike._core.columns.values import text_column
 from allalike.answers import Answers
-from allalike.api.inputs.opening import open_source
 from allalike.engines.ranges import number_parts
 from allalike.errors import InputError, OptionError
+from allalike.result.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,9 +18,9 @@ from allalike._core.blocks.voices import find_voices
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.api.judges.verdicts import NOBODY
-from allalike.api.results.summaries import withhold
-from allalike.api.results.tables import OUTCOMES
 from allalike.methods.auto.voices import count_effective_voices, with_voices
+from allalike.result.summaries import withhold
+from allalike.result.tables import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
 from allalike.api.judges.outcomes import Outcomes
-from allalike.api.results.saving import write_page
-from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
-from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
 from allalike.frames import Frame, Framed
+from allalike.result.saving import write_page
+from allalike.result.tables import trust_columns, truth_columns, worker_columns
+from allalike.result.targets import REPORT
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns, Finding
-    from allalike.api.result import Result
     from allalike.engines import Run
     from allalike.report.material import Material
+    from allalike.result.result import Result
 
 _DIGITS = 6
 _LIMITS = ("low", "high")

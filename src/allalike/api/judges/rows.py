@@ -18,7 +18,6 @@ from allalike._core.system.memory import free_memory
 from allalike._core.words import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import check_ids
-from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.judges.ballots import JudgeBallots, find_tie
 from allalike.api.judges.coverage import MIN_GOLD
 from allalike.api.judges.finding import ratio
@@ -33,6 +32,7 @@ from allalike.readers import Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import cells
 from allalike.readers.proposals import asking
+from allalike.result.inputs.opening import inputs_of, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from allalike.api.judges.asking import HowAsked
     from allalike.api.judges.ballots import Reconciled
     from allalike.api.judges.finding import Columns, Finding
-    from allalike.api.result import Result
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.readers import ReadOptions
     from allalike.readers.formats.tables import Table
+    from allalike.result.result import Result
 
     Batches = Callable[[], Iterable[Mapping[str, Column]]]
 

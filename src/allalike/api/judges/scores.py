@@ -29,10 +29,10 @@ import numpy as np
 
 from allalike.api.judges.coverage import MIN_GOLD
 from allalike.api.judges.trials import Trials
-from allalike.api.results.summaries import with_quorum
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.distances.plain_or_weighed import has_levels
+from allalike.result.summaries import with_quorum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,10 +27,10 @@ from allalike.api.judges.samples import find_score_samples
 from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_offsets
 from allalike.api.judges.scores import find_shared_offset, has_scale, take_away, take_scores
 from allalike.api.judges.smaller_panels import SmallerPanelsOfScores, WantedError
-from allalike.api.results.summaries import compare_with_gold, find_truths, summarise, with_quorum
 from allalike.engines import make_ready
 from allalike.methods import Auto
 from allalike.methods.insight import VoiceGroups
+from allalike.result.summaries import compare_with_gold, find_truths, summarise, with_quorum
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from allalike.api.judges.finding import Finding
     from allalike.api.judges.samples import ScoreBallots
     from allalike.api.judges.scores import Scores
-    from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.result.result import Result
 
 _MAX_ANSWERS = 20_000  # that are compared judge by judge, and decided by every panel
 _MAX_KEPT = 50_000  # answers for a later panel

@@ -23,9 +23,9 @@ from allalike._core.late import pd
 from allalike._core.registry import did_you_mean
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import unguard_text
-from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.engines.sample import sample_tasks
 from allalike.errors import InputError, OptionError, UnknownNameError
+from allalike.result.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.telling.panel_summary import PanelSummary
 from allalike.telling.schemas import JsonForm, describe_form, find_misfit
 from allalike.telling.summary import LabelKind

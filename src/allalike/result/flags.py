@@ -16,9 +16,9 @@ import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
-from allalike.api.results.tables import worker_columns
 from allalike.report.material import Material, cut
 from allalike.report.people import find_flags
+from allalike.result.tables import worker_columns
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def flag_columns(
     said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
     columns = worker_columns(run, weighing)
     if run.notes.get("silent") is not None:
-        from allalike.api.results.tables import function_columns  # which label matrices alone need
+        from allalike.result.tables import function_columns  # which label matrices alone need
 
         columns |= function_columns(run)
     return {**columns, **{name: text_column(texts) for name, texts in said.items()}}

@@ -19,9 +19,9 @@ from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.result.explanations.explanations import TaskExplanation, WorkerExplanation
 
 _MAX_CLOSE = 20_000  # ids among which a close one is looked for
 
@@ -62,7 +62,7 @@ class Explained:
                 "explain needs the id of a task or of a worker: explain(task=...) or explain(worker=...)."
             )
         if task is not None:
-            from allalike.api.explanations.reasons import explain_task
+            from allalike.result.explanations.reasons import explain_task
 
             return explain_task(self.run, self.weighing, _find_task(self.found, task))
         if self.run.worker_task is not None:
@@ -70,7 +70,7 @@ class Explained:
         place = int(find_places(_wanted(worker, self.run.workers), self.run.workers)[0])
         if place < 0:
             raise _unknown("worker", worker, self.run.workers)
-        from allalike.api.explanations.reasons import explain_worker
+        from allalike.result.explanations.reasons import explain_worker
 
         return explain_worker(self.run, self.weighing, self.found, self.again, place)
 

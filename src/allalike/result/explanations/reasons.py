@@ -21,12 +21,18 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.voices import find_voices
 from allalike._core.columns.values import Values, frame_of
-from allalike.api.explanations.explanations import MAX_ANSWERS, Flag, TaskExplanation, WorkerExplanation, find_absence
-from allalike.api.results.summaries import find_worse
-from allalike.api.results.tables import sureness, trust_columns, worker_columns
 from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import Piece
 from allalike.methods.auto.voices import with_voices
+from allalike.result.explanations.explanations import (
+    MAX_ANSWERS,
+    Flag,
+    TaskExplanation,
+    WorkerExplanation,
+    find_absence,
+)
+from allalike.result.summaries import find_worse
+from allalike.result.tables import sureness, trust_columns, worker_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Plan: whom to ask about which task with some money, what that brings, and when to stop.
 
 Expected errors come from how sure the truths are, and from what planned answers would change about it
-(`allalike.api.planning.stakes`). Where the errors of workers are shared, truths are less sure than they seem, and no
+(`allalike.result.planning.stakes`). Where the errors of workers are shared, truths are less sure than they seem, and no
 answer of the same crowd changes that; so the limits reach from what is expected if all of it were found again by
 another crowd to what half of this one finds again, and beyond by chance.
 """
@@ -21,12 +21,12 @@ import numpy as np
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
 from allalike._core.words import count
-from allalike.api.planning.stakes import find_standing
-from allalike.api.results.targets import write_table
 from allalike.engines.sample import pick_tasks
 from allalike.errors import InputError, OptionError, UnsupportedError
 from allalike.readers.sources import find_inputs, open_table
 from allalike.readers.tools.sheets import listed
+from allalike.result.planning.stakes import find_standing
+from allalike.result.targets import write_table
 
 if TYPE_CHECKING:
     import os
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.api.planning.stakes import ClassStakes, Standing
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.result.planning.stakes import ClassStakes, Standing
 
 
 # Prices: what an answer of each judge costs.
@@ -259,7 +259,7 @@ def assign(
 ) -> list[Assignment]:
     """Return the answers of a batch, as long as there is money and somebody to be asked.
 
-    >>> from allalike.api.planning.stakes import ClassStakes
+    >>> from allalike.result.planning.stakes import ClassStakes
     >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
     >>> offers = Offers(np.array([0.1, 0.2, 0.3]), np.ones(3), np.arange(3), np.ones(3))
     >>> [each[:2] for each in assign(stakes, offers, [{0}, {1}], 3)]

@@ -11,14 +11,14 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
-from allalike.api.explanations.explain import Explained
-from allalike.api.results.saving import Saved, gather_material, write_page
-from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import list_first, next_columns, result_html, result_text, truth_columns
-from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
 from allalike.frames import Frame
 from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.result.explanations.explain import Explained
+from allalike.result.saving import Saved, gather_material, write_page
+from allalike.result.summaries import group_columns
+from allalike.result.tables import list_first, next_columns, result_html, result_text, truth_columns
+from allalike.result.targets import REPORT
 from allalike.telling.answers import remark_answers, remark_doubts
 from allalike.telling.remark import Remark
 from allalike.telling.summary import Summary
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from allalike.api.inputs.opening import Basis
-    from allalike.api.planning.plan import AnswerPlan
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.readers.formats.files import Files
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
+    from allalike.result.inputs.opening import Basis
+    from allalike.result.planning.plan import AnswerPlan
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Result(Explained, Saved[Frame]):
         Where every task is a problem of its own, there is one row per task and worker. The last columns are flag
         (block, look or few) and reason. Rows are in the order of ids; in ``workers.csv`` flagged workers come first.
         """
-        from allalike.api.results.flags import flag_columns
+        from allalike.result.flags import flag_columns
 
         return self._dress(flag_columns(self.run, self.weighing, self.found, self.summary))
 
@@ -269,7 +269,7 @@ class Result(Explained, Saved[Frame]):
         >>> len(plan.table), plan.summary["all"]["answers"], plan.table.columns.tolist()
         (5, 20, ['task', 'worker', 'price', 'gain'])
         """
-        from allalike.api.planning.plan import make_plan
+        from allalike.result.planning.plan import make_plan
 
         return make_plan(
             self.run,
@@ -298,7 +298,7 @@ class Result(Explained, Saved[Frame]):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        from allalike.api.results.tables import find_curve
+        from allalike.result.tables import find_curve
 
         return self._dress(find_curve(self.run, self.weighing, self._facts.method.name))
 

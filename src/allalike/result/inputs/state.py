@@ -37,8 +37,14 @@ from allalike.answers.storage import (
     write_columns,
 )
 from allalike.answers.stream import Stream
-from allalike.api.inputs.opening import read_domain, read_scan, write_domain, write_scan
-from allalike.api.inputs.saved_files import (
+from allalike.domains.spelling import Spelling
+from allalike.engines.adding import list_answers
+from allalike.errors import AllalikeError, InputError, UnsupportedError
+from allalike.methods import METHODS, Method
+from allalike.readers import Scan
+from allalike.readers.gold import is_written, read_label_map
+from allalike.result.inputs.opening import read_domain, read_scan, write_domain, write_scan
+from allalike.result.inputs.saved_files import (
     STATE,
     check_complete,
     check_own_file,
@@ -46,20 +52,14 @@ from allalike.api.inputs.saved_files import (
     read_summary,
     refuse_incomplete,
 )
-from allalike.api.inputs.state_form import find_wrong_setting
-from allalike.domains.spelling import Spelling
-from allalike.engines.adding import list_answers
-from allalike.errors import AllalikeError, InputError, UnsupportedError
-from allalike.methods import METHODS, Method
-from allalike.readers import Scan
-from allalike.readers.gold import is_written, read_label_map
+from allalike.result.inputs.state_form import find_wrong_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from allalike.api.inputs.opening import Basis
     from allalike.domains import Domain, Encoding
     from allalike.engines import Piece, Run
+    from allalike.result.inputs.opening import Basis
 
 FORMAT = 2
 _INDEX = "state.json"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.masks.packed import to_brush
 from allalike._core.options import choice
-from allalike.api.writers.base import Findings, Truth, Writer, check_flat, list_classes
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import Original
+from allalike.result.writers.base import Findings, Truth, Writer, check_flat, list_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class LabelStudioWriter(Writer):
     read. Otherwise the task is the text or the picture, and the control is called ``label``.
 
     >>> import tempfile, pathlib
-    >>> from allalike.api.writers import Findings, Truth
+    >>> from allalike.result.writers import Findings, Truth
     >>> found = Findings("categorical", lambda: iter([Truth("t1", "x", 0.9)]), model="allalike 1.0")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     LabelStudioWriter().write(found, pathlib.Path(folder))

@@ -20,10 +20,10 @@ import numpy as np
 
 from allalike._core.columns.values import text_column
 from allalike._core.late import pd
-from allalike.api.results.summaries import keep_known, with_quorum
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.frames import Frame, Framed
 from allalike.methods.auto.voices import give_voices
+from allalike.result.summaries import keep_known, with_quorum
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from allalike._core.columns.values import Values, shorten, table_of, text_column
 from allalike._core.late import pd
 from allalike._core.words import count
 from allalike.answers.answers import say_columns
-from allalike.api.writers import Truth
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnsupportedError
 from allalike.frames import tell_apart
 from allalike.methods.auto.sureness.faults import FEW
+from allalike.result.writers import Truth
 from allalike.telling.answers import list_notes
 from allalike.telling.truths import remark_crowd, remark_gold, remark_sureness, say_changes, say_counts
 

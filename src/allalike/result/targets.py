@@ -12,19 +12,19 @@ from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS, guard_text
-from allalike.api.inputs.saved_files import STATE, SUMMARY, read_summary
-from allalike.api.inputs.state import find_digest
-from allalike.api.writers import WRITERS
 from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
+from allalike.result.inputs.saved_files import STATE, SUMMARY, read_summary
+from allalike.result.inputs.state import find_digest
+from allalike.result.writers import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import pandas as pd
 
-    from allalike.api.writers import Writer
+    from allalike.result.writers import Writer
 
 REPORT = "report.html"
 _TABLES = ("truth", "workers", "groups", "next", "objects", "probabilities")

@@ -18,11 +18,16 @@ from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.tables import FORMATS, guard_table, write_tables
-from allalike.api.inputs.saved_files import STATE
-from allalike.api.inputs.state import FORMAT, find_date, write_state
-from allalike.api.results.quality import Rated
-from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import (
+from allalike.errors import OptionError, ReportWarning, UnsupportedError
+from allalike.frames import Frame
+from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.readers.formats.files import Files
+from allalike.report.material import Material
+from allalike.result.inputs.saved_files import STATE
+from allalike.result.inputs.state import FORMAT, find_date, write_state
+from allalike.result.quality import Rated
+from allalike.result.summaries import group_columns
+from allalike.result.tables import (
     list_truths,
     next_columns,
     object_table,
@@ -30,7 +35,7 @@ from allalike.api.results.tables import (
     truth_table,
     worker_columns,
 )
-from allalike.api.results.targets import (
+from allalike.result.targets import (
     REPORT,
     find_writers,
     list_output,
@@ -39,12 +44,7 @@ from allalike.api.results.targets import (
     result_output,
     written_names,
 )
-from allalike.api.writers import Findings
-from allalike.errors import OptionError, ReportWarning, UnsupportedError
-from allalike.frames import Frame
-from allalike.methods.auto.sureness.next_labels import rank_tasks
-from allalike.readers.formats.files import Files
-from allalike.report.material import Material
+from allalike.result.writers import Findings
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
-    from allalike.api.inputs.opening import Basis
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
     from allalike.reliability.agreement import Agreement
+    from allalike.result.inputs.opening import Basis
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
 _NOTE = """<!doctype html>
@@ -152,7 +152,7 @@ class Saved(Rated[Frame], ABC):
         A table of truths among them takes the place of the one that was found. The result may be one that others were
         added to: then it has a table of ``changes``, and takes the place of no other but one that is ``unchanged``.
         """
-        from allalike.api.results.flags import flag_columns, put_flagged_first
+        from allalike.result.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         output = result_output(folder, inputs=self.inputs, overwrite=overwrite, unchanged=unchanged)
@@ -249,7 +249,7 @@ class Saved(Rated[Frame], ABC):
         ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
         ['eve']
         """
-        from allalike.api.results.flags import flag_workers, list_reasons
+        from allalike.result.flags import flag_workers, list_reasons
 
         ids = self.run.workers.tolist()
         reasons = list_reasons(self.run, self.weighing, self.found, self.summary)

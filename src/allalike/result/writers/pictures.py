@@ -11,10 +11,10 @@ from xml.etree import ElementTree  # nosec B405 # to write
 import numpy as np
 
 from allalike._core.masks.packed import count_runs, to_run_lengths
-from allalike.api.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import load_document
 from allalike.readers.tools.images import parse_annotations
+from allalike.result.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class CocoWriter(Writer):
     ``object``.
 
     >>> import tempfile, pathlib
-    >>> from allalike.api.writers import Findings, Truth
+    >>> from allalike.result.writers import Findings, Truth
     >>> found = Findings("bitmap", lambda: iter([Truth("cat.png", np.eye(2, dtype=np.bool_), 0.9)]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     CocoWriter().write(found, pathlib.Path(folder))
@@ -124,7 +124,7 @@ class CvatWriter(Writer):
     Where the answers are files of CVAT, images are theirs. What has no class is an ``object``.
 
     >>> import tempfile, pathlib
-    >>> from allalike.api.writers import Findings, Truth
+    >>> from allalike.result.writers import Findings, Truth
     >>> box = {"x1": 1.0, "y1": 2.0, "x2": 31.0, "y2": 42.0, "class": "cat"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     CvatWriter().write(Findings("boxes", lambda: iter([Truth("a.jpg", [box], 0.9)])), pathlib.Path(folder))

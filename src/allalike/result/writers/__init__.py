@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
-from allalike.api.writers.base import Findings, Truth, Writer
+from allalike.result.writers.base import Findings, Truth, Writer
 
 if TYPE_CHECKING:
-    from allalike.api.writers.doccano import DoccanoWriter
-    from allalike.api.writers.label_studio import LabelStudioWriter
-    from allalike.api.writers.mturk import MTurkWriter
-    from allalike.api.writers.pictures import CocoWriter, CvatWriter
+    from allalike.result.writers.doccano import DoccanoWriter
+    from allalike.result.writers.label_studio import LabelStudioWriter
+    from allalike.result.writers.mturk import MTurkWriter
+    from allalike.result.writers.pictures import CocoWriter, CvatWriter
 
 __all__ = [
     "WRITERS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.api.writers.base import Findings, Writer, list_classes, write_lines
+from allalike.result.writers.base import Findings, Writer, list_classes, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

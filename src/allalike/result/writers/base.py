@@ -129,7 +129,7 @@ class Writer(Options, ABC):
     of names where these depend on the tasks. ``into`` is what truths are written into, where that must be the tool's
     own export.
 
-    >>> from allalike.api.writers import WRITERS
+    >>> from allalike.result.writers import WRITERS
     >>> list(WRITERS)
     ['label-studio', 'cvat', 'coco', 'doccano', 'mturk']
     """
@@ -143,7 +143,7 @@ class Writer(Options, ABC):
     def check(self, domain: str | None, inputs: Sequence[Path] = ()) -> None:
         """Refuse labels that the tool has no form for, by the name of their kind if it is known, and other inputs.
 
-        >>> from allalike.api.writers import CocoWriter
+        >>> from allalike.result.writers import CocoWriter
         >>> CocoWriter().check("real")
         Traceback (most recent call last):
         allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: boxes, bitmap.
@@ -160,7 +160,7 @@ class Writer(Options, ABC):
     def owns(self, name: str) -> bool:
         """Tell whether it may have written a file of this name into its folder.
 
-        >>> from allalike.api.writers import CocoWriter
+        >>> from allalike.result.writers import CocoWriter
         >>> CocoWriter().owns("annotations.json"), CocoWriter().owns("notes.doc")
         (True, False)
         """

@@ -14,11 +14,11 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.late import pd
 from allalike._core.system.progress import report
-from allalike.api.results.tables import comparison_html, comparison_text
-from allalike.api.results.targets import write_table
 from allalike.errors import GoldError
 from allalike.frames import Frame, Framed
 from allalike.methods import OA, UA, Method, Weighing
+from allalike.result.tables import comparison_html, comparison_text
+from allalike.result.targets import write_table
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
-from allalike.api.results.tables import fault_columns
+from allalike.result.tables import fault_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
