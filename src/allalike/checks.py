@@ -132,8 +132,7 @@ def list_skipped(reading: Mapping[str, Any], engine: str) -> list[Issue]:
 
 def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]:
     odd, n_answers = find_misreadings(run), int(run.answer_counts.sum())
-    worker, task, label = (_name_column(run, role) for role in ("worker", "task", "label"))
-    every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
+    task = _name_column(run, "task")
     if "repeats" in odd:
         aside = run.notes["repeats_set_aside"]
         yield Issue(
@@ -141,6 +140,30 @@ def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]
             f" aside.{_explain_repeats(run, again=again)}",
             severe=True,
         )
+    yield from _check_single_values(run, odd)
+    if "apart" in odd:
+        yield Issue(
+            f"No task has two answers: {n_answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
+            f" compared. Perhaps {task} numbers the rows, and is not what was asked: then name the right column. If"
+            " every worker has a column, it is a matrix, to be read as wide.",
+            severe=True,
+        )
+    elif 0 < run.n_single < run.n_tasks:
+        yield Issue(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
+    if "unlike" in odd:
+        yield Issue(
+            f"There are as many different labels as answers, {n_answers:,}, such as {list_labels(run)[0]!r}: no two"
+            f" workers agree. Perhaps {_name_column(run, 'label')} is not what was answered: then name the right"
+            " column. If these are texts or numbers, give them this domain.",
+            severe=True,
+        )
+
+
+def _check_single_values(run: Run | Answers, odd: set[str]) -> Iterator[Issue]:
+    """Check for one worker, one task or one label."""
+    n_answers = int(run.answer_counts.sum())
+    worker, task, label = (_name_column(run, role) for role in ("worker", "task", "label"))
+    every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
     if "worker" in odd:
         column = f" Perhaps {worker} is not who answered: then name the right column."
         column = "" if "tool" in run.notes.get("guessed", {}) else column
@@ -161,22 +184,6 @@ def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]
         yield Issue(
             f"All {n_answers:,} labels are the same, {shorten(only)}. Perhaps {label} is what was asked, and not what"
             " was answered: then name the right column.",
-            severe=True,
-        )
-    if "apart" in odd:
-        yield Issue(
-            f"No task has two answers: {n_answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
-            f" compared. Perhaps {task} numbers the rows, and is not what was asked: then name the right column. If"
-            " every worker has a column, it is a matrix, to be read as wide.",
-            severe=True,
-        )
-    elif 0 < run.n_single < run.n_tasks:
-        yield Issue(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
-    if "unlike" in odd:
-        yield Issue(
-            f"There are as many different labels as answers, {n_answers:,}, such as {list_labels(run)[0]!r}: no two"
-            f" workers agree. Perhaps {label} is not what was answered: then name the right column. If these are texts"
-            " or numbers, give them this domain.",
             severe=True,
         )
 

@@ -30,7 +30,7 @@ from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices import find_error_correlation, with_voices
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import ReadOptions, Scan, check_read_options
-from allalike.result.planning.plan import find_prices, read_prices
+from allalike.result.prices import find_prices, read_prices
 from allalike.result.summaries import describe_confidence, find_truths
 from allalike.result.tables import worker_columns
 

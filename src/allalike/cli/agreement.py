@@ -246,11 +246,7 @@ def _effects(found: Agreement, shown: int) -> list[tuple[object, ...]]:
 
 
 def _rounded(value: float) -> float:
-    """Return a number without the sign of a zero.
-
-    >>> _rounded(-1e-9)
-    0.0
-    """
+    """Return a number without the sign of a zero."""
     return value if abs(value) >= 5e-5 else 0.0
 
 

@@ -150,7 +150,7 @@ next(option for option in jury.params if option.name == "missing").default = "dr
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those that are given one by one, which go before."""
-    from allalike.result.planning.plan import read_prices
+    from allalike.result.prices import read_prices
 
     if path is None and not single:
         return None

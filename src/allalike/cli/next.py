@@ -18,7 +18,7 @@ from allalike.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from allalike.result.planning.plan import AnswerPlan
+    from allalike.result.plan import AnswerPlan
 
 _EXAMPLES = "\b\n" + "\n".join(
     (

@@ -11,10 +11,9 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
-from allalike.errors import UnsupportedError
+from allalike.errors import OptionError, UnsupportedError
 from allalike.frames import Frame
 from allalike.methods.auto.sureness.next_labels import rank_tasks
-from allalike.result.explanations.explain import Explained
 from allalike.result.saving import Saved, gather_material, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.tables import list_first, next_columns, result_html, result_text, truth_columns
@@ -34,12 +33,13 @@ if TYPE_CHECKING:
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
+    from allalike.result.explanations import TaskExplanation, WorkerExplanation
     from allalike.result.inputs.opening import Basis
-    from allalike.result.planning.plan import AnswerPlan
+    from allalike.result.plan import AnswerPlan
 
 
 @dataclass(frozen=True)
-class Result(Explained, Saved[Frame]):
+class Result(Saved[Frame]):
     """The truths that were found, the workers that were weighed, and how it was done.
 
     Parameters
@@ -229,6 +229,34 @@ class Result(Explained, Saved[Frame]):
         piece = rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))
         return self._dress(next_columns(piece, self.weighing))
 
+    def explain(self, *, task: Any = None, worker: Any = None) -> TaskExplanation | WorkerExplanation:
+        """Explain why a task has its label, or what a worker is like.
+
+        Of a task: all answers with their weights, the margin, and whose change would change the label. Of a worker: the
+        nearest and farthest colleagues, the strongest disagreements, what is unusual with its evidence, and what the
+        labels would be without this worker.
+
+        >>> import allalike
+        >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x")]
+        >>> result = allalike.discover(rows, method="UA")
+        >>> result.explain(task=7).answers[["worker", "label", "share", "if_changed"]].round(2)
+          worker label  share  if_changed
+        0    ada     x   0.33        True
+        1    bob     x   0.33        True
+        2    eve     y   0.33       False
+        >>> result.explain(worker="eve").without.changed
+        0
+        """
+        from allalike.result.explain import explain_task, explain_worker
+
+        if (task is None) == (worker is None):
+            raise OptionError(
+                "explain needs the id of a task or of a worker: explain(task=...) or explain(worker=...)."
+            )
+        if task is not None:
+            return explain_task(self.run, self.weighing, self.found, task)
+        return explain_worker(self.run, self.weighing, self.found, self.again, worker)
+
     def plan(
         self,
         budget: float = 10.0,
@@ -269,7 +297,7 @@ class Result(Explained, Saved[Frame]):
         >>> len(plan.table), plan.summary["all"]["answers"], plan.table.columns.tolist()
         (5, 20, ['task', 'worker', 'price', 'gain'])
         """
-        from allalike.result.planning.plan import make_plan
+        from allalike.result.plan import make_plan
 
         return make_plan(
             self.run,

@@ -1,19 +1,17 @@
-"""Stakes: how sure each truth is now, as a result knows it, and what an answer would change about that.
+"""Expected gain of an answer: the uncertainty of each label, and by how much an answer would lower it.
 
-A task's classes have the probabilities q_z, and a worker with the error rate e names the true one with
-probability r = 1 - e, and any other one with w = e / (k - 1). Answers that are planned, and not known yet, may turn out
-in several ways s; J_sz is how probable it is that they do so and z is true. Then
+Let q_z be the probabilities of a task's classes. A worker with error rate e names the true class with probability
+r = 1 - e, and any other one with w = e / (k - 1). Planned answers may turn out in several ways s; J_sz is the joint
+probability of s and of the true class z. The task will be decided rightly with probability
 
-    sum_s max_z J_sz
+    sum_s max_z J_sz.
 
-is the probability that the task will be decided rightly. One answer alone often cannot turn a decision, though three
-may; so what answers are chosen by is how much surer they make the task, whatever is decided:
+One answer alone often cannot change a decision, though three may. So answers are chosen by how much they raise
 
-    sum_s sum_z J_sz^2 / sum_z J_sz
+    sum_s sum_z J_sz^2 / sum_z J_sz,
 
-is how probable a class is that is drawn by the probabilities after the answers, and every answer that says something
-raises it. Of many classes the three likeliest are told apart, and ways that lead to nearly the same probabilities are
-counted as one.
+the probability of a class that is drawn by the probabilities after the answers: every informative answer raises it. Of
+many classes the three likeliest are distinguished, and ways that lead to nearly the same probabilities are merged.
 """
 
 from __future__ import annotations
@@ -36,21 +34,19 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
 
 _TOLD_APART = 3  # classes
-_MANY_WAYS = (
-    64  # in which planned answers may turn out, from which on those that are nearly the same are counted as one
-)
+_MANY_WAYS = 64  # in which planned answers may turn out; of more, those that are nearly the same are merged
 _STEP = 1 / 64  # between probabilities that are not told apart then
-_LEAST = 1e-12
+_TINY = 1e-12
 
 
-class ClassStakes:
+class TaskUncertainty:
     """The probability that each task will be decided wrongly (``errors``), with the answers that are planned.
 
-    >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
-    >>> stakes.errors, stakes.bound(0.2).round(3), round(stakes.gain(0, 0.2), 3)
+    >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
+    >>> uncertainty.errors, uncertainty.bound(0.2).round(3), round(uncertainty.gain(0, 0.2), 3)
     (array([0.4, 0.1]), array([0.168, 0.03 ]), 0.2)
-    >>> stakes.take(0, 0.2)
-    >>> stakes.errors.round(3), round(stakes.gain(0, 0.2), 3)
+    >>> uncertainty.add_answer(0, 0.2)
+    >>> uncertainty.errors.round(3), round(uncertainty.gain(0, 0.2), 3)
     (array([0.2, 0.1]), 0.044)
     """
 
@@ -60,26 +56,26 @@ class ClassStakes:
 
     def bound(self, rate: float) -> Floats:
         """Return how much surer a first answer makes each task."""
-        return _sharpen(self.likeliest[:, None], np.full(len(self.likeliest), rate), self.k)
+        return _compute_gains(self.likeliest[:, None], np.full(len(self.likeliest), rate), self.k)
 
     def value(self, task: int, rates: Floats) -> Floats:
         """Return how much surer one more answer makes a task."""
-        return _sharpen(self._ways(task)[None], rates, self.k)
+        return _compute_gains(self._ways(task)[None], rates, self.k)
 
     def gain(self, task: int, rate: float) -> float:
         """Return the gain of an answer, where it takes one, three or five of them to turn a decision."""
         ways = self._ways(task)
-        whole, right = ways.sum(axis=1), _chances(rate, self.k)
-        odds = np.log(right[0] / np.maximum(right[1], _LEAST))
+        whole, right = ways.sum(axis=1), _find_probabilities(rate, self.k)
+        odds = np.log(right[0] / np.maximum(right[1], _TINY))
         return float(whole @ expect_gains(ways / whole[:, None], np.full(len(ways), odds), self.k))
 
-    def take(self, task: int, rate: float) -> None:
+    def add_answer(self, task: int, rate: float) -> None:
         """Plan an answer: every way becomes one for each label that it may give."""
-        right, wrong = _chances(rate, self.k)
+        right, wrong = _find_probabilities(rate, self.k)
         before, told = self._ways(task), self.likeliest.shape[1]
         named = [before * np.where(np.arange(told) == label, right, wrong) for label in range(told)]
         others = [before * wrong * (self.k - told)] if self.k > told else []
-        after = _join_alike(np.concatenate([*named, *others]))
+        after = _merge_similar(np.concatenate([*named, *others]))
         self._planned[task] = after
         self.errors[task] = 1 - after.max(axis=1).sum()
 
@@ -96,24 +92,24 @@ def keep_likeliest(table: Floats) -> Floats:
     return np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1]
 
 
-def _chances(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
+def _find_probabilities(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
     """Return how probably a worker names the true class, and a certain other one; nobody is worse than a guess."""
     wrong = np.minimum(rate, 1 - 1 / k) / (k - 1)
     return np.asarray(1 - (k - 1) * wrong), np.asarray(wrong)
 
 
-def _sharpen(ways: Floats, rates: Floats, k: int) -> Floats:
+def _compute_gains(ways: Floats, rates: Floats, k: int) -> Floats:
     """Return how much surer an answer makes a task, for each table of ways and rate."""
-    right, wrong = (each[:, None, None] for each in _chances(rates, k))
+    right, wrong = (each[:, None, None] for each in _find_probabilities(rates, k))
     whole, squares = ways.sum(axis=2, keepdims=True), np.square(ways).sum(axis=2, keepdims=True)
     named = (np.square(right * ways) + wrong**2 * (squares - ways**2)) / (wrong * whole + (right - wrong) * ways)
     others = (k - ways.shape[2]) * wrong * squares / whole
     return np.asarray(named.sum(axis=(1, 2)) + (others - squares / whole).sum(axis=(1, 2)))
 
 
-def _join_alike(ways: Floats) -> Floats:
+def _merge_similar(ways: Floats) -> Floats:
     """Count ways that lead to nearly the same probabilities as one, where there are many."""
-    ways = ways[ways.sum(axis=1) > _LEAST]
+    ways = ways[ways.sum(axis=1) > _TINY]
     if len(ways) <= _MANY_WAYS:
         return ways
     alike = np.rint(ways / ways.sum(axis=1, keepdims=True) / _STEP)
@@ -124,7 +120,7 @@ def _join_alike(ways: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CrowdUncertainty:
     """How sure truths are, and how often workers err."""
 
     tasks: Values
@@ -134,29 +130,29 @@ class Standing:
     again: tuple[float, float] = (1.0, 1.0)
     truths: int = 0
 
-    def stake(self, rows: Any = slice(None)) -> ClassStakes:
+    def of_tasks(self, rows: Any = slice(None)) -> TaskUncertainty:
         """Return what is at stake in some of the tasks."""
-        return ClassStakes(self.state[rows], self.k)
+        return TaskUncertainty(self.state[rows], self.k)
 
-    def tell(self, error: float) -> dict[str, float]:
+    def describe_error(self, error: float) -> dict[str, float]:
         """Return an expected error, which is a mean over tasks, as people read it, with its limits."""
         n = max(len(self.tasks), 1)
         guess, chance = 1 - 1 / self.k, 1 / n + (1 / self.truths if self.truths else 0.0)
-        beyond = (guess - error) / max(self.again[0], _LEAST)  # chance, if all were found again
+        beyond = (guess - error) / max(self.again[0], _TINY)  # chance, if all were found again
         limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
         spread = NORMAL_QUANTILE * np.sqrt(limits * (1 - limits) * chance)
         low, high = np.clip(limits + [-1, 1] * spread, 0.0, 1.0).tolist()
         return {"expected": float(error), "low": low, "high": high}
 
 
-def find_standing(
+def estimate_uncertainty(
     run: Run, weighing: Weighing, found: TaskTable, posteriors: Callable[[], TaskTable] | None
-) -> Standing:
+) -> CrowdUncertainty:
     """Return how sure truths are that are not known, for labels that tell it.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
-    >>> sure = find_standing(result.run, result.weighing, result.found, result.posteriors)
+    >>> sure = estimate_uncertainty(result.run, result.weighing, result.found, result.posteriors)
     >>> sure.tasks.tolist(), sure.state.shape
     ([1, 2], (2, 2))
     """
@@ -167,7 +163,7 @@ def find_standing(
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
     elif faults is not None and told is not None and run.encoding.nominal:
-        tasks, state = _collect(found, _take_two)
+        tasks, state = _collect(found, _list_top_two)
         rates = faults.best(weighing.fault)
     else:
         raise UnsupportedError(
@@ -176,9 +172,9 @@ def find_standing(
         )
     told = told or {}
     if told.get("told_by") == "gold":
-        return Standing(tasks, state, rates, run.encoding.n_labels, truths=run.n_gold)
+        return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths=run.n_gold)
     again = told.get("found_again", 1.0)
-    return Standing(tasks, state, rates, run.encoding.n_labels, (again, told.get("by_less", again)))
+    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, (again, told.get("by_less", again)))
 
 
 def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
@@ -193,6 +189,6 @@ def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values,
     return Values.join(tasks), np.concatenate(states)
 
 
-def _take_two(piece: Piece) -> Floats:
+def _list_top_two(piece: Piece) -> Floats:
     """Return how probable the two likeliest labels are."""
     return np.column_stack([piece.found["confidence"], piece.found["second"]])

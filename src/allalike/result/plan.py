@@ -1,7 +1,7 @@
 """Plan: whom to ask about which task with some money, what that brings, and when to stop.
 
 Expected errors come from how sure the truths are, and from what planned answers would change about it
-(`allalike.result.planning.stakes`). Where the errors of workers are shared, truths are less sure than they seem, and no
+(`allalike.result.expected_gain`). Where the errors of workers are shared, truths are less sure than they seem, and no
 answer of the same crowd changes that; so the limits reach from what is expected if all of it were found again by
 another crowd to what half of this one finds again, and beyond by chance.
 """
@@ -9,10 +9,8 @@ another crowd to what half of this one finds again, and beyond by chance.
 from __future__ import annotations
 
 import heapq
-import math
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,15 +20,15 @@ from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
 from allalike._core.words import count
 from allalike.engines.sample import pick_tasks
-from allalike.errors import InputError, OptionError, UnsupportedError
-from allalike.readers.sources import find_inputs, open_table
-from allalike.readers.tools.sheets import listed
-from allalike.result.planning.stakes import find_standing
+from allalike.errors import OptionError, UnsupportedError
+from allalike.readers.sources import find_inputs
+from allalike.result.expected_gain import estimate_uncertainty
+from allalike.result.prices import read_prices
 from allalike.result.targets import write_table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -39,74 +37,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
-    from allalike.result.planning.stakes import ClassStakes, Standing
-
-
-# Prices: what an answer of each judge costs.
-
-
-_JUDGES = ("worker", "judge", "model")
-
-
-_FORM = "Prices are a mapping, or a table with the columns worker and price"
-
-
-_MAX_NAMED = 5
-
-
-def read_prices(source: Any) -> dict[str, float]:
-    """Return the price of an answer of each judge, from a mapping, a table or its path.
-
-    A table has a column worker (or judge, or model) and a column price.
-
-    >>> read_prices({"ada": 0.002, "bob": "0.01"})
-    {'ada': 0.002, 'bob': 0.01}
-    """
-    if isinstance(source, Mapping):
-        return {str(judge): _check(judge, price) for judge, price in source.items()}
-    try:
-        table = open_table(source)
-    except InputError as error:
-        raise InputError(f"{_FORM}, and these cannot be read. {error}") from None
-    name = next((column for column in _JUDGES if column in table.names), None)
-    if name is None or "price" not in table.names:
-        raise InputError(f"{_FORM}; these are there: {', '.join(table.names)}.")
-    judges, prices = (listed(column) for column in table.load([name, "price"]).values())
-    found: dict[str, float] = {}
-    for row, (judge, price) in enumerate(zip(map(str, judges), prices, strict=True), start=1):
-        if judge in found:
-            raise InputError(f"The prices name {judge!r} twice, the second time in row {row}. Keep one of them.")
-        found[judge] = _check(judge, price)
-    return found
-
-
-def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
-    """Return the prices of these judges; each must have one, and nobody else may.
-
-    >>> find_prices({"bob": 2.0, "ada": 1.0}, ["ada", "bob"])
-    array([1., 2.])
-    """
-    names = [str(judge) for judge in judges]
-    if strangers := [judge for judge in prices if judge not in names]:
-        raise OptionError(f"There is a price of {_list(strangers)}, but no such judge. The judges are {_list(names)}.")
-    if missing := [name for name in names if name not in prices]:
-        raise OptionError(f"There is no price of {_list(missing)}. Give one for every judge, 0 where it costs nothing.")
-    return np.array([prices[name] for name in names])
-
-
-def _check(judge: Any, price: Any) -> float:
-    try:
-        value = float(price)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise OptionError(f"The price of {str(judge)!r} is {price!r}. It must be a number, 0 or more.")
-    return value
-
-
-def _list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
+    from allalike.result.expected_gain import CrowdUncertainty, TaskUncertainty
 
 
 # Assigning: which worker is asked about which task, one answer after the other, until the money is spent.
@@ -119,20 +50,14 @@ def _list(names: Sequence[str]) -> str:
 
 
 ANYONE = "anyone"  # who has not answered yet
-
-
 _NEARLY = 0.95  # of the best, which is near enough
 
 
 _STALE, _MANY = 0.02, 1000  # the share of tasks, and how many beside them, after which all are looked at anew
 
 
-_LEAST_GAIN = 1e-9  # of the usual error, below which answers bring nothing
-
-
+_MIN_GAIN = 1e-9  # of the usual error, below which answers bring nothing
 _ROUNDING = 1e-9
-
-
 _DIGITS = 2.0**33  # ten of them
 
 
@@ -226,18 +151,18 @@ class Queues:
                 found.append(first[2])
         return found
 
-    def bound(self, stakes: ClassStakes, left: float) -> Floats:
+    def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
         """Return what an answer to each task is worth at most, per unit of money."""
         rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
-        values = [stakes.bound(float(rate[each])) / price[each] for each in able]
-        return _cut_digits(np.max(values, axis=0)) if able else np.zeros(len(stakes.errors))
+        values = [uncertainty.bound(float(rate[each])) / price[each] for each in able]
+        return _cut_digits(np.max(values, axis=0)) if able else np.zeros(len(uncertainty.errors))
 
-    def choose(self, stakes: ClassStakes, task: int, taken: set[int], left: float) -> tuple[float, int]:
+    def choose(self, uncertainty: TaskUncertainty, task: int, taken: set[int], left: float) -> tuple[float, int]:
         """Return how much surer the best answer makes a task per unit of money, and whose it is; -1 if nobody's."""
         able = self.find(taken, left)
         if not able:
             return 0.0, -1
-        values = _cut_digits(stakes.value(task, self.offers.rate[able]) / self.offers.price[able])
+        values = _cut_digits(uncertainty.value(task, self.offers.rate[able]) / self.offers.price[able])
         first = int(values.argmax())
         return float(values[first]), able[first]
 
@@ -250,7 +175,7 @@ class Queues:
 
 
 def assign(
-    stakes: ClassStakes,
+    uncertainty: TaskUncertainty,
     offers: Offers,
     taken: Sequence[set[int]],
     left: float,
@@ -259,33 +184,37 @@ def assign(
 ) -> list[Assignment]:
     """Return the answers of a batch, as long as there is money and somebody to be asked.
 
-    >>> from allalike.result.planning.stakes import ClassStakes
-    >>> stakes = ClassStakes(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
+    >>> from allalike.result.expected_gain import TaskUncertainty
+    >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
     >>> offers = Offers(np.array([0.1, 0.2, 0.3]), np.ones(3), np.arange(3), np.ones(3))
-    >>> [each[:2] for each in assign(stakes, offers, [{0}, {1}], 3)]
+    >>> [each[:2] for each in assign(uncertainty, offers, [{0}, {1}], 3)]
     [(0, 1), (1, 0), (0, 2)]
     """
     queues, stale, asked = Queues(offers), 0, list[Assignment]()
-    tasks = [(-value, task) for task, value in enumerate(queues.bound(stakes, left).tolist()) if value > 0]
+    tasks = [(-value, task) for task, value in enumerate(queues.bound(uncertainty, left).tolist()) if value > 0]
     heapq.heapify(tasks)
-    least = _LEAST_GAIN * float(stakes.errors.mean()) if tasks else 0.0
+    least = _MIN_GAIN * float(uncertainty.errors.mean()) if tasks else 0.0
     while tasks and len(asked) < most and left * (1 + _ROUNDING) >= offers.cheapest:
         _, task = heapq.heappop(tasks)
-        value, worker = queues.choose(stakes, task, taken[task], left)
+        value, worker = queues.choose(uncertainty, task, taken[task], left)
         if worker >= 0 and tasks and value < -_NEARLY * tasks[0][0]:
             heapq.heappush(tasks, (-value, task))
             stale += 1
         elif worker >= 0:
-            rate, price, before = float(offers.rate[worker]), float(offers.price[worker]), float(stakes.errors[task])
-            if (gain := stakes.gain(task, rate)) > max(worth * price, least):
-                stakes.take(task, rate)
-                asked.append(Assignment(task, worker, price, gain, before - float(stakes.errors[task])))
+            rate, price, before = (
+                float(offers.rate[worker]),
+                float(offers.price[worker]),
+                float(uncertainty.errors[task]),
+            )
+            if (gain := uncertainty.gain(task, rate)) > max(worth * price, least):
+                uncertainty.add_answer(task, rate)
+                asked.append(Assignment(task, worker, price, gain, before - float(uncertainty.errors[task])))
                 left -= price
                 taken[task].add(int(offers.group[worker]))
                 queues.ask(worker)
                 heapq.heappush(tasks, (-value, task))
         if stale > _STALE * (len(tasks) + _MANY):
-            bounds, stale = queues.bound(stakes, left).tolist(), 0
+            bounds, stale = queues.bound(uncertainty, left).tolist(), 0
             tasks = [(max(value, -bounds[each]), each) for value, each in tasks]
             heapq.heapify(tasks)
     return asked
@@ -302,8 +231,6 @@ def _cut_digits(values: Floats) -> Floats:
 
 
 _FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
-
-
 _SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 
@@ -326,7 +253,7 @@ class AnswerPlan:
     inputs: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        return "\n".join(_tell(self.summary))
+        return "\n".join(_describe_plan(self.summary))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV, whole or not at all, and return the path.
@@ -362,26 +289,26 @@ def make_plan(
     check_number(worth, "worth", least=0)
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
     check_number(1 if max_load is None else max_load, "max_load", least=1, whole=True)
-    sure = find_standing(run, weighing, found, posteriors)
+    crowd = estimate_uncertainty(run, weighing, found, posteriors)
     each = None if price is None else float(check_number(price, "price", least=0))
     if each == 0:
         raise OptionError("price is 0. Answers that cost nothing need no plan: give a price above 0, such as 0.05.")
-    offers = find_offers(run, weighing, sure.rates, None if prices is None else read_prices(prices), each)
+    offers = find_offers(run, weighing, crowd.rates, None if prices is None else read_prices(prices), each)
     if budget < offers.cheapest:
         raise OptionError(
             f"budget is {budget:,.10g}, and the cheapest answer costs {offers.cheapest:,.10g}. Give as much at least."
         )
     payable = budget / offers.cheapest
-    offers = _limit_loads(offers, int(min(payable, batch or len(sure.tasks))), max_load)
-    most = Queues(offers).bound(sure.stake(), budget)
+    offers = _limit_loads(offers, int(min(payable, batch or len(crowd.tasks))), max_load)
+    most = Queues(offers).bound(crowd.of_tasks(), budget)
     rows = np.sort(np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(most)))])
-    tasks, stakes = sure.tasks.take(rows), sure.stake(rows)
+    tasks, uncertainty = crowd.tasks.take(rows), crowd.of_tasks(rows)
     taken = [set(offers.group[workers].tolist()) for workers in _list_answered(run, tasks)]
-    now = assign(stakes, offers, taken, budget, batch or np.inf, worth)
+    now = assign(uncertainty, offers, taken, budget, batch or np.inf, worth)
     left = budget - sum(each.price for each in now)
     batches = max(np.ceil(left / offers.cheapest / max(len(now), 1)), 1.0)  # which pay the rest
     later = replace(offers, load=batches * offers.load)
-    asked = [*now, *assign(stakes, later, taken, left, worth=worth)]
+    asked = [*now, *assign(uncertainty, later, taken, left, worth=worth)]
     workers = [*run.workers.tolist(), ANYONE]
     columns: dict[str, Values | Array] = {
         "task": tasks.take(np.array([each.task for each in now], np.intp)),
@@ -389,15 +316,15 @@ def make_plan(
         "price": np.array([each.price for each in now], float),
         "gain": np.array([each.gain for each in now], float),
     }
-    before = float(sure.stake().errors.mean()) if len(sure.tasks) else 0.0
-    told = {"tasks": len(sure.tasks), "known": sure.truths, "before": sure.tell(before)}
+    before = float(crowd.of_tasks().errors.mean()) if len(crowd.tasks) else 0.0
+    told = {"tasks": len(crowd.tasks), "known": crowd.truths, "before": crowd.describe_error(before)}
     said = {"budget": budget, "price": price, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
-    steps = {name: _describe(each, before, sure) for name, each in (("next", now), ("all", asked))}
+    steps = {name: _describe(each, before, crowd) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
     return AnswerPlan(frame_of(columns), {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
 
 
-def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dict[str, Any]:
+def _describe(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> dict[str, Any]:
     """Say what some answers cost, and which error is expected with them."""
     saved = sum(each.saved for each in asked)
     return {
@@ -405,7 +332,7 @@ def _describe(asked: Sequence[Assignment], before: float, sure: Standing) -> dic
         "cost": float(sum(each.price for each in asked)),
         "tasks": len({each.task for each in asked}),
         "workers": len({each.worker for each in asked}),
-        "after": sure.tell(before - saved / max(len(sure.tasks), 1)),
+        "after": crowd.describe_error(before - saved / max(len(crowd.tasks), 1)),
     }
 
 
@@ -427,12 +354,12 @@ def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
     return [of_task[place] for place in places]
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
+def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
     """Say what a plan asks for, what it costs and brings, how far that can be trusted, and whether to stop.
 
     >>> told = {"expected": 0.1, "low": 0.02, "high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
-    >>> for line in _tell({"budget": 6, "before": told, "next": step, "all": step, "worth": 0.0,
+    >>> for line in _describe_plan({"budget": 6, "before": told, "next": step, "all": step, "worth": 0.0,
     ...                    "stop": False, "known": 40}):
     ...     print(line)
     Ask for 3 answers to 2 tasks, of 3 workers, for 6 of 6.
