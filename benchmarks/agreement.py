@@ -18,8 +18,8 @@ import pyarrow as pa
 
 import allalike
 from allalike import METHODS, Memory
-from allalike.api.agreement.agreement import measure_agreement
-from allalike.api.results.summaries import find_truths
+from allalike.reliability.agreement import measure_agreement
+from allalike.result.summaries import find_truths
 
 if TYPE_CHECKING:
     from collections.abc import Callable

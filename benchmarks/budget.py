@@ -30,8 +30,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 import allalike
-from allalike.api.planning.plan import Offers, assign, find_offers
-from allalike.api.planning.stakes import find_standing
+from allalike.result.expected_gain import estimate_uncertainty
+from allalike.result.plan import Offers, assign, find_offers
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
@@ -110,8 +110,7 @@ class Market:
 
     def plan(self, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
         """Ask as a plan does, among those who really answered, and return which error it expects."""
-        parts = (result.run, result.weighing, result.found, result.posteriors)
-        sure = find_standing(*parts)
+        sure = estimate_uncertainty(result.run, result.weighing, result.found, result.posteriors)
         known = find_offers(result.run, result.weighing, sure.rates, None)
         place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
         rows = np.array([place.get(worker, len(place)) for worker in self.workers])
@@ -119,9 +118,10 @@ class Market:
         group = np.where(rows < len(place), known.group[rows], len(place) + np.arange(len(rows)))
         offers = Offers(known.rate[rows], known.price[rows], group, load)
         gone = [set(group[~np.isin(self.workers, queue)].tolist()) for queue in self.queue]
-        stakes, tasks = sure.stake(), sure.tasks.tolist()
+        stakes, tasks = sure.of_tasks(), sure.tasks.tolist()
         asked = assign(stakes, offers, [gone[task] for task in tasks], number)
-        return [(tasks[each.task], self.workers[each.worker]) for each in asked], sure.tell(float(stakes.errors.mean()))
+        error = sure.describe_error(float(stakes.errors.mean()))
+        return [(tasks[each.task], self.workers[each.worker]) for each in asked], error
 
 
 def choose(way: str, market: Market, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:

@@ -28,13 +28,13 @@ import scipy.stats  # here, so that no clock counts the imports
 
 from allalike import OA, PTD, AllalikeError, Memory, Method
 from allalike._core.blocks.block import Ties
-from allalike.api.results.summaries import find_truths
 from allalike.datasets import DATASETS, source_of
 from allalike.datasets.downloads import find_folder
 from allalike.engines import make_ready
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves, weigh
 from allalike.readers import read_gold
+from allalike.result.summaries import find_truths
 from crowd_data import load
 from league_figures import OURS, Data, Figure, League
 from league_page import renew_tables, write_page

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.api.results.summaries import find_versions
 from allalike.panels.calibration import BINS
+from allalike.result.summaries import find_versions
 from league_figures import OURS
 from league_reading import CLASSES, DEFAULT, read_figures
 

@@ -24,7 +24,7 @@ import pandas as pd
 from allalike import __version__
 from allalike._core.blocks.block import Ties
 from allalike.api.discover import open_run
-from allalike.api.doubts.doubts import find_doubts
+from allalike.checks import check_answers
 from allalike.errors import AllalikeError, DataWarning
 from allalike.readers import scan
 from allalike.readers.proposals import find_other_readings
@@ -90,9 +90,9 @@ def _read(source: Any, how: Mapping[str, Any]) -> Rows:
     """Read as `discover` does, which stops at what is hardly meant; return what each worker said about each task."""
     answers = scan(source, **how)
     _, run = open_run(answers, None, engine="memory", ties=Ties())
-    severe = [doubt for doubt in find_doubts(run) if doubt.severe]
+    severe = [issue for issue in check_answers(run) if issue.severe]
     if severe:
-        raise DataWarning(severe[0].what, proposals=find_other_readings(answers))
+        raise DataWarning(severe[0].text, proposals=find_other_readings(answers))
     found = answers.read()
     tasks = np.array([str(task) for task in found.tasks.tolist()], object)[
         np.repeat(np.arange(len(found.tasks)), np.diff(found.starts))

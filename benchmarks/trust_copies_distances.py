@@ -18,8 +18,8 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.api.results.summaries import find_truths
 from allalike.domains import Real
+from allalike.result.summaries import find_truths
 from crowd_data import load
 from public_data import use_data_beside_the_clone
 

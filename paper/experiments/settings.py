@@ -20,7 +20,6 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
 from allalike.answers import Answers
-from allalike.api.results.summaries import find_truths
 from allalike.datasets import DATASETS
 from allalike.domains.contract import with_rule
 from allalike.engines import Memory, make_ready
@@ -29,6 +28,7 @@ from allalike.methods import METHODS, UA
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
 from allalike.readers import read_gold
+from allalike.result.summaries import find_truths
 from allalike.simulation import as_model, simulate
 from crowd_data import load
 

@@ -3,12 +3,8 @@
 from allalike._core.system.progress import watching as watching
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
-from allalike.api.agreement.agreement import Agreement as Agreement
-from allalike.api.agreement.agreement import Agreements as Agreements
 from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
-from allalike.api.result import Result as Result
-from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.update import load as load
 from allalike.api.update import update as update
 from allalike.api.weigh import weigh as weigh
@@ -74,6 +70,10 @@ from allalike.panels.panel import Panel as Panel
 from allalike.readers import Scan as Scan
 from allalike.readers import read as read
 from allalike.readers import scan as scan
+from allalike.reliability.agreement import Agreement as Agreement
+from allalike.reliability.agreement import Agreements as Agreements
+from allalike.result.comparison import Comparison as Comparison
+from allalike.result.result import Result as Result
 from allalike.simulation import CROWDS as CROWDS
 from allalike.simulation import MODELS as MODELS
 from allalike.simulation import Simulated as Simulated

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allalike._core.blocks.block import Block, Floats
-    from allalike.api.result import Result
     from allalike.methods import Method
+    from allalike.result.result import Result
 
 __all__ = ["check_domain", "check_method"]
 

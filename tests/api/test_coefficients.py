@@ -12,8 +12,8 @@ from sklearn.metrics import cohen_kappa_score
 import allalike
 from allalike import Disk, Memory
 from allalike._core.columns.column import Column
-from allalike.api.agreement.label_pairs import MAX_SLOTS
 from allalike.engines import Engine
+from allalike.reliability.expected import MAX_COORDINATES
 from allalike.telling.remark import COEFFICIENTS
 from crowds.samples import Row, crowd, kind, sparse_crowd
 from golden.record import differences, plain
@@ -256,7 +256,7 @@ def test_alpha_of_many_classes_is_exact_and_the_effects_nearly() -> None:
     rng = np.random.default_rng(8)
     truth = (rng.pareto(1.0, 300) * 20).astype(int) % 500
     said = np.where(rng.random((4, 300)) < 0.6, truth, (rng.pareto(1.0, (4, 300)) * 20).astype(int) % 500).astype(float)
-    assert len(np.unique(said)) > 2 * MAX_SLOTS
+    assert len(np.unique(said)) > 2 * MAX_COORDINATES
     found = allalike.agreement(rows_of(said), domain="categorical")
     assert found.alpha == pytest.approx(krippendorff.alpha(said, level_of_measurement="nominal"), abs=1e-9)
     without = krippendorff.alpha(said[1:], level_of_measurement="nominal")
@@ -276,6 +276,18 @@ def test_a_sample_of_pairs_says_its_size_and_its_error() -> None:
     assert found.expected == pytest.approx(exact, abs=4 * found.found.error)
     assert found.low < found.alpha < found.high
     assert allalike.agreement(rows_of(draw_table(0)), domain="categorical").expected_from == "label totals"
+
+
+@pytest.mark.parametrize("domain", ["categorical", "real", "text"])
+def test_more_answers_than_fit_are_a_sample_of_whole_tasks_that_is_told(domain: str, monkeypatch: Any) -> None:
+    rows = crowd(domain, seed=9, n=5, m=200)
+    monkeypatch.setattr("allalike.reliability.agreement.MAX_ANSWERS", 400)
+    samples = [allalike.agreement(rows, domain=domain, engine=engine) for engine in (Memory(), Disk(partitions=3))]
+    for found in samples:
+        summary = found.summary()
+        assert 40 < summary["sampled_tasks"] == summary["paired_answers"] / 5 < 120
+        assert f"{found.sampled_tasks} tasks" in repr(found)
+    assert samples[0].alpha == pytest.approx(samples[1].alpha, abs=1e-9)
 
 
 ODD: dict[str, list[Row]] = {

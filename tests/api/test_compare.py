@@ -15,12 +15,12 @@ import allalike
 from allalike import METHODS, Method
 from allalike._core.blocks.block import Array
 from allalike.api.compare import compare
-from allalike.api.results.comparison import Comparison
 from allalike.engines import Run
 from allalike.errors import GoldError
 from allalike.methods import OA, Weighing
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves
+from allalike.result.comparison import Comparison
 from crowds import samples
 from running.program import run
 from running.turns import in_turn

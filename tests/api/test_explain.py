@@ -11,8 +11,8 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
 from allalike.engines import Engine
+from allalike.result.explanations import TaskExplanation, WorkerExplanation
 from crowds.samples import Row
 from golden.record import differences, plain
 from running.program import call

@@ -16,8 +16,8 @@ import pytest
 
 import allalike
 from allalike._core.masks import to_brush, to_run_lengths
-from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.errors import UnsupportedError
+from allalike.result.writers import Findings, LabelStudioWriter, Truth
 from crowds.copiers import attack, rows_of
 from files.round_trips import again, mask, truths, written
 from files.tool_exports import annotation, choice, result, write

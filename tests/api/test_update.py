@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 import allalike
 from allalike import DOMAINS, METHODS, Custom, Disk, Memory, Ranking, Real, Result
 from allalike._core.blocks.block import Block
-from allalike.api.inputs.opening import Origin
 from allalike.engines import Engine
 from allalike.engines.memory import MemoryRun
 from allalike.errors import InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold
+from allalike.result.inputs.opening import Origin
 from crowds.samples import Row, crowd, kind, pair_up
 from running.updates import ENGINES, assert_same, both_engines, check, cut
 

@@ -131,7 +131,7 @@ def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch
     def fail(*_: object, **__: object) -> None:
         np.empty(1 << 60, np.int8)
 
-    monkeypatch.setattr("allalike.api.discover.find_doubts", fail)
+    monkeypatch.setattr("allalike.api.discover.check_answers", fail)
     done = call("discover", "good.csv", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert "There is not enough memory for this. Keep the answers on disk with --engine disk" in done.stderr

@@ -17,12 +17,12 @@ import allalike
 from allalike import Engine
 from allalike._core.system.tables import guard_table, guard_text, unguard_text
 from allalike._core.words import count
-from allalike.api.agreement.coefficients import find_monotonous
 from allalike.api.history import read_history
 from allalike.cli import console, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.errors import DataWarning
+from allalike.result.flags import find_monotonous
 from crowds import samples
 from running.program import call
 

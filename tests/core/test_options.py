@@ -12,10 +12,10 @@ import pytest
 from allalike import DOMAINS, ENGINES, METHODS, MODELS, POPULATIONS, Copiers
 from allalike._core.options import Options, choice, flag, number, option, share, whole
 from allalike._core.registry import Registry
-from allalike.api.writers import WRITERS
 from allalike.errors import AllalikeError, OptionError
 from allalike.noise import Gaussian, IntervalNoise, MaskNoise
 from allalike.readers.tools import TOOLS
+from allalike.result.writers import WRITERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from PIL import Image
 import allalike
 from allalike._core.system import output
 from allalike._core.system.output import UNFINISHED, Output
-from allalike.api.result import Result
 from allalike.errors import InputError, OutputError
+from allalike.result.result import Result
 from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import allalike
-from allalike.api.inputs import state
 from allalike.errors import InputError
+from allalike.result.inputs import state
 from running.elsewhere import ROWS
 from running.program import call
 

@@ -16,8 +16,8 @@ import pytest
 import allalike
 from allalike import Disk
 from allalike._core.blocks.block import Ties
-from allalike.api.results.summaries import find_truths
 from allalike.engines.disk.engine import DiskRun
+from allalike.result.summaries import find_truths
 from crowds import samples
 from running.turns import in_turn
 from running.updates import assert_same

@@ -9,7 +9,7 @@ import pytest
 import allalike
 from allalike import METHODS, Memory
 from allalike._core.columns.values import frame_of
-from allalike.api.doubts.doubts import find_doubts
+from allalike.checks import check_answers
 from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
 from crowds.copiers import attack, check_alike, rows_of, scattered
@@ -93,4 +93,4 @@ def test_workers_agree_as_much_on_spark_as_in_memory(domain: str) -> None:
 def test_spark_has_the_same_doubts() -> None:
     rows = [*crowd("categorical", seed=1, n=3, m=12), *crowd("categorical", seed=1, n=3, m=12)[:3], ("w000", "s", 0)]
     runs = [engine.load(allalike.read(rows, domain="categorical")) for engine in (Memory(), SPARK)]
-    assert find_doubts(runs[0]) == find_doubts(runs[1]) != []
+    assert check_answers(runs[0]) == check_answers(runs[1]) != []

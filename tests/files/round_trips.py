@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import allalike
-from allalike.api.result import Result
+from allalike.result.result import Result
 
 NUMBERS = ("start", "end", "x1", "y1", "x2", "y2")
 

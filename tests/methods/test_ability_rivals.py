@@ -15,11 +15,11 @@ import allalike
 from allalike import GLAD, MACE, Memory
 from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike.answers import Answers
-from allalike.api.results.summaries import find_posteriors
 from allalike.engines import Run
 from allalike.methods.base import Weighing
 from allalike.methods.glad import Abilities
 from allalike.methods.mace import Strategies
+from allalike.result.summaries import find_posteriors
 from crowds.estimates import Floats
 from crowds.one_coin import draw_matrix
 from crowds.public_data import load_from

@@ -14,9 +14,9 @@ from allalike import BWA, EBCC, IBCC, LA, Engine, Memory
 from allalike._core.blocks.block import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
-from allalike.api.results.summaries import find_posteriors, find_truths
 from allalike.methods import label_aggregation
 from allalike.methods.steps.draws import draw_subtypes
+from allalike.result.summaries import find_posteriors, find_truths
 from crowds.estimates import Floats
 from crowds.one_coin import draw_matrix
 from crowds.public_data import blind, drawn_hits, load_from

@@ -17,9 +17,9 @@ import numpy as np
 import allalike
 from allalike._core.system import output
 from allalike.api.history import read_history
-from allalike.api.result import Result
-from allalike.api.results.targets import result_names, result_output
 from allalike.errors import InputError
+from allalike.result.result import Result
+from allalike.result.targets import result_names, result_output
 from allalike.serve.desk import Desk
 
 Files = dict[str, bytes]

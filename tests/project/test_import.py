@@ -47,7 +47,7 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
     assert {f"methods.{name}" for name in ("crh", "mace", "glad", "pairwise")}.isdisjoint(own)
     assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base"}
-    assert ("api.agreement.agreement" in own) == (not report)
+    assert ("reliability.agreement" in own) == (not report)
     assert len(own) <= most
 
 

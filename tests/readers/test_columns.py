@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import allalike
-from allalike.api.doubts.doubts import find_doubts
+from allalike.checks import check_answers
 from allalike.errors import DataWarning, InputError
 from allalike.readers.inference import columns as roles
 from allalike.readers.sources import open_table
@@ -172,7 +172,7 @@ def test_the_best_proposal_comes_first_and_every_one_can_be_read(source: Any, se
     assert len(proposals) <= 5
     for proposal in proposals:
         answers = allalike.read(source, **proposal.settles)
-        assert not [doubt for doubt in find_doubts(allalike.Memory().load(answers)) if doubt.severe]
+        assert not [issue for issue in check_answers(allalike.Memory().load(answers)) if issue.severe]
         assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
 
 

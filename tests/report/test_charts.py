@@ -12,10 +12,10 @@ from scipy.cluster.hierarchy import ClusterNode, leaves_list, linkage, to_tree
 from scipy.spatial.distance import squareform
 
 import allalike
-from allalike.api.result import Result
 from allalike.report.drawing import Axis, chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.people import order_leaves
 from allalike.report.plot import Chart
+from allalike.result.result import Result
 
 SVG = "{http://www.w3.org/2000/svg}"
 

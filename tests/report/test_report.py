@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike.api.result import Result
 from allalike.engines import Engine, Memory
 from allalike.errors import OutputError, ReportWarning
 from allalike.report.content import Limits, describe
@@ -20,6 +19,7 @@ from allalike.report.labels import trace_outline
 from allalike.report.material import compact
 from allalike.report.page import render, write_page
 from allalike.report.people import place_workers
+from allalike.result.result import Result
 from crowds import samples
 from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from allalike._core.blocks.block import Ties
 from allalike.answers import Answers
-from allalike.api.agreement.agreement import Agreement, Agreements, measure_agreement
 from allalike.api.discover import open_run
-from allalike.api.inputs.opening import open_source
 from allalike.engines import Engine, make_ready
 from allalike.errors import OptionError
 from allalike.readers import ReadOptions, check_read_options
+from allalike.reliability.agreement import Agreement, Agreements, measure_agreement
+from allalike.result.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

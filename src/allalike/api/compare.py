@@ -11,18 +11,17 @@ from allalike._core.registry import choose
 from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
-from allalike.api.doubts.doubts import find_doubts, find_first_doubts
-from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit
-from allalike.api.doubts.spellings import note, warn_of
-from allalike.api.inputs.opening import inputs_of, open_source
-from allalike.api.results.comparison import Comparison, Outcome
-from allalike.api.results.summaries import describe_answers, find_truths, find_versions
+from allalike.checks import check_answers, check_read_answers, note, warn_of
 from allalike.engines import Engine, Run, make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
+from allalike.gold import find_misfit
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
+from allalike.result.comparison import Comparison, Outcome
+from allalike.result.inputs.opening import inputs_of, open_source
+from allalike.result.summaries import describe_answers, find_truths, find_versions
 
 if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
@@ -72,7 +71,7 @@ def compare(
     named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
-    first = find_first_doubts(held)
+    first = check_read_answers(held)
     warn_of(first, stacklevel=2, source=source)
     run = load_run(where, held, known, draws, guessed=engine is None)
     run = make_ready(remark_names(run, listed or ()))
@@ -81,8 +80,8 @@ def compare(
     _check(chosen, run.encoding, has_gold=has_gold)
     truths = known or (source.gold if isinstance(source, Answers) else None)
     misfit = find_misfit(run, truths) if truths is not None and has_gold else None
-    doubts = [*find_doubts(run, truths), *([doubt_misfit(misfit)] if misfit else [])]
-    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
+    issues = [*check_answers(run, truths), *([misfit.describe()] if misfit else [])]
+    warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
         **describe_answers(run),
@@ -100,9 +99,9 @@ def compare(
         summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
         summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
     summary["ranked_by"] = found.ranked_by
-    summary["warnings"] = [doubt.what for doubt in doubts]
+    summary["warnings"] = [issue.text for issue in issues]
     summary["versions"] = find_versions()
-    note(summary, doubts, stacklevel=2)
+    note(summary, issues, stacklevel=2)
     return found
 
 

@@ -13,11 +13,7 @@ from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
-from allalike.api.doubts.doubts import doubt_draws, doubt_skipped, find_doubts, find_first_doubts
-from allalike.api.doubts.spellings import note, warn_of
-from allalike.api.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
-from allalike.api.result import Result
-from allalike.api.results.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
+from allalike.checks import check_answers, check_read_answers, check_ties, list_skipped, note, warn_of
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
@@ -26,13 +22,16 @@ from allalike.methods.composed import serves, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
+from allalike.result.inputs.opening import Basis, Origin, inputs_of, name_inputs, open_source
+from allalike.result.result import Result
+from allalike.result.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, History
-    from allalike.api.doubts.spellings import Doubt
+    from allalike.checks import Issue
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run, TaskTable
 
@@ -120,7 +119,7 @@ def discover(
     past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
-    first = find_first_doubts(held)
+    first = check_read_answers(held)
     warn_of(first, stacklevel=2, source=source)
     try:
         run = load_run(where, held, known, draws, guessed=engine is None)
@@ -130,11 +129,11 @@ def discover(
     origin = replace(Origin.of(source, known), inputs=inputs, history=past, gold_map=gold_map)
     run = remark_names(run, [method])
     check_served(chosen, run.encoding)
-    doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen, (held, gold))]
-    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
+    issues = [*check_answers(run, origin.gold), *_check_gold(run, origin.gold, chosen, (held, gold))]
+    warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
     settings = {"engine": where.name, "seed": seed, "ties": ties, **least}
-    result = solve(Basis(run, chosen, origin, settings), doubts)
-    note(result.summary, doubts, stacklevel=2)
+    result = solve(Basis(run, chosen, origin, settings), issues)
+    note(result.summary, issues, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
     return replace(result, sources=name_inputs(source, gold, history))
@@ -142,14 +141,14 @@ def discover(
 
 def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
     """Say what known truths may mean that cannot be matched with the answers as they are."""
-    from allalike.api.doubts.gold_readings import find_misfit, refuse_misfit
-    from allalike.api.inputs.opening import name_what_holds_tasks
+    from allalike.gold import find_misfit
+    from allalike.result.inputs.opening import name_what_holds_tasks
 
     if known is None or known.stated:
         return error
     misfit = find_misfit(load_run(where, held, None, DRAWN, guessed=False), known)
-    if misfit is not None and misfit.readings:
-        return refuse_misfit(misfit, usable=False)
+    if misfit is not None and misfit.maps:
+        return misfit.refuse(usable=False)
     return name_what_holds_tasks(error, held, gold)
 
 
@@ -160,25 +159,23 @@ def _leave_gold(method: Method) -> Method:
     return without_gold(method)
 
 
-def _look_at_gold(
+def _check_gold(
     run: Run, gold: Gold | None, method: Method, given: tuple[Answers | Scan, Any] | None = None
-) -> list[Doubt]:
+) -> list[Issue]:
     """Stop at known truths that do not fit, if they are evidence; wonder about them, if they only measure."""
     if gold is None or not run.n_gold:
         return []
-    from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit, refuse_misfit
+    from allalike.gold import find_misfit
 
     misfit = find_misfit(run, gold)
     if misfit is not None and (method.name == _ORACLE or without_gold(method) != method):
-        from allalike.api.inputs.opening import find_better_columns
+        from allalike.result.inputs.opening import find_better_columns
 
-        raise refuse_misfit(
-            misfit, columns=find_better_columns(*given, gold) if given and not misfit.readings else None
-        )
-    return [] if misfit is None else [doubt_misfit(misfit)]
+        raise misfit.refuse(columns=find_better_columns(*given, gold) if given and not misfit.maps else None)
+    return [] if misfit is None else [misfit.describe()]
 
 
-def solve(basis: Basis, doubts: list[Doubt]) -> Result:
+def solve(basis: Basis, issues: list[Issue]) -> Result:
     """Weigh the workers, and find all truths."""
     given, method, origin, settings = basis.run, basis.method, basis.origin, basis.settings
     run = make_ready(given, origin.history)
@@ -202,9 +199,9 @@ def solve(basis: Basis, doubts: list[Doubt]) -> Result:
     summary = summarise(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
-    skipped = doubt_skipped(summary.get("reading", {}), settings.get("engine", ""))
-    doubts = [*doubts, *doubt_draws(int(found.total("drawn")), run.n_tasks), *skipped]
-    summary["warnings"] = [doubt.what for doubt in doubts]
+    skipped = list_skipped(summary.get("reading", {}), settings.get("engine", ""))
+    issues = [*issues, *check_ties(int(found.total("drawn")), run.n_tasks), *skipped]
+    summary["warnings"] = [issue.text for issue in issues]
     inputs, again = origin.inputs, partial(_find_again, method)
     return Result(run, weighing, found, summary, posteriors, basis, inputs, again, files=origin.scan.files)
 
@@ -222,11 +219,11 @@ def renew(basis: Basis, more: Any, gold: Any, *, stacklevel: int = 3) -> Result:
     whole = basis.add(more, gold)
     run, method, known = whole.run, whole.method, whole.origin.gold
     check_served(method, run.encoding)
-    doubts = find_doubts(run, known, again=True)
-    doubts += _look_at_gold(run, known, method) if gold is not None else []
-    warn_of(doubts, stacklevel=stacklevel)
-    result = solve(whole, doubts)
-    note(result.summary, doubts, stacklevel=stacklevel)
+    issues = check_answers(run, known, again=True)
+    issues += _check_gold(run, known, method) if gold is not None else []
+    warn_of(issues, stacklevel=stacklevel)
+    result = solve(whole, issues)
+    note(result.summary, issues, stacklevel=stacklevel)
     if warning := limit_reached(method, result.weighing):
         warnings.warn(warning, stacklevel=stacklevel)
     return result

@@ -12,11 +12,11 @@ from allalike._core.late import pa, pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import FORMATS, unguard_text
 from allalike.answers.gold import History
-from allalike.api.inputs.saved_files import check_complete, check_own_file, read_summary
-from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_regular
 from allalike.readers.scans import find_frame
+from allalike.result.inputs.saved_files import check_complete, check_own_file, read_summary
+from allalike.result.result import Result
 
 
 def read_history(source: Any) -> History:

@@ -15,26 +15,26 @@ from allalike._core.columns.values import Values, text_column
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.progress import report
 from allalike.api.discover import find_ties, load_run, read_whole, renew, solve
-from allalike.api.inputs.opening import Basis, Origin
-from allalike.api.inputs.saved_files import check_complete
-from allalike.api.inputs.state import read_state
-from allalike.api.results.targets import result_output
 from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import select_workers
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.readers.tools import PLAIN
+from allalike.result.inputs.opening import Basis, Origin
+from allalike.result.inputs.saved_files import check_complete
+from allalike.result.inputs.state import read_state
+from allalike.result.targets import result_output
 
 if TYPE_CHECKING:
     import os
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.hashes import Hashes
-    from allalike.api.inputs.state import SavedState
-    from allalike.api.result import Result
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Engine, Run
     from allalike.methods.base import Decide
+    from allalike.result.inputs.state import SavedState
+    from allalike.result.result import Result
 
     Change = dict[str, Any]
 

@@ -11,12 +11,12 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.values import frame_of
 from allalike._core.registry import choose
 from allalike.answers import Answers
-from allalike.api.results.tables import worker_columns
 from allalike.domains import Custom
 from allalike.engines import Memory, make_ready
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import limit_reached
+from allalike.result.tables import worker_columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt

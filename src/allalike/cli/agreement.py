@@ -27,8 +27,8 @@ from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
-    from allalike.api.agreement.agreement import Agreement, Agreements
     from allalike.readers import Scan
+    from allalike.reliability.agreement import Agreement, Agreements
 
 
 # Groups on the screen: how much workers agree in each, a line for each group.
@@ -139,7 +139,7 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | 
     """Measure it for all answers, or for each column of labels and each group of rows; say also which columns fail."""
     from allalike.api.agree import agreement as run
     from allalike.api.agree import name_groups
-    from allalike.api.agreement.agreement import Agreements
+    from allalike.reliability.agreement import Agreements
 
     engine = name_engine(options)
     by = name_groups(sources[0], options["by"]) if not options["per_task"] else []
@@ -173,6 +173,8 @@ def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
             f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"
             " only these count for alpha."
         )
+    if "sampled_tasks" in summary:
+        prose += f" All numbers below are from all answers to a sample of {summary['sampled_tasks']:,} tasks."
     lines = [*wrap(prose, _WIDTH), "", rows(_coefficients(summary)), ""]
     if summary["alpha"] is None:
         return [*lines, f"Alpha is not known: {_reason(summary)}."]
@@ -244,11 +246,7 @@ def _effects(found: Agreement, shown: int) -> list[tuple[object, ...]]:
 
 
 def _rounded(value: float) -> float:
-    """Return a number without the sign of a zero.
-
-    >>> _rounded(-1e-9)
-    0.0
-    """
+    """Return a number without the sign of a zero."""
     return value if abs(value) >= 5e-5 else 0.0
 
 

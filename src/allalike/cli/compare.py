@@ -31,7 +31,7 @@ from allalike.telling.truths import say_counts
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.api.results.comparison import Comparison
+    from allalike.result.comparison import Comparison
 
 _MAX_MATRIX_METHODS = 12
 _MAX_DECIMALS = 7
@@ -60,8 +60,8 @@ def compare(
     'allalike discover'. UA, the unweighted answer, always is among them.
     """
     from allalike.api.compare import compare as run
-    from allalike.api.inputs.opening import inputs_of
-    from allalike.api.results.targets import table_output
+    from allalike.result.inputs.opening import inputs_of
+    from allalike.result.targets import table_output
 
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):

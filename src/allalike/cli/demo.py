@@ -73,8 +73,8 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     import numpy as np
 
     from allalike.api.discover import discover
-    from allalike.api.results.flags import list_reasons
     from allalike.methods import Auto
+    from allalike.result.flags import list_reasons
 
     answers, gold, faults = draw_crowd(seed)
     with notes_for_warnings(quiet=False):

@@ -33,8 +33,8 @@ from allalike.telling.summary import Summary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.api.result import Result
     from allalike.readers import Scan
+    from allalike.result.result import Result
 
 
 # Label columns: one, or several of which each gives a result of its own, or which are fields of one record.
@@ -246,8 +246,8 @@ def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.inputs.opening import inputs_of
-    from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
+    from allalike.result.inputs.opening import inputs_of
+    from allalike.result.targets import REPORT, find_writers, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
@@ -267,7 +267,7 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."
         )
-    from allalike.api.results.targets import result_output
+    from allalike.result.targets import result_output
 
     result_output(options["output"])  # which may be no folder at all
     names = [source.columns["label"] for source in sources]

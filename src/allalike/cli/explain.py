@@ -15,7 +15,7 @@ from allalike.cli.options import name_engine, take_engine_options, take_print_op
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
+    from allalike.result.explanations import TaskExplanation, WorkerExplanation
 
 _WIDTH = 80
 _N_ANSWERS = 20  # rows of a table
@@ -57,7 +57,7 @@ def _text(found: TaskExplanation | WorkerExplanation) -> list[str]:
 
 
 def _tables(found: TaskExplanation | WorkerExplanation) -> list[tuple[str, pd.DataFrame]]:
-    from allalike.api.explanations.explanations import TaskExplanation
+    from allalike.result.explanations import TaskExplanation
 
     if not isinstance(found, TaskExplanation):
         return [("Her strongest disagreements:", found.disagreements.drop(columns=["distance"]))]

@@ -150,7 +150,7 @@ next(option for option in jury.params if option.name == "missing").default = "dr
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those that are given one by one, which go before."""
-    from allalike.api.planning.plan import read_prices
+    from allalike.result.prices import read_prices
 
     if path is None and not single:
         return None
@@ -164,8 +164,8 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.inputs.opening import inputs_of
-    from allalike.api.results.targets import PANEL_TABLES, REPORT, result_names, result_output
+    from allalike.result.inputs.opening import inputs_of
+    from allalike.result.targets import PANEL_TABLES, REPORT, result_names, result_output
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
     output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])

@@ -72,9 +72,9 @@ def formats() -> None:
     The name of a tool can be given to --from, which also knows "plain": read a file as what it is, whoever wrote it.
     Last come the tools for which discover writes truths: --to NAME.
     """
-    from allalike.api.writers import WRITERS
     from allalike.readers.formats.endings import ENDINGS
     from allalike.readers.tools import TOOLS
+    from allalike.result.writers import WRITERS
 
     with notes_for_warnings(quiet=False):
         found, writers = TOOLS.everything(), WRITERS.everything()

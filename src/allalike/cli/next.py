@@ -18,7 +18,7 @@ from allalike.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from allalike.api.planning.plan import AnswerPlan
+    from allalike.result.plan import AnswerPlan
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
@@ -72,8 +72,8 @@ def next_answers(
     seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
-    from allalike.api.results.targets import names_input, table_output
     from allalike.api.update import load
+    from allalike.result.targets import names_input, table_output
 
     if output is not None:  # before hours of work
         inputs = (Path(output),) if names_input(out, output) else ()

@@ -234,8 +234,8 @@ def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Sc
     named = {"gold_columns": columns or None, "gold_map": options["gold_map"]}
     if not options["per_task"]:
         return source, {"gold": gold, **named}
-    from allalike.api.inputs.opening import open_source
     from allalike.readers import Scan
+    from allalike.result.inputs.opening import open_source
 
     answers, known = open_source(source, gold, **named)
     whole = answers.read() if isinstance(answers, Scan) else answers

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from allalike.api.result import Result
     from allalike.engines import Piece
     from allalike.methods import Weighing
+    from allalike.result.result import Result
 
 
 # The best and the worst workers, as lines with a bar of how much each counts, and what is remarkable about her.
@@ -87,7 +87,7 @@ def order_workers(result: Result) -> list[int]:
     """
     import numpy as np
 
-    from allalike.api.results.tables import find_few
+    from allalike.result.tables import find_few
 
     weighing = result.weighing
     few = find_few(result.run, weighing)
@@ -97,7 +97,7 @@ def order_workers(result: Result) -> list[int]:
 
 def _pick(result: Result, shown: int) -> list[int]:
     """Return the numbers of so many of the best workers, and of as many of the worst, of those who are known."""
-    from allalike.api.results.tables import find_few
+    from allalike.result.tables import find_few
 
     order = order_workers(result)
     known = len(order) - int(find_few(result.run, result.weighing).sum())
@@ -130,7 +130,7 @@ def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...
 
 def _fault_cells(weighing: Weighing, picked: list[int]) -> dict[str, Sequence[object]]:
     """Return the faults of some workers, or what they are read as with its limits."""
-    from allalike.api.results.tables import fault_columns
+    from allalike.result.tables import fault_columns
 
     faults = weighing.insight.faults
     if faults is None:
@@ -188,8 +188,8 @@ def draw_screen(
     Crowd: alpha 0.00; 2 answers per task.
     UA, 1 round.
     """
-    from allalike.api.results.flags import list_reasons
     from allalike.methods.auto.sureness.next_labels import rank_tasks
+    from allalike.result.flags import list_reasons
 
     summary = Summary.from_dict(result.summary)
     look = summary.answers <= _MAX_ANSWERS
@@ -259,7 +259,7 @@ def _scale_texts(result: Result) -> list[str]:
     """Say Krippendorff's alpha of each scale of a survey that has several."""
     if result.run.domain.record is None:
         return []
-    from allalike.api.agreement.agreement import measure_scales  # which needs pandas
+    from allalike.reliability.agreement import measure_scales  # which needs pandas
 
     scales = measure_scales(result.run)
     known = {name: found for name, found in scales.items() if found.run.n_tasks > 1 and not math.isnan(found.alpha)}
@@ -284,7 +284,7 @@ def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
     """List the least sure tasks, with their labels and how sure these are; none where that is not known."""
     import numpy as np
 
-    from allalike.api.results.tables import sureness
+    from allalike.result.tables import sureness
 
     sure = unsure.found["confidence"]
     if not np.isfinite(sure).all() or result.run.domain.name == "bitmap":
@@ -313,9 +313,9 @@ def _next_commands(
     unsure: Piece,
 ) -> list[tuple[str, str]]:
     """List what to do next: commands, and what each is for."""
-    from allalike.api.inputs.state import find_digest
-    from allalike.api.results.targets import REPORT
     from allalike.readers.sources import is_passing
+    from allalike.result.inputs.state import find_digest
+    from allalike.result.targets import REPORT
 
     opener = _OPENERS.get(sys.platform, "xdg-open")
     pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
@@ -348,7 +348,7 @@ def _next_commands(
 
 def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
     """Return the worker to look at first: one who is clearly worse than the crowd, before one to exclude."""
-    from allalike.api.results.flags import flag_workers
+    from allalike.result.flags import flag_workers
 
     trust = Summary.from_dict(result.summary).trust
     if trust and trust.look_at:

@@ -24,7 +24,6 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.late import pd
-from allalike.api.results.summaries import find_truths
 from allalike.engines.sample import sample_tasks
 from allalike.methods import Auto
 from allalike.methods.auto.voices import find_error_correlation, with_voices
@@ -32,6 +31,7 @@ from allalike.methods.insight import VoiceGroups
 from allalike.panels.open_labels import NO_CHANGE, OddsLine, OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.panels.panel import Facts, list_columns
 from allalike.panels.verdicts import MIN_GOLD
+from allalike.result.summaries import find_truths
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,13 +34,13 @@ import numpy.typing as npt
 from allalike._core.late import pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import unguard_text
-from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.errors import InputError
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
 from allalike.panels.panel import Facts, list_columns
 from allalike.panels.rates import Rate, choose_good
 from allalike.panels.smaller_panels import find_mean_limits
 from allalike.panels.verdicts import NOBODY, divide, find_ids, sample_block
+from allalike.result.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.telling.panel_summary import PanelSummary
 from allalike.telling.schemas import JsonForm, describe_form, find_misfit
 from allalike.telling.summary import LabelKind

@@ -12,10 +12,6 @@ import numpy as np
 from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
-from allalike.api.planning.plan import find_prices, read_prices
-from allalike.api.results.summaries import describe_confidence as summarise_confidence
-from allalike.api.results.summaries import find_truths
-from allalike.api.results.tables import worker_columns
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto
 from allalike.methods.insight import VoiceGroups
@@ -60,18 +56,22 @@ from allalike.panels.verdicts import (
     has_scale,
 )
 from allalike.readers import ReadOptions, Scan, check_read_options
+from allalike.result.plan import find_prices, read_prices
+from allalike.result.summaries import describe_confidence as summarise_confidence
+from allalike.result.summaries import find_truths
+from allalike.result.tables import worker_columns
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
     from allalike._core.blocks.block import Floats
-    from allalike.api.result import Result
     from allalike.domains import Domain, Encoding
     from allalike.engines import Engine, Run, TaskTable
     from allalike.panels.drift import Earlier
     from allalike.panels.rows import Hearing, HowAsked
     from allalike.panels.verdicts import Sample
+    from allalike.result.result import Result
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge

@@ -15,11 +15,11 @@ import numpy as np
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import count
-from allalike.api.frames import Frame, Framed
-from allalike.api.results.saving import write_page
-from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
-from allalike.api.results.targets import REPORT
 from allalike.errors import UnsupportedError
+from allalike.frames import Frame, Framed
+from allalike.result.saving import write_page
+from allalike.result.tables import trust_columns, truth_columns, worker_columns
+from allalike.result.targets import REPORT
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array
-    from allalike.api.result import Result
     from allalike.engines import Run
     from allalike.report.material import Material
+    from allalike.result.result import Result
 
     Columns = Mapping[str, Values | Array]
 

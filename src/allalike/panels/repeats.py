@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.result import Result
     from allalike.panels.ballots import Ballots
     from allalike.panels.verdicts import Codes, Scores
+    from allalike.result.result import Result
 
 _SIGNIFICANT = 0.05
 _MAX_NAMED = 20

@@ -21,7 +21,6 @@ from allalike._core.system.memory import free_memory
 from allalike._core.words import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import check_ids
-from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
@@ -32,6 +31,7 @@ from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import cells
 from allalike.readers.proposals import asking
+from allalike.result.inputs.opening import inputs_of, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

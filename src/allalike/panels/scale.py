@@ -30,24 +30,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.api.results.summaries import compare_with_gold, find_truths, summarise, with_quorum
 from allalike.domains.offsets import Offsets
 from allalike.engines import make_ready
 from allalike.engines.sample import pick_tasks
 from allalike.methods import Auto
 from allalike.panels.correlated_errors import jackknife, leave_out_parts
 from allalike.panels.panel import Facts
+from allalike.result.summaries import compare_with_gold, find_truths, summarise, with_quorum
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.values import Values
-    from allalike.api.result import Result
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.panels.verdicts import Marks, Scores
+    from allalike.result.result import Result
 
 _PARTS = 20  # of the tasks, each of which is left out once
 _MIN_PARTS = 2

@@ -33,13 +33,13 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, find_answer_weights, number_within_tasks
 from allalike._core.late import pd
-from allalike.api.results.summaries import with_quorum, withhold
-from allalike.api.results.tables import OUTCOMES
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.distances.plain_or_weighed import has_levels
 from allalike.methods.auto.voices import count_effective_voices, with_voices
 from allalike.panels.panel import Facts
+from allalike.result.summaries import with_quorum, withhold
+from allalike.result.tables import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

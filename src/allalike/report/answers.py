@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding, Kernels
     from allalike.report.tasks import ShownTasks
 
-_MIN_CONSTANT = 10  # answers that must be the same before a worker is said to answer always the same
+MIN_CONSTANT = 10  # answers that must be the same before a worker is said to answer always the same
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ def judge_answers(block: Block, sample: ShownTasks, kernels: Kernels, workers: n
     return Judged(block.worker[rows], task, block.label[rows], truth, distance, sample.confidence[task])
 
 
+def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
+    """Return the strength of each disagreement: the distance to the label times its confidence, 1 if not known."""
+    return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
+
+
 def pick_strongest(judged: Judged, most: int) -> npt.NDArray[np.intp]:
     """Return the places of each worker's strongest disagreements, worker after worker, the strongest first.
 
@@ -53,7 +58,7 @@ def pick_strongest(judged: Judged, most: int) -> npt.NDArray[np.intp]:
     >>> pick_strongest(judged, 10)
     array([1, 0])
     """
-    strength = np.nan_to_num(judged.distance * np.nan_to_num(judged.confidence, nan=1.0)).round(12)
+    strength = rate_disagreement(judged.distance, judged.confidence)
     rows = np.flatnonzero(np.nan_to_num(judged.distance) > 0)
     order: npt.NDArray[np.intp] = rows[np.lexsort((judged.task[rows], -strength[rows], judged.worker[rows]))]
     worker = judged.worker[order]
@@ -96,7 +101,7 @@ def find_constant(judged: Judged, n_workers: int) -> npt.NDArray[np.bool_]:
     one = np.zeros(n_workers, np.int64)
     one[judged.worker] = judged.label
     other = np.bincount(judged.worker, judged.label != one[judged.worker], minlength=n_workers)
-    return np.asarray((counts >= _MIN_CONSTANT) & (other == 0))
+    return np.asarray((counts >= MIN_CONSTANT) & (other == 0))
 
 
 def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp]) -> Floats:

@@ -41,6 +41,10 @@ class Agreed(Protocol):
     def ordinal(self) -> tuple[float, float, float]:
         """Krippendorff's ordinal alpha, of levels, and its limits."""
 
+    @property
+    def sampled_tasks(self) -> int | None:
+        """The number of tasks in the sample; None if all answers were used."""
+
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
         """Return all coefficients by their names."""
 

@@ -105,7 +105,7 @@ def describe_agreement(material: Material) -> dict[str, Any] | None:
             shown = f"{100 * value:.1f} %" if name == "percent agreement" else f"{value:.3f}"
             between = f"{low:.3f} to {high:.3f}" if math.isfinite(low) else ""
             rows.append({"name": name, "value": shown, "limits": between, "meaning": COEFFICIENTS[name][1]})
-    return {"rows": rows} if rows else None
+    return {"rows": rows, "sampled_tasks": agreement.sampled_tasks} if rows else None
 
 
 def list_settings(material: Material) -> list[tuple[str, str]]:

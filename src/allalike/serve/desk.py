@@ -23,11 +23,11 @@ from pathlib import Path, PurePath
 from threading import RLock, Thread
 from typing import IO, TYPE_CHECKING, Any
 
-from allalike.api.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
-from allalike.api.results.targets import REPORT, list_saved, result_names
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS as PACKINGS
 from allalike.readers.formats.endings import ENDINGS
+from allalike.result.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
+from allalike.result.targets import REPORT, list_saved, result_names
 from allalike.serve.work import Choices
 from allalike.telling.schemas import describe_form, find_misfit
 from allalike.telling.summary import Summary

@@ -288,16 +288,16 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     """Read all answers, and wonder about them."""
     from allalike._core.blocks.block import Ties
     from allalike.api.discover import open_run
-    from allalike.api.doubts.doubts import find_doubts
-    from allalike.api.inputs.opening import open_source
-    from allalike.api.results.summaries import describe_answers
+    from allalike.checks import check_answers
     from allalike.methods import METHODS
+    from allalike.result.inputs.opening import open_source
+    from allalike.result.summaries import describe_answers
 
     answers, known = open_source(source, gold, choices.gold_columns or None, choices.gold_map or None)
     _, run = open_run(answers, known, engine=None, ties=Ties())
-    doubts = find_doubts(run, known)
+    issues = check_answers(run, known)
     described = {**describe_answers(run), "domain": run.encoding.describe(), **run.notes}
-    summary = Summary.from_dict({**described, "warnings": [doubt.what for doubt in doubts if not doubt.severe]})
+    summary = Summary.from_dict({**described, "warnings": [issue.text for issue in issues if not issue.severe]})
     return {
         "facts": [*list_facts(summary), *([count(run.n_gold, "known truth")] if run.n_gold else [])],
         "domain": run.domain.name,
@@ -306,8 +306,8 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
         "methods": [name for name, method in METHODS.items() if method().serves(run.encoding)],
         "notes": [*(_name_options(remark.sentence) for remark in remark_answers(summary)), *summary.remarks],
         "doubts": [_name_options(remark.sentence) for remark in remark_doubts(summary)],
-        "stops": [_name_options(doubt.what) for doubt in doubts if doubt.severe],
-        "instead": _offer_instead(source) if any(doubt.severe for doubt in doubts) else None,
+        "stops": [_name_options(issue.text) for issue in issues if issue.severe],
+        "instead": _offer_instead(source) if any(issue.severe for issue in issues) else None,
     }
 
 

@@ -105,6 +105,7 @@ _AGREEMENT = JsonForm(
         **SUMMARY,
         **dict.fromkeys(("alpha", "low", "high", "observed", "expected", "expected_error"), _NUMBER),
         **dict.fromkeys(("percent", "fleiss", "ac1", "cohen"), _NUMBER),
+        "sampled_tasks?": int,
         "expected_from": str,
         "cohen_pairs": int | None,
         "coefficients": Mapping[str, _NUMBER],

@@ -1,1 +1,0 @@
-"""Agreement: how far workers agree beyond chance, for any kind of label."""

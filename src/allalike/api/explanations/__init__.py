@@ -1,1 +1,0 @@
-"""Explanations: why a task was decided so, and why a worker counts so much."""

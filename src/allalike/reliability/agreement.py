@@ -1,0 +1,439 @@
+"""Agreement: how much workers agree, as coefficients that people know.
+
+Agreement is computed in memory: on all answers up to 400,000, and else on a sample of whole tasks of about that many
+answers, chosen by the hash of their ids, so that it is the same on every engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.block import Block, Floats, sum_by
+from allalike._core.late import pd
+from allalike.engines.memory import MemoryRun
+from allalike.engines.sample import sample_tasks
+from allalike.frames import Frame, Framed, dress
+from allalike.methods.composed import take_field
+from allalike.reliability.alpha import Alpha, compare_within_tasks, compute_alpha
+from allalike.reliability.kappas import Cohen, compute_cohen, compute_fleiss, compute_gwet, weigh_levels
+from allalike.telling.remark import name_alpha
+
+if TYPE_CHECKING:
+    from allalike.engines import Run
+
+MAX_ANSWERS = 400_000
+MAX_MATRIX_WORKERS = 500
+_MAX_NAMED = 20  # workers that a summary names
+_MIN_INTERVAL_TASKS = 20  # intervals held in 86 % of simulated crowds with 12 tasks, and in 67 % of those with 5
+_MAX_QUESTIONS = 500  # of a survey
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement(Framed[Frame]):
+    """How much the workers agree; what is not defined is None, and what cannot be known is NaN.
+
+    Parameters
+    ----------
+    run
+        The answers, where they are.
+    sample
+        The answers that agreement is computed from: all, or those to a sample of whole tasks.
+    found
+        Krippendorff's alpha, and what it is computed from.
+    percent
+        The share of equal pairs among the answers to a task, on average over tasks; of classes.
+    fleiss, ac1
+        Fleiss' kappa and Gwet's AC1; of classes.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyxyxx", "bob": "xxyyxyxy", "eve": "xyyyxyyx"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> agreement = allalike.discover(rows).agreement
+    >>> agreement
+    Krippendorff's alpha 0.521 (-0.022 to 0.839), percent agreement 75.0 %, Fleiss' kappa 0.500, Gwet's AC1 0.500
+    >>> agreement.workers.round(2)
+      worker  answers  alpha_without  effect
+    0    ada        8           0.29    0.24
+    1    bob        8           0.53   -0.01
+    2    eve        8           0.76   -0.24
+    """
+
+    run: Run
+    sample: MemoryRun
+    found: Alpha
+    percent: float | None = None
+    fleiss: float | None = None
+    ac1: float | None = None
+
+    @property
+    def alpha(self) -> float:
+        """Krippendorff's alpha: 1 minus observed by expected disagreement."""
+        return self.found.value
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % confidence interval of alpha, for other tasks of the same kind."""
+        return self.found.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % confidence interval of alpha."""
+        return self.found.high
+
+    @property
+    def observed(self) -> float:
+        """The mean distance of answers to the same task."""
+        return self.found.observed
+
+    @property
+    def expected(self) -> float:
+        """The mean distance of answers to any tasks."""
+        return self.found.expected
+
+    @property
+    def expected_from(self) -> str:
+        """What the expected disagreement is computed from: label totals, all pairs, or a sample of so many pairs."""
+        return self.found.source
+
+    @property
+    def sampled_tasks(self) -> int | None:
+        """The number of tasks in the sample; None if all answers were used."""
+        return None if self.sample.n_tasks == self.run.n_tasks else self.sample.n_tasks
+
+    @property
+    def cohen(self) -> float | None:
+        """Cohen's kappa of two workers, or its mean over all pairs; of classes, and up to 500 workers."""
+        return None if self.cohen_pairs is None else self.cohen_pairs.kappa
+
+    @cached_property
+    def cohen_pairs(self) -> Cohen | None:
+        """The mean of Cohen's kappa, and over how many pairs of workers."""
+        if self.percent is None or len(self.run.workers) > MAX_MATRIX_WORKERS:
+            return None
+        return compute_cohen(self.sample)
+
+    @cached_property
+    def _level_counts(self) -> dict[str, Floats] | None:
+        """How often each level was chosen; None for other labels."""
+        encoding = self.run.encoding
+        return _count_labels(self.sample) if encoding.n_classes is not None and not encoding.nominal else None
+
+    @cached_property
+    def ordinal(self) -> tuple[float, float, float]:
+        """Krippendorff's ordinal alpha, of levels, and its 95 % confidence interval; NaN for other labels.
+
+        Level c is placed in the middle of its n_c answers, at n_1 + ... + n_(c-1) + n_c / 2, so that levels are apart
+        by the answers between them (Content Analysis, chapter 12).
+
+        >>> import allalike
+        >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
+        >>> rows = [(worker, task, x) for worker, levels in said.items() for task, x in enumerate(levels)]
+        >>> [round(number, 3) for number in allalike.agreement(rows, domain="ordinal").ordinal]
+        [0.542, -0.109, 0.936]
+        """
+        if self._level_counts is None:
+            return np.nan, np.nan, np.nan
+        paired = self._level_counts["paired"]
+        alpha = compute_alpha(_place_levels(self.sample, np.cumsum(paired) - paired / 2))
+        return alpha.value, alpha.low, alpha.high
+
+    def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
+        """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
+
+        ``allalike agreement --list`` says what each is.
+
+        Parameters
+        ----------
+        pairs
+            Whether to look at each pair of workers, for Cohen's kappa.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, 1), ("bob", 1, 2), ("ada", 2, 3), ("bob", 2, 3), ("ada", 3, 5), ("bob", 3, 4)]
+        >>> for name, value in allalike.agreement(rows, domain="ordinal").coefficients().items():
+        ...     print(f"{name:35}{value:.3f}")
+        ordinal alpha                      0.902
+        linear alpha                       0.615
+        interval alpha                     0.833
+        percent agreement                  0.333
+        Cohen's weighted kappa (linear)    0.571
+        Gwet's AC2 (linear)                0.600
+        Cohen's weighted kappa (quadratic) 0.800
+        Gwet's AC2 (quadratic)             0.846
+        """
+        values: dict[str, float | None] = {}
+        if self._level_counts is not None:
+            values["ordinal alpha"] = self.ordinal[0]
+        values[name_alpha(self.run.domain.name, self.run.domain.distance)] = self.alpha
+        if self._level_counts is not None:
+            self._add_level_coefficients(values, self._level_counts["share"] / self.sample.n_tasks, pairs=pairs)
+        elif self.percent is not None:
+            values |= {"percent agreement": self.percent, "Fleiss' kappa": self.fleiss}
+            if pairs:
+                values["Cohen's kappa"] = self.cohen
+            values["Gwet's AC1"] = self.ac1
+        return values
+
+    def _add_level_coefficients(self, values: dict[str, float | None], shares: Floats, *, pairs: bool) -> None:
+        levels, k = self.run.encoding.vocabulary, len(shares)
+        if all(isinstance(level, int | float) for level in levels):
+            values["interval alpha"] = compute_alpha(_place_levels(self.sample, np.array(levels, np.float64))).value
+        values["percent agreement"] = _compute_agreement(self.sample, "hamming")
+        for power, name, distance in ((1, "linear", "linear"), (2, "quadratic", "squared")):
+            weights = weigh_levels(k, power)
+            if pairs and len(self.run.workers) <= MAX_MATRIX_WORKERS:
+                kappa = compute_cohen(self.sample, weights)
+                values[f"Cohen's weighted kappa ({name})"] = None if kappa is None else kappa.kappa
+            agreement = _compute_agreement(self.sample, distance)
+            values[f"Gwet's AC2 ({name})"] = compute_gwet(agreement, shares, k, float(weights.sum()))
+
+    @cached_property
+    def workers(self) -> Frame:
+        """One row per worker: worker, answers, alpha_without (as if they had not answered), effect (on alpha)."""
+        without = self.found.without
+        numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
+        return self._dress({"worker": self.run.workers, **numbers})
+
+    @cached_property
+    def matrix(self) -> Frame | None:
+        """Each worker against each: the mean distance on their common tasks; None for more than 500 workers.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y"), ("eve", 3, "y")]
+        >>> allalike.discover(rows).agreement.matrix
+             ada  bob  eve
+        ada  0.0  0.5  NaN
+        bob  0.5  0.0  NaN
+        eve  NaN  NaN  0.0
+        """
+        if len(self.run.workers) > MAX_MATRIX_WORKERS:
+            return None
+        sums = self.sample.pairs(self.sample.kernels.pair_sums)
+        distance, common = (np.asarray(sums[name], np.float64) for name in ("distance", "common"))
+        mean = np.where(common > 0, distance, np.nan) / np.maximum(common, 1.0)
+        np.fill_diagonal(mean, 0.0)
+        ids = self.run.workers.tolist()
+        return self._dress(pd.DataFrame(mean, ids, ids), "worker")
+
+    def summary(self) -> dict[str, Any]:
+        """Return all numbers, and the workers with the largest effects, as JSON values; unknown is None.
+
+        >>> import allalike
+        >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement
+        >>> found.summary()["alpha"], found.summary()["percent"], found.summary()["paired_answers"]
+        (0.0, 0.5, 4)
+        """
+        alpha, cohen = self.found, self.cohen_pairs
+        numbers = {
+            "alpha": alpha.value,
+            "low": alpha.low,
+            "high": alpha.high,
+            "observed": alpha.observed,
+            "expected": alpha.expected,
+            "expected_error": alpha.error,
+            "percent": self.percent,
+            "fleiss": self.fleiss,
+            "ac1": self.ac1,
+            "cohen": self.cohen,
+        }
+        return {
+            "answers": int(self.run.answer_counts.sum()),
+            "workers": len(self.run.workers),
+            "tasks": self.run.n_tasks,
+            **({} if self.sampled_tasks is None else {"sampled_tasks": self.sampled_tasks}),
+            "domain": self.run.encoding.describe(),
+            **{name: _known(value) for name, value in numbers.items()},
+            "expected_from": alpha.source,
+            "cohen_pairs": None if cohen is None else cohen.pairs,
+            "coefficients": {name: _known(value) for name, value in self.coefficients().items()},
+            "ordinal_limits": [_known(limit) for limit in self.ordinal[1:]],
+            "paired_answers": alpha.answers,
+            "paired_tasks": alpha.tasks,
+            "effects": self._list_effects(),
+        }
+
+    def _list_effects(self) -> list[dict[str, Any]]:
+        without = self.found.without
+        effect = self.alpha - without
+        order = np.argsort(-np.abs(np.nan_to_num(effect)), kind="stable")[:_MAX_NAMED]
+        return [
+            {"worker": self.run.workers[int(i)], "alpha_without": _known(without[i]), "effect": _known(effect[i])}
+            for i in order
+        ]
+
+    def __repr__(self) -> str:
+        own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.low, self.high
+        alphas = [own] if math.isnan(self.ordinal[0]) else [("ordinal alpha", *self.ordinal), own]
+        parts = []
+        for name, value, low, high in alphas:
+            interval = "" if math.isnan(low) else f" ({_format(low)} to {_format(high)})"
+            parts.append(f"{name} {_format(value)}{interval}")
+        if self.percent is not None:
+            parts.append(f"percent agreement {100 * self.percent:.1f} %")
+        for name, kappa in (("Fleiss' kappa", self.fleiss), ("Gwet's AC1", self.ac1)):
+            if kappa is not None:
+                parts.append(f"{name} {_format(kappa)}")
+        if self.sampled_tasks is not None:
+            parts.append(f"from a sample of {self.sampled_tasks:,} tasks")
+        return ", ".join(parts)
+
+
+def measure_agreement(run: Run) -> Agreement:
+    """Measure how much the workers of a run agree, on all answers or on a sample of whole tasks.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
+    >>> measure_agreement(allalike.Memory().load(allalike.read(rows, domain="real")))
+    Krippendorff's alpha 1.000
+    """
+    if isinstance(run, MemoryRun) and run.answer_counts.sum() <= MAX_ANSWERS:
+        sample = run
+    else:
+        sample = sample_tasks(run, MAX_ANSWERS, with_gold=False).map(run.encoding.prepare)
+    n_classes = run.encoding.n_classes
+    if n_classes is None or not run.encoding.nominal:
+        return Agreement(run, sample, compute_alpha(sample))
+    counts = _count_labels(sample)
+    alpha = compute_alpha(sample, counts["paired"])
+    percent, shares = 1 - alpha.distance, counts["share"] / sample.n_tasks
+    return Agreement(
+        run, sample, alpha, percent, compute_fleiss(percent, shares), compute_gwet(percent, shares, n_classes)
+    )
+
+
+def _count_labels(run: MemoryRun) -> dict[str, Floats]:
+    """Count the pairable answers of each class, and sum its shares in the answers to each task."""
+    return run.total(partial(_count_block_labels, n_labels=run.encoding.n_labels))
+
+
+def _count_block_labels(block: Block, *, n_labels: int) -> dict[str, Floats]:
+    live = np.ones(block.n_tasks) if block.live is None else block.live.astype(np.float64)
+    values = {"paired": live * (block.sizes > 1), "share": live / block.sizes}
+    return {name: sum_by(block.label, block.to_answers(value), n_labels) for name, value in values.items()}
+
+
+def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
+    """Return a run over numbers: the places of levels on a line."""
+    from allalike.domains.real import Real, RealEncoding
+
+    encoding = RealEncoding(domain=Real())
+
+    def place(block: Block) -> Block:
+        return encoding.prepare(replace(block, label=places[block.label]))
+
+    return replace(run.map(place), encoding=encoding)
+
+
+def _compute_agreement(run: MemoryRun, distance: str) -> float:
+    """Return 1 minus the mean over tasks of the mean distance of two answers, by another distance of these labels."""
+    kernels = replace(run.encoding, domain=replace(run.domain, distance=distance)).kernels
+    means = np.concatenate([compare_within_tasks(block, kernels).mean for block in run.blocks])
+    return 1 - float(means.mean()) if len(means) else np.nan
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _format(value: float) -> str:
+    return "unknown" if math.isnan(value) else f"{value:.3f}"
+
+
+_NUMBERS = ("answers", "workers", "tasks", "alpha", "low", "high", "percent", "fleiss", "ac1")
+
+
+@dataclass(frozen=True, repr=False)
+class Agreements(Mapping[tuple[str, ...], "Agreement"]):
+    """How much the workers agree in each group of answers, by the values that a group has in common.
+
+    Parameters
+    ----------
+    by
+        The columns whose values make the groups.
+    groups
+        The agreement in each group.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyx", "bob": "xxyyx", "eve": "xyyyx", "zoe": "yxyxx"}
+    >>> rows = [(who, task, label, who < "c") for who, labels in said.items() for task, label in enumerate(labels)]
+    >>> table = dict(zip(("worker", "task", "label", "early"), zip(*rows)))
+    >>> allalike.agreement(table, by="early").table[["early", "workers", "domain", "alpha"]].round(3)
+       early  workers       domain  alpha
+    0  False        2  categorical  -0.08
+    1   True        2  categorical   1.00
+    """
+
+    by: tuple[str, ...]
+    groups: Mapping[tuple[str, ...], Agreement]
+
+    def __getitem__(self, values: tuple[str, ...] | str) -> Agreement:
+        """Return the agreement of the group with these values, or with this one."""
+        return self.groups[(values,) if isinstance(values, str) else values]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all numbers of each group as what JSON can hold.
+
+        Where there is one task only, nothing is known of agreement beyond chance, and with a few nothing of limits.
+
+        >>> Agreements(("sex",), {}).summary()
+        {'by': ['sex'], 'groups': []}
+        """
+        groups = [
+            {"group": dict(zip(self.by, values, strict=True)), **_of_tasks(each.summary())}
+            for values, each in self.groups.items()
+        ]
+        return {"by": list(self.by), "groups": groups}
+
+    @cached_property
+    def table(self) -> Any:
+        """One row per group: its values, how many answers, workers and tasks, the domain, alpha and all else."""
+        rows = [
+            {**group["group"], "domain": group["domain"]["name"], **{name: group[name] for name in _NUMBERS}}
+            for group in self.summary()["groups"]
+        ]
+        names = [*self.by, *_NUMBERS[:3], "domain", *_NUMBERS[3:]]
+        table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(_NUMBERS[3:], float))
+        return dress(table, next((found.run.frame for found in self.groups.values()), "pandas"))
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{', '.join(values) or '(none)'}: {found!r}" for values, found in self.groups.items())
+
+
+def _of_tasks(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return a summary without what needs more tasks than there are."""
+    unknown = ["alpha", "fleiss", "ac1", "cohen"] if summary["paired_tasks"] < 2 else []
+    unknown += ["low", "high"] if summary["paired_tasks"] < _MIN_INTERVAL_TASKS else []
+    return {**summary, **dict.fromkeys(unknown)}
+
+
+def measure_scales(run: Run) -> dict[str, Agreement]:
+    """Measure how much the workers agree on each scale of a survey; nothing of other answers.
+
+    >>> import allalike
+    >>> scales = {"Which?": "letter", "Which one?": "letter", "Did you?": "used"}
+    >>> said = {"ada": ["a", "b", "yes"], "bob": ["a", "b", "no"]}
+    >>> rows = [(who, task, {scales[task]: x}) for who, labels in said.items() for task, x in zip(scales, labels)]
+    >>> answers = allalike.read(rows, domain=allalike.Record("letter:categorical, used:categorical", one=True))
+    >>> {name: found.percent for name, found in measure_scales(allalike.Memory().load(answers)).items()}
+    {'letter': 1.0, 'used': 0.0}
+    """
+    record, fields = run.domain.record, run.encoding.fields
+    if record is None or fields is None or not record.one or run.n_tasks > _MAX_QUESTIONS:
+        return {}
+    given = run.sum(fields.count)["answers"]
+    return {
+        name: measure_agreement(take_field(run, fields, number, given[:, number]))
+        for number, (name, encoding) in enumerate(fields.encodings)
+        if encoding is not None
+    }

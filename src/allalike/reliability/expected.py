@@ -1,0 +1,275 @@
+"""Expected disagreement D_e: the mean distance of two answers to any tasks.
+
+There is one definition for each sort of distance.
+
+**Squared distances** need no pairs. If labels are vectors f and their distance is |f - g|^2, or half of it, D_e follows
+from the number n of answers, the sum q of squared lengths and the sum t of vectors:
+
+    D_e = factor (q/n - |t/n|^2) n/(n - 1).
+
+Numbers and vectors are such vectors themselves (factor 2), relative to their mean, so that large numbers keep their
+digits. Levels have coordinates (factor 2), and a class is a vector with a single 1 (factor 1). Only the 64 most
+frequent classes have a coordinate; answers of the others count as all different, and the factor corrects for that.
+
+**Other distances** compare pairs of answers to different tasks: all pairs up to 20,000, else a random sample of 20,000.
+With the sum S of the distances within tasks, and the mean b of M pairs between tasks,
+
+    D_e = (S + M b) / (n (n - 1)).
+
+The standard error is that of b. Where labels of different tasks cannot be compared, D_e is unknown (NaN).
+
+Both are linear in sums over tasks, so D_e without a worker is found by subtraction, and D_e of a bootstrap sample by
+weights of tasks.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike.engines.sample import sample_tasks
+from allalike.errors import LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from allalike.domains import Kernels
+    from allalike.engines.memory import MemoryRun
+    from allalike.reliability.bootstrap import TaskGroups
+
+    Places = npt.NDArray[np.intp]
+
+MAX_COORDINATES = 64
+MAX_PAIRS = 20_000
+_MAX_LISTED_PAIRS = 100 * MAX_PAIRS
+_DRAWN_PAIRS = 4 * MAX_PAIRS  # of which those within a task are dropped
+_MIN_TASKS = 100
+_PAIRS_PER_CHUNK = 2000
+_RESAMPLES_PER_CHUNK = 100
+_ROUNDING = 1e-13  # relative: equal numbers differ by less
+
+
+@dataclass(frozen=True)
+class SquaredDistances:
+    """Expected disagreement from sums of label vectors.
+
+    ``add_vectors`` takes a block, places and rows of answers, and the number of places. It returns the sums of squared
+    lengths (``square``) and of vectors (``vector``) at these places.
+    """
+
+    add_vectors: Callable[[Block, Places, Array, int], dict[str, Floats]]
+    factor: float
+
+    error = 0.0
+    source = "label totals"
+
+    def compute(self, sums: Mapping[str, Array]) -> Floats:
+        """Compute D_e for each row of sums; NaN for fewer than two answers."""
+        enough = sums["answers"] > 1
+        n = np.where(enough, sums["answers"], 2.0)
+        length, mean = sums["square"] / n, sums["vector"] / n[..., None]
+        spread = length - np.einsum("...i,...i->...", mean, mean)
+        spread = np.where(spread <= _ROUNDING * length, 0.0, spread)
+        return np.where(enough, self.factor * spread * (n / (n - 1)), np.nan)
+
+    def compute_without(self, total: Mapping[str, Array], lost: Mapping[str, Array]) -> Floats:
+        """Compute D_e without each worker."""
+        return self.compute({name: total[name] - lost[name] for name in ("answers", "square", "vector")})
+
+    def compute_resampled(self, groups: Mapping[str, Array], weights: Floats) -> Floats:
+        """Compute D_e in each bootstrap sample of groups of tasks."""
+        return self.compute({name: weights @ groups[name] for name in ("answers", "square", "vector")})
+
+
+def find_squared_distances(run: MemoryRun, label_counts: Floats | None) -> SquaredDistances | None:
+    """Return D_e from sums of label vectors, for labels that have such; of classes, given how often each was chosen."""
+    if label_counts is not None:
+        return _use_classes(label_counts)
+    coordinates = run.encoding.coordinates
+    if coordinates is not None:
+        if len(coordinates) > MAX_COORDINATES:
+            return None
+        lengths = np.square(coordinates).sum(axis=1)
+        return SquaredDistances(partial(_add_labels, vectors=coordinates, lengths=lengths), 2.0)
+    noise = run.encoding.noise  # squared distances are variances that add up
+    if noise.weighting != "inverse" or not noise.estimates_fault:
+        return None
+    centre = _find_centres(run.blocks[0], run.kernels).mean(axis=0)
+    return SquaredDistances(partial(_add_numbers, kernels=run.kernels, centre=centre), 2.0)
+
+
+def _use_classes(counts: Floats) -> SquaredDistances:
+    """Give a coordinate to each class, or to the most frequent ones; all others have a vector of zeros."""
+    n, kept = len(counts), min(len(counts), MAX_COORDINATES)
+    column = np.full(n, kept)
+    column[np.argsort(-counts, kind="stable")[:kept]] = np.arange(kept)
+    factor = 1.0
+    if n > kept:
+        share = counts / max(counts.sum(), 1.0)
+        known = 1 - np.square(share[column < kept]).sum()
+        factor = float((1 - np.square(share).sum()) / known) if known > 0 else 1.0
+    vectors, lengths = np.eye(kept + 1, kept), np.ones(kept + 1)
+    return SquaredDistances(partial(_add_labels, vectors=vectors, lengths=lengths, column=column), factor)
+
+
+def _add_labels(
+    block: Block,
+    place: Places,
+    rows: Array,
+    size: int,
+    *,
+    vectors: Floats,
+    lengths: Floats,
+    column: Places | None = None,
+) -> dict[str, Floats]:
+    """Count labels, or the columns that stand for them, and add up their vectors."""
+    label = block.label[rows] if column is None else column[block.label[rows]]
+    counts = np.bincount(place * len(vectors) + label, minlength=size * len(vectors)).reshape(size, len(vectors))
+    return {"square": counts @ lengths, "vector": counts @ vectors}
+
+
+def _add_numbers(
+    block: Block, place: Places, rows: Array, size: int, *, kernels: Kernels, centre: Floats
+) -> dict[str, Floats]:
+    """Add up numbers relative to a common centre, one coordinate at a time."""
+    label = block.label.reshape(len(block.label), -1)
+    relative = np.asarray(label + block.to_answers(_find_centres(block, kernels) - centre), np.float64)[rows]
+    vector = np.stack([sum_by(place, coordinate, size) for coordinate in relative.T], axis=1)
+    return {"square": sum_by(place, np.einsum("ij,ij->i", relative, relative), size), "vector": vector}
+
+
+def _find_centres(block: Block, kernels: Kernels) -> Floats:
+    """Return the numbers that the labels of each task are relative to: its centre, or 0 if they are kept as given.
+
+    A code may begin with the id of a group, which is not a number to compare.
+    """
+    nothing = np.zeros((block.n_tasks, *block.label.shape[1:]))
+    restored = np.asarray(kernels.restore(block, nothing), np.float64).reshape(block.n_tasks, -1)
+    return restored[:, restored.shape[1] - nothing[0].size :]
+
+
+@dataclass(frozen=True)
+class PairedDistances:
+    """Expected disagreement from pairs of answers to different tasks.
+
+    ``left`` and ``right`` are the groups of tasks of each pair, ``needed`` the workers without whom it is lost, or -1.
+    """
+
+    distance: Floats
+    left: Places
+    right: Places
+    needed: Places
+    complete: bool
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean distance between tasks."""
+        if self.complete or len(self.distance) < 2:
+            return 0.0
+        return float(self.distance.std(ddof=1) / np.sqrt(len(self.distance)))
+
+    @property
+    def source(self) -> str:
+        """What D_e is estimated from."""
+        return f"{'all' if self.complete else 'a sample of'} {len(self.distance):,} pairs"
+
+    def compute(self, sums: Mapping[str, Array]) -> Floats:
+        """Compute D_e."""
+        mean = self.distance.mean() if len(self.distance) else np.nan
+        return _mix(sums["answers"], sums["within"], sums["pairs"], np.asarray(mean))
+
+    def compute_without(self, total: Mapping[str, Array], lost: Mapping[str, Array]) -> Floats:
+        """Compute D_e without each worker."""
+        n_workers = len(lost["answers"])
+        pair, place = np.nonzero(self.needed >= 0)
+        worker = self.needed[pair, place]
+        count = len(self.distance) - np.bincount(worker, minlength=n_workers)
+        distance = self.distance.sum() - np.bincount(worker, self.distance[pair], n_workers)
+        mean = np.where(count > 0, distance, np.nan) / np.maximum(count, 1)
+        answers, within, pairs = (total[name] - lost[name] for name in ("answers", "within", "pairs"))
+        return _mix(answers, within, pairs, mean)
+
+    def compute_resampled(self, groups: Mapping[str, Array], weights: Floats) -> Floats:
+        """Compute D_e in each bootstrap sample; a task that is drawn twice is compared with itself, too."""
+        answers, squares = weights @ groups["answers"], np.square(weights)
+        same = squares @ (groups["pairs"] + groups["answers"]) - answers
+        means = []
+        for part in np.array_split(weights, 1 + len(weights) // _RESAMPLES_PER_CHUNK):
+            weight = part[:, self.left] * part[:, self.right]
+            total = weight.sum(axis=1)
+            means.append(np.where(total > 0, weight @ self.distance, np.nan) / np.where(total > 0, total, 1.0))
+        return _mix(answers, squares @ groups["within"], same, np.concatenate(means))
+
+
+def _mix(answers: Array, within: Array, pairs: Array, mean: Floats) -> Floats:
+    """Return the mean distance of all pairs, given the sum of those within tasks and the mean of those between."""
+    enough = answers > 1
+    everything = np.where(enough, answers * (answers - 1), 1.0)
+    between = everything - pairs
+    distance = within + np.where(between > 0.5, between * mean, 0.0)
+    return np.where(enough, distance / everything, np.nan)
+
+
+def compare_pairs(run: MemoryRun, n_paired: float, groups: TaskGroups) -> PairedDistances:
+    """Compare answers to different tasks, all pairs or a sample; ``n_paired`` answers are pairable."""
+    complete = n_paired * (n_paired - 1) / 2 <= MAX_PAIRS
+    n_answers = float(run.answer_counts.sum())
+    wanted = n_answers if complete else max(MAX_PAIRS, _MIN_TASKS * n_answers / run.n_tasks)
+    label, worker, task, task_hash = _draw_answers(run, int(wanted))
+    complete = complete and len(label) * (len(label) - 1) / 2 <= _MAX_LISTED_PAIRS  # many may have no known distance
+    if complete:
+        left, right = np.triu_indices(len(label), 1)
+    else:
+        left, right = np.random.default_rng(0).integers(0, max(len(label), 1), (2, _DRAWN_PAIRS if len(label) else 0))
+    different = np.flatnonzero(task[left] != task[right])[:MAX_PAIRS]
+    left, right = left[different], right[different]
+    distance = _compare(label, left, right, run.kernels)
+    if complete:  # a guess may depend on which of both labels it stands for
+        distance = (distance + _compare(label, right, left, run.kernels)) / 2
+    known = np.flatnonzero(~np.isnan(distance))
+    left, right, group = left[known], right[known], groups.number(task_hash)[task]
+    needed = _find_needed(worker, task)
+    needed = np.sort(np.concatenate([needed[left], needed[right]], axis=1), axis=1)
+    needed[:, 1:][needed[:, 1:] == needed[:, :-1]] = -1
+    return PairedDistances(distance[known], group[left], group[right], needed, complete)
+
+
+def _draw_answers(run: MemoryRun, number: int) -> tuple[Array, Array, Array, Array]:
+    """Return label, worker and task number of the pairable answers of some tasks, and the hashes of these tasks."""
+    blocks = sample_tasks(run, number, with_gold=False).blocks
+    label, worker, sizes, task_hash = (
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("label", "worker", "sizes", "task_hash")
+    )
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((worker, task))
+    rows = order[sizes[task[order]] > 1]
+    return label[rows], worker[rows], task[rows], task_hash
+
+
+def _compare(label: Array, left: Places, right: Places, kernels: Kernels) -> Floats:
+    """Return distances, computed in chunks because labels may be large; NaN where tasks cannot be compared."""
+    distance = np.full(len(left), np.nan)
+    with suppress(LabelError):  # of a user's own function
+        for part in np.array_split(np.arange(len(left)), 1 + len(left) // _PAIRS_PER_CHUNK):
+            distance[part] = kernels.guess_distances(label[left[part]], label[right[part]])
+    return distance
+
+
+def _find_needed(worker: Places, task: Array) -> Places:
+    """Return, per answer, the workers without whom it is not pairable: its own, and if it is one of two the other.
+
+    >>> _find_needed(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 1])).tolist()
+    [[0, 1], [1, 0], [0, -1], [1, -1], [2, -1]]
+    """
+    sizes = np.bincount(task)
+    first = (np.cumsum(sizes) - sizes)[task]
+    other = 2 * first + 1 - np.arange(len(task))
+    pair = sizes[task] == 2
+    return np.stack([worker, np.where(pair, worker[np.where(pair, other, 0)], -1)], axis=1)

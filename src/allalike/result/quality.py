@@ -1,0 +1,280 @@
+"""Quality in the numbers that people know: precision, recall and F1 by worker and tag, confusions, Dice, borders.
+
+Of a worker's answers and their tasks' truths, with so many hits, marks that she made and marks that were due,
+
+    precision = hits / made        recall = hits / due        F1 = 2 hits / (made + due)
+
+A mark is an answer of a class, an element of a set, an object (paired with one of the truth, of the same class) or a
+pixel. Truths are those that were found, of which her own answers are a part, and beside them those that are known.
+It works for comparing workers with each other. It flatters all of them where few answer each task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.values import text_column
+from allalike._core.late import pd
+from allalike.errors import UnknownNameError, UnsupportedError
+from allalike.frames import Frame, Framed
+from allalike.methods.auto.voices import give_voices
+from allalike.result.summaries import keep_known, with_quorum
+from allalike.telling.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.values import Values
+    from allalike.domains import Encoding
+    from allalike.domains.capabilities import Marks
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.methods.base import Decide
+
+    Truths = Callable[..., tuple[Array, Array, Array]]
+    Mark = tuple[int, str | None, dict[str, float]]  # worker, tag, and how much is right, said and due, or else
+
+_ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
+_COUNTS = ["hits", "made", "due"]
+_MAX_CELLS = 1 << 24  # of tables of workers, truths and classes
+_MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
+_MAX_COMPARED = 100_000  # the same of sets, objects and masks
+
+
+class Rated(Framed[Frame]):
+    """What was found in a run, as far as it tells how workers do."""
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: dict[str, Any]
+
+    @cached_property
+    def _ratings(self) -> dict[str, dict[str, Values | Array]]:
+        kept = self.run.n_gold > 0 and "known" in next(iter(self.found.pieces())).found
+        return rate_workers(self.run, self.weighing, kept=kept)
+
+    @property
+    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+        """The tables of quality and confusions, those that there are, unless it takes long to find them."""
+        most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
+        try:
+            return self._ratings if int(self.run.answer_counts.sum()) <= most else {}
+        except UnsupportedError:
+            return {}
+
+    @cached_property
+    def quality(self) -> Frame:
+        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
+
+        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
+        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
+        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
+        >>> allalike.discover(rows, domain="set", method="UA").quality.round(2).iloc[-5]
+        worker         eve
+        tag          (all)
+        precision     0.33
+        recall         0.5
+        f1             0.4
+        support          2
+        Name: 6, dtype: object
+        """
+        return self._dress(self._ratings["quality"])
+
+    @cached_property
+    def confusions(self) -> Frame:
+        """One row per worker, truth found and label: how many answers, of classes and levels.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="UA").confusions.query("worker == 'eve'").values.tolist()
+        [['eve', 'x', 'y', 1]]
+        """
+        if "confusion" not in self._ratings:
+            raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
+        return self._dress(self._ratings["confusion"])
+
+    def confusion(self, worker: Any) -> Frame:
+        """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
+
+        >>> import allalike
+        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> allalike.discover(rows).confusion("kim").round(1)
+        label    x    y
+        class
+        x      0.6  0.4
+        y      0.5  0.5
+        """
+        confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
+        if confusion is None:
+            method = Summary.from_dict(self.summary).method.name
+            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
+        if ids.count(worker) != 1:
+            raise UnknownNameError(
+                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
+            )
+        names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
+        rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
+        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
+
+    def bias(self) -> Frame:
+        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
+
+        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
+
+        >>> import allalike
+        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
+        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+        >>> allalike.discover(rows, method="UA").bias().round(2)
+          worker  bias   low  high
+        0    ada  -1.0 -1.65 -0.35
+        1    bob  -1.0 -2.30  0.30
+        2    eve   2.0  1.35  2.65
+        """
+        if not self.run.encoding.numeric:
+            name = self.run.domain.name
+            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+        from allalike.methods.auto.distances.numbers import find_biases
+
+        groups = self.weighing.insight.groups
+        found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
+        tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
+        return self._dress({**tasks, "worker": self.run.workers, **found._asdict()})
+
+
+def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
+    """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
+    >>> allalike.discover(rows, method="UA").quality.round(2).query("worker == 'eve'")
+      worker    tag  precision  recall    f1  support
+    6    eve  (all)        0.5     0.5  0.50        2
+    7    eve      x        NaN     0.0  0.00        1
+    8    eve      y        0.5     1.0  0.67        1
+    """
+    encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
+    few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
+    if len(run.problems.sizes) > 1 or (marks is None and not few):
+        name = run.domain.name
+        raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
+    own = with_quorum(run, weighing).decide_on(run)
+    against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
+    against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
+    if marks is not None:
+        return {
+            "quality": _rate(run, {name: _list_marks(run, weighing, marks, each) for name, each in against.items()})
+        }
+    counts = {name: _count_confusions(run, weighing, truths) for name, truths in against.items()}
+    listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
+    worker, truth, label = np.nonzero(counts[""][:, :k])  # without truths that nobody gave
+    named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
+    return {
+        "quality": _rate(run, listed),
+        "confusion": {**named, "answers": counts[""][worker, truth, label].astype(np.int64)},
+    }
+
+
+def _rate(run: Run, listed: Mapping[str, list[Mark]]) -> dict[str, Values | Array]:
+    """Return the columns of the table of quality, given marks of each worker beside truths of each origin."""
+    sums = {prefix: _gather(marks) for prefix, marks in listed.items()}
+    rows = sorted(
+        {row for each in sums.values() for row in each}, key=lambda row: (row[0], row[1] != _ALL_TAGS, row[1])
+    )
+    rated = {prefix: _divide([each.get(row, {}) for row in rows]) for prefix, each in sums.items()}
+    return {
+        "worker": run.workers.take(np.array([worker for worker, _ in rows], np.int64)),
+        "tag": text_column([tag for _, tag in rows]),
+        **{f"{prefix}{name}": column for prefix, each in rated.items() for name, column in each.items()},
+    }
+
+
+def _gather(marks: list[Mark]) -> dict[tuple[int, str], dict[str, list[float]]]:
+    """Put the numbers of each worker and tag together, and those of all tags."""
+    found: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for worker, tag, numbers in marks:
+        for row in {(worker, _ALL_TAGS), (worker, tag or _ALL_TAGS)}:
+            for name, number in numbers.items():
+                found[row][name].append(number)
+    return found
+
+
+def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
+    """Return the rates of each row, and the means of further numbers, where these are known."""
+    hits, made, due = (np.array([sum(row.get(name, [])) for row in rows], np.float64) for name in _COUNTS)
+    with np.errstate(invalid="ignore"):
+        rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due)}
+    more = dict.fromkeys(name for row in rows for name in row if name not in _COUNTS)
+    known = {name: [[x for x in row.get(name, []) if not math.isnan(x)] for row in rows] for name in more}
+    means = {name: np.array([np.mean(row) if row else np.nan for row in each]) for name, each in known.items()}
+    return {**rates, "support": due.astype(np.int64), **means}
+
+
+def _list_found(
+    block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool
+) -> tuple[Array, Array, Array]:
+    """Return the places of answers to tasks with a truth, what they say, and the truths, as codes."""
+    found = own(block, *given)
+    label = keep_known(block, found, encoding)["label"] if kept else found["label"]
+    rows = np.flatnonzero(block.to_answers(np.ones(block.n_tasks, np.bool_) if block.live is None else block.live))
+    return rows, encoding.kernels.restore_answers(block, rows), label[block.task[rows]]
+
+
+def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
+    """Return the same of truths that are known."""
+    place, kernels = block.to_answers(block.gold_row), encoding.kernels
+    rows = np.flatnonzero(place >= 0)
+    return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
+
+
+def _list_marks(run: Run, weighing: Weighing, marks: Marks, truths: Truths) -> list[Mark]:
+    """Return what is right in each answer, tag by tag, and further numbers of the whole."""
+    ids = np.arange(len(run.workers), dtype=np.float64)
+    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *weighing.arguments)["marks"]
+    return [mark for task in tasks for mark in task]
+
+
+def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: Marks) -> dict[str, Array]:
+    tasks = np.empty(block.n_tasks, object)
+    tasks[:] = [[] for _ in tasks]
+    for row, said, truth in zip(*truths(block, *given), strict=True):
+        worker, listed = int(ids[block.worker[row]]), tasks[block.task[row]]
+        for tag, counts in marks.count_marks(said, truth).items():
+            named = None if tag is None else str(tag)
+            listed.append((worker, named, dict(zip(_COUNTS, map(int, counts), strict=True))))
+        listed.append((worker, None, {"made": 0, **marks.measure_marks(said, truth)}))
+    return {"marks": tasks}
+
+
+def _count_confusions(run: Run, weighing: Weighing, truths: Truths) -> Floats:
+    """Return how often each worker gave each label (last axis) where which was true; what nobody gave is the last."""
+    k = run.encoding.n_labels
+    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
+    return np.asarray(counts.reshape(-1, k + 1, k))
+
+
+def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dict[str, Floats]:
+    rows, said, truth = truths(block, *given)
+    shape = (block.n_workers, n_labels + 1, n_labels)
+    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truth, n_labels), said), shape)
+    counts = np.bincount(cell, minlength=block.n_workers * (n_labels + 1) * n_labels)
+    return {"answers": counts.reshape(block.n_workers, -1).astype(np.float64)}
+
+
+def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
+    """Return the marks that confusions are: a label is made, and a truth is due."""
+    tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
+    made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
+    numbers = {"hits": hits, "made": made, "due": counts.sum(axis=2)}
+    places = np.argwhere(made + numbers["due"] > 0).tolist()
+    return [(i, tags[j], {name: float(each[i, j]) for name, each in numbers.items()}) for i, j in places]

@@ -1,0 +1,385 @@
+"""Summaries: what a result says of itself, in counts, settings and errors, and of its workers.
+
+These are groups who copy or are only alike, and workers whose answers say nothing, or who are clearly worse.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.columns.values import text_column
+from allalike.result.tables import fault_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.values import Values
+    from allalike.domains import Encoding, Kernels
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.methods.base import Decide
+
+
+# Deciding: the truths of all tasks, by the weights of a method, and beside them those without weights.
+
+
+_MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
+_MIN_WORKERS = 5
+_EQUAL = 1e-9  # relative, below which two distances are the same
+_NORMAL = 1.959964  # 95 % of a normal distribution
+
+
+def with_quorum(run: Run, weighing: Weighing) -> Weighing:
+    """Return the weighing with the quorum that fits its weights, where truths need one."""
+    if weighing.decision.decide:
+        return weighing
+    kernels, choices = run.choose_quorum(weighing.weight)
+    if not choices:
+        return weighing
+    decide = partial(kernels.aggregate, ties=run.ties)
+    return replace(weighing, decision=replace(weighing.decision, decide=decide, choices=choices))
+
+
+def find_truths(
+    run: Run,
+    weighing: Weighing,
+    *,
+    unweighted: bool = False,
+    keep_gold: bool = False,
+    min_confidence: float | None = None,
+    conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None = None,
+) -> TaskTable:
+    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
+
+    If gold is kept, the truths that are known stand in the place of those found.
+    ``changed`` marks labels that differ because of the weights, ``tied`` those where a tie was broken, with weights or
+    without, and ``drawn`` those where weights did not break it.
+    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
+    limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
+    ``abstained`` tells which have less, and these count neither as changed nor as errors. ``conclude`` may add to what
+    was found, or withhold more.
+    """
+    insight = weighing.insight
+    variance = None if insight.faults is None else insight.faults.variance
+    limits = None
+    if variance is not None:
+        from allalike.methods.auto.distances.numbers import find_truth_limits
+
+        limits = partial(find_truth_limits, groups=insight.groups)
+    equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
+    kernel = partial(
+        _decide,
+        own=with_quorum(run, weighing).decide_on(run),
+        by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
+        kernels=run.kernels,
+        gold=run.n_gold > 0,
+        keep=run.encoding if keep_gold else None,
+        limits=limits,
+        least=min_confidence,
+        conclude=conclude,
+    )
+    return run.find(kernel, *weighing.arguments, *(() if variance is None else (variance,)))
+
+
+def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
+    """Find how probable each class is, per task."""
+    assert weighing.decision.probabilities is not None
+    return run.find(weighing.decision.probabilities, *weighing.arguments)
+
+
+def _decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *more: Floats,
+    own: Decide,
+    by_rule: Decide | None,
+    kernels: Kernels,
+    gold: bool,
+    keep: Encoding | None,
+    limits: Decide | None,
+    least: float | None,
+    conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None,
+) -> dict[str, Array]:
+    found = own(block, weights, faults, *(more[:-1] if limits else more))
+    if limits:
+        found = {**found, **limits(block, weights, more[-1], found["label"], found["error"])}
+    found = found if keep is None else keep_known(block, found, keep)
+    labels = {"gold": found["label"]}
+    if by_rule is not None:
+        equal = by_rule(block, np.ones(block.n_workers), faults)
+        found |= _compare(block, found, equal, kernels)
+        labels["unweighted_gold"] = equal["label"]
+    if gold:
+        found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
+    found = found if least is None else withhold(found, found["confidence"] < least)
+    return found if conclude is None else conclude(block, found)
+
+
+def _compare(block: Block, found: dict[str, Array], equal: dict[str, Array], kernels: Kernels) -> dict[str, Array]:
+    """Tell which labels differ from the unweighted ones because of weights, and which because a tie was broken."""
+    label, plain = found["label"], equal["label"]
+    changed = np.array(kernels.differs(label, plain, kernels.scatter(block)))
+    tasks = np.flatnonzero(changed & equal["tied"])
+    if len(tasks):
+        changed[tasks] = ~_as_close(block, tasks, label[tasks], plain[tasks], kernels)
+    tied = (found["tied"] | (equal["tied"] & ~changed)) & ~found.get("known", np.zeros(block.n_tasks, bool))
+    return {"unweighted": plain, "changed": changed, "tied": tied, "drawn": found["tied"]}
+
+
+def _as_close(block: Block, tasks: Array, label: Array, plain: Array, kernels: Kernels) -> Array:
+    """Tell for which tasks a label is as close to the answers, each counted the same, as the unweighted one is."""
+    place = np.full(block.n_tasks, -1)
+    place[tasks] = np.arange(len(tasks))
+    rows = np.flatnonzero(place[block.task] >= 0)
+    answers, where = kernels.restore_answers(block, rows), place[block.task][rows]
+    far, least = (
+        sum_by(where, np.nan_to_num(kernels.distance_between(answers, each[where])), len(tasks))
+        for each in (label, plain)
+    )
+    return np.asarray(far <= least * (1 + _EQUAL) + _EQUAL)
+
+
+def withhold(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
+    """Abstain from some truths, which count neither as changed nor as errors."""
+    errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
+    changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
+    return {**found, **errors, **changed, "abstained": unsure}
+
+
+def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
+    distance = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        distance[block.gold_task] = kernels.distance_between(label[block.gold_task], kernels.restore_gold(block))
+    return distance
+
+
+def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
+    """Say how well disparity predicts the mean distance to known truths: Spearman's correlation over workers.
+
+    Its 95 % interval is Fisher's, with the variance of Bonett and Wright for ranks, (1 + r^2/2)/(n - 3).
+
+    >>> import allalike
+    >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyy", "kim": "xxxyyy", "lea": "yyxxyx"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_predicts"]
+    >>> found["rank_correlation"], found["workers"]
+    (0.820783, 5)
+    """
+    sums = run.sum(run.kernels.gold_sums)
+    asked = sums["answers"] >= _MIN_ANSWERS
+    if len(run.problems.sizes) > 1 or asked.sum() < _MIN_WORKERS:
+        return {}
+    from scipy.stats import rankdata
+
+    fault = sums["distance"][asked] / sums["answers"][asked]
+    one, two = (rankdata(values) for values in (disparity[asked].round(12), fault.round(12)))
+    if np.ptp(one) == 0 or np.ptp(two) == 0:
+        return {}
+    r, n = float(np.corrcoef(one, two)[0, 1]), int(asked.sum())
+    half = _NORMAL * np.sqrt((1 + r**2 / 2) / (n - 3))
+    centre = np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
+    low, high = np.tanh([centre - half, centre + half]).round(6).tolist()
+    return {"disparity_predicts": {"rank_correlation": round(r, 6), "low": low, "high": high, "workers": n}}
+
+
+def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dict[str, Array]:
+    """Put known truths in place of those found, and mark them; one that nobody could have answered is left out."""
+    truths = encoding.kernels.restore_gold(block)
+    answered = ~encoding.is_unanswered(truths)
+    task = block.gold_task[answered]
+    known = np.zeros(block.n_tasks, bool)
+    known[task] = True
+    put = _put_known if encoding.fields is None else encoding.fields.put_known
+    found = put(found, task, truths[answered])
+    label = found["label"]
+    certain = (("confidence", 1.0), ("within_one", 1.0), ("error", 0.0))
+    sure = {name: np.where(known, value, found[name]) for name, value in certain if name in found}
+    sure |= {name: np.where(known, label, found[name]) for name in ("low", "high") if name in found}
+    return {**found, **sure, "tied": found["tied"] & ~known, "known": known}
+
+
+def _put_known(found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
+    """Return what was found for tasks with the truths that are known for some of them in place."""
+    label = found["label"].copy()
+    width = label.shape[1:]  # known truths of tasks that nobody answered may be longer
+    label[task] = truths[(slice(None), *map(slice, width))]
+    return {**found, "label": label}
+
+
+_MAX_NAMED = 20  # workers and groups that a summary names
+
+
+def describe_answers(run: Run) -> dict[str, int]:
+    """Count answers, workers and tasks for a summary."""
+    return {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
+
+
+def find_versions() -> dict[str, str]:
+    """Say in a summary with which versions it was found."""
+    import pyarrow as pa
+
+    from allalike import __version__
+
+    return {
+        "allalike": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }
+
+
+def describe_confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+    """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
+    confidence = weighing.insight.confidence
+    assert confidence is not None
+    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
+    per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
+    return _rounded({**confidence, "mean": found.mean("confidence"), **per_task})
+
+
+def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
+    return {name: _round(value) for name, value in notes.items()}
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return _rounded(value)
+    return [_round(each) for each in value] if isinstance(value, list) else value
+
+
+def summarise(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what a summary says beside what is compared with known truths, and what looks strange."""
+    summary = {
+        **describe_answers(run),
+        **settings,
+        **dataclasses.asdict(weighing.rounds),
+        "changed": int(found.total("changed")),
+        "tied": int(found.total("tied")),
+        **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
+        **({"confidence": describe_confidence(run, weighing, found)} if weighing.insight.confidence else {}),
+        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
+        **({"trust": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
+        "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
+        **run.notes,
+    }
+    return {**summary, "versions": find_versions()}
+
+
+def compare_with_gold(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+    """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
+    errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
+    return {**errors, **rank_correlation(run, weighing.disparity)}
+
+
+def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
+    groups = weighing.insight.groups
+    found = () if groups is None else groups.found
+    return {
+        "group": np.arange(1, len(found) + 1),
+        "kind": text_column(["copies" if group.copies else "alike" for group in found]),
+        "size": np.array([len(group.members) for group in found], np.int64),
+        "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
+        "common": np.array([group.common for group in found], np.int64),
+        "shared_rare": np.array([group.rare for group in found], np.int64),
+        "fidelity": np.array([group.fidelity for group in found], np.float64),
+        "probability": np.array([group.chance for group in found], np.float64),
+    }
+
+
+def _describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
+    insight = weighing.insight
+    signal, groups = insight.signal, insight.groups
+    if signal is None or groups is None:
+        return {}
+    empty = np.flatnonzero(signal.empty)
+    worse = _describe_worse(run, weighing)
+    given = run.answer_counts
+    without = [
+        {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
+        for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
+    ]
+    sizes = np.unique(groups.part[~groups.silent], return_counts=True)[1] if groups.part is not None else np.zeros(0)
+    return {
+        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_parts > 1 else {}),
+        "no_signal": {
+            "workers": len(empty),
+            "share_of_answers": float(given[empty].sum() / given.sum()),
+            "silenced": bool(groups.silent.any()),
+            "named": without,
+        },
+        **({"look_at": worse} if worse else {}),
+        "groups": [
+            {
+                "kind": "copies" if group.copies else "alike",
+                "members": _names(run, group.members[:_MAX_NAMED]),
+                "size": len(group.members),
+                "common": group.common,
+                "shared_rare": group.rare,
+                "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
+                "probability": group.chance,
+            }
+            for group in groups.found[:_MAX_NAMED]
+        ],
+        "n_groups": {
+            kind: sum(group.copies == copies for group in groups.found)
+            for kind, copies in (("copies", True), ("alike", False))
+        },
+    }
+
+
+class Worse(NamedTuple):
+    """Workers who are clearly worse than the crowd, its mean, and the limits of everybody's fault."""
+
+    workers: Array
+    unit: str
+    mean: float
+    low: Floats
+    high: Floats
+
+
+def find_worse(run: Run, weighing: Weighing) -> Worse | None:
+    """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
+    insight = weighing.insight
+    faults, signal = insight.faults, insight.signal
+    if faults is None or signal is None or len(run.problems.sizes) > 1:
+        return None
+    columns = fault_columns(weighing, faults)
+    fault, low, high = (columns[name] for name in (faults.unit, "low", "high"))
+    counts = np.where(np.isfinite(fault), faults.shared, 0.0)
+    if not counts.sum():
+        return None
+    mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
+    with np.errstate(invalid="ignore"):
+        worse = np.flatnonzero((low > mean) & ~faults.few & ~signal.empty)
+    return Worse(worse, faults.unit, mean, low, high)
+
+
+def _describe_worse(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Name the worst of them."""
+    found = find_worse(run, weighing)
+    if found is None or not len(found.workers):
+        return {}
+    low, high = found.low, found.high
+    named = [
+        {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
+        for i in found.workers[np.argsort(-low[found.workers], kind="stable")][:_MAX_NAMED]
+    ]
+    return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
+
+
+def _names(run: Run, members: tuple[int, ...]) -> list[Any]:
+    return [run.workers[number] for number in members]

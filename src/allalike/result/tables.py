@@ -1,0 +1,346 @@
+"""The tables of a result: truths, workers, and the tasks to ask next, as columns."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.columns.values import Values, shorten, table_of, text_column
+from allalike._core.late import pd
+from allalike._core.words import count
+from allalike.answers.answers import say_columns
+from allalike.engines.sample import sample_tasks, thin_tasks
+from allalike.errors import UnsupportedError
+from allalike.frames import tell_apart
+from allalike.methods.auto.sureness.faults import FEW
+from allalike.result.writers import Truth
+from allalike.telling.answers import list_notes
+from allalike.telling.truths import remark_crowd, remark_gold, remark_sureness, say_changes, say_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding
+    from allalike.domains.capabilities import Things
+    from allalike.engines import Piece, Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.methods.insight import Faults, Insight
+    from allalike.telling.summary import Summary
+
+OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
+
+
+def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers."""
+    columns: dict[str, Values | Array] = {
+        **({"task": run.worker_task} if run.worker_task is not None else {}),
+        "worker": run.workers,
+        "answers": run.answer_counts,
+        **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
+    }
+    insight = weighing.insight
+    faults, error_rate = insight.faults, weighing.skill.error_rate
+    own = weighing.skill.columns or _own_columns(run, weighing.weight)
+    more = {**trust_columns(insight), **own}
+    if faults is not None:
+        known = {"shared": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
+        return {**columns, **known, "few": faults.few, "weight": weighing.weight, **more}
+    rates = {} if error_rate is None else {"error_rate": error_rate}
+    numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
+    return {**columns, **numbers, **rates, **more}
+
+
+def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
+    """Return what only labels of some kinds tell of workers."""
+    able = run.encoding.fields, run.encoding.things, run.encoding.offsets
+    found = [each.worker_columns(run.sum, weights) for each in able if each is not None]
+    return {name: column for columns in found for name, column in columns.items()}
+
+
+def trust_columns(insight: Insight) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers that say whose answers can be trusted."""
+    signal, groups = insight.signal, insight.groups
+    if signal is None or groups is None:
+        return {}
+    group = np.full(len(signal.value), "", dtype=object)
+    for number, found in enumerate(groups.found, 1):
+        if found.copies:
+            group[list(found.members)] = str(number)
+    return {
+        "signal": signal.value,
+        "signal_error": signal.error,
+        "no_signal": signal.empty,
+        "group": text_column(group.tolist()),
+        **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
+    }
+
+
+def fault_columns(weighing: Weighing, faults: Faults) -> dict[str, Floats]:
+    """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
+    rate = weighing.skill.error_rate
+    fault = faults.best(weighing.fault) if rate is None else weighing.fault
+    told = fault if rate is None else rate
+    read = np.sqrt if faults.unit == "rmse" else np.asarray
+    low, high = faults.limits_around(told)
+    return {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
+
+
+def find_few(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
+    """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
+    faults = weighing.insight.faults
+    return run.answer_counts < FEW if faults is None else faults.few
+
+
+def sureness(weighing: Weighing) -> str:
+    """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
+    insight = weighing.insight
+    return "support" if insight.faults is not None and insight.confidence is None else "confidence"
+
+
+def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of tasks that are to be asked next."""
+    return {
+        "task": piece.tasks,
+        sureness(weighing): piece.found["confidence"],
+        "answers": piece.answers,
+        "gain": piece.found["gain"],
+    }
+
+
+def truth_columns(
+    piece: Piece, encoding: Encoding, weighing: Weighing, decode: Callable[[str], Values] | None = None
+) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
+    show = decode or (lambda name: encoding.decode(piece.found[name]))
+    own = encoding.truth_columns(piece.found)
+    limits: dict[str, Values | Array] = {
+        name: own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
+    }
+    label = own.pop("label", None) or show("label")
+    assert isinstance(label, Values)
+    return {
+        "task": piece.tasks,
+        "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
+        **({"verdict": text_column([OUTCOMES[n] for n in piece.found["verdict"]])} if "verdict" in piece.found else {}),
+        **own,
+        **(limits or {sureness(weighing): piece.found["confidence"]}),
+        "error": piece.found["error"],
+        "answers": piece.answers,
+        **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
+        "tied": piece.found["tied"],
+        "unweighted": show("unweighted"),
+        "changed": piece.found["changed"],
+        **({"known": piece.found["known"]} if "known" in piece.found else {}),
+    }
+
+
+def object_table(piece: Piece, *, things: Things[Encoding]) -> pa.Table:
+    """Return the table of the objects that truths are made of."""
+    return table_of(things.list_objects(piece.tasks, piece.found))
+
+
+def probability_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+    """Return the table of how probable each class is: a column for each."""
+    found = piece.found["probability"]
+    names = tell_apart(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
+    return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
+
+
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:
+    """Yield the truth of each task, with its confidence where that is known."""
+    for piece in pieces:
+        columns = truth_columns(piece, encoding, weighing)
+        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(weighing)))
+        assert isinstance(tasks, Values)
+        assert isinstance(labels, Values)
+        known = [None] * len(tasks) if sure is None else [x if math.isfinite(x) else None for x in sure.tolist()]
+        for task, label, confidence in zip(tasks.tolist(), labels.tolist(), known, strict=True):
+            yield Truth(task, label, confidence)
+
+
+def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder: Path) -> pa.Table:
+    """Return the table of truths as it is written; labels that are files are written into the folder."""
+    pictures = encoding.domain.pictures
+    if pictures is None:
+        return table_of(truth_columns(piece, encoding, weighing))
+
+    def export(name: str) -> Values:
+        kept = piece.found[name].copy()
+        if name == "label" and "abstained" in piece.found:
+            kept[piece.found["abstained"]] = None
+        return pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
+
+    return table_of(truth_columns(piece, encoding, weighing, export))
+
+
+# Shown: what a result looks like at a prompt and in a notebook, in a few lines.
+
+
+_N_TRUTHS = 3  # at a prompt
+_N_ROWS = 5  # of a table in a notebook
+_N_METHODS = 10  # of a comparison at a prompt
+
+
+def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
+    """Show the first truths."""
+    piece = next(iter(found.pieces()))
+    labels = encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
+    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
+    return [f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)]
+
+
+def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurring: bool) -> str:
+    """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
+
+    >>> import allalike
+    >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
+    Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
+      task 1: 'x'
+      task 2: 'y'
+    0 of 2 labels (0.0 %) differ from the majority vote.
+    1 note: see .notes.
+    See .truth, .workers, .summary, .next(), .save("folder").
+    """
+    columns = summary.guessed.get("columns")
+    remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary))
+    notes, groups = list_notes(summary), ".groups, " if has_groups else ""
+    return "\n".join(
+        [
+            f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.",
+            *([f"Columns: {say_columns(columns)}."] if columns else []),
+            *first,
+            *say_changes(summary, recurring=recurring),
+            *(remark.sentence for remark in remarks),
+            *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
+            f'See .truth, .workers, {groups}.summary, .next(), .save("folder").',
+        ]
+    )
+
+
+def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
+    """Show a result in a notebook: the same words, the best and worst workers, and the tasks that are least sure.
+
+    >>> import allalike
+    >>> page = allalike.discover([("<b>", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])._repr_html_()
+    >>> "&lt;b&gt;" in page, "<b>" in page
+    (True, False)
+    """
+    workers = workers.sort_values("fault", kind="stable")
+    several = len(workers) > 2 * _N_ROWS
+    tables = {
+        "Least sure tasks": unsure.head(_N_ROWS),
+        **({"Best workers": workers.head(_N_ROWS), "Worst workers": workers.tail(_N_ROWS)} if several else {}),
+        **({} if several else {"Workers": workers}),
+    }
+    return _paragraphs(text) + "".join(_titled(title, table) for title, table in tables.items())
+
+
+def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
+    """Say what was compared, and show the best methods.
+
+    >>> from allalike.api.compare import compare
+    >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
+    Comparison: 2 answers of 2 workers to 1 task (real labels), 2 methods, ranked by distance.
+    """
+    shown = table.head(_N_METHODS).drop(columns=["note"], errors="ignore")
+    left = len(table) - len(shown)
+    return "\n".join(
+        [
+            f"Comparison: {_counts(summary)}, {len(table)} methods, ranked by {summary.ranked_by}.",
+            shown.to_string(index=False, float_format=lambda number: f"{number:.4g}"),
+            *([f"... and {left} more in .table"] if left else []),
+        ]
+    )
+
+
+def comparison_html(summary: Summary, table: pd.DataFrame) -> str:
+    """Show a comparison in a notebook.
+
+    >>> from allalike.api.compare import compare
+    >>> compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])._repr_html_().count("<table")
+    1
+    """
+    return _paragraphs(comparison_text(summary, table).splitlines()[0]) + table.to_html(index=False, border=0)
+
+
+def _counts(summary: Summary) -> str:
+    return f"{say_counts(*summary.counts)} ({summary.domain.name} labels)"
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
+
+
+def _titled(title: str, table: pd.DataFrame) -> str:
+    return f"<h4>{title}</h4>{table.to_html(index=False, border=0, max_cols=12)}"
+
+
+# Curve: how often truths are expected to be right with fewer answers to a task.
+
+
+_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
+
+
+def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
+    """Return the expected accuracy for each number of answers a task, as `Result.curve` has it.
+
+    >>> import allalike
+    >>> crowd = allalike.simulate("one-coin(classes=3)", workers=5, tasks=50, seed=1)
+    >>> allalike.discover(crowd.answers).curve().columns.tolist()
+    ['answers_per_task', 'expected_accuracy']
+    """
+    expect = weighing.insight.expect
+    if expect is None:
+        raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
+    sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)
+    most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
+    means = [
+        np.mean([expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
+        for number in range(1, most + 1)
+    ]
+    return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})
+
+
+# Functions: what is known of the workers of a label matrix, under the names that Snorkel's LFAnalysis has.
+#
+# Of all tasks, those on which no function says anything among them: the coverage of a function is the share on which
+# it says something, its overlaps the share on which another one does, too, and its conflicts the share on which
+# another one says something else. Its polarity is the labels that it ever gives.
+
+
+def function_columns(run: Run) -> dict[str, Values | Array]:
+    """Return polarity, coverage, overlaps and conflicts of the workers of a label matrix.
+
+    >>> import allalike
+    >>> result = allalike.discover(np.array([[0, -1, 0], [1, 0, 1], [-1, -1, 1], [-1, -1, -1]]), method="UA")
+    >>> table = function_columns(result.run)
+    >>> [column.tolist() for column in table.values()]
+    [['0, 1', '0', '0, 1'], [0.5, 0.25, 0.75], [0.5, 0.25, 0.5], [0.25, 0.25, 0.25]]
+    """
+    if not run.encoding.nominal:
+        return {}
+    sums, n_tasks = run.sum(partial(_count, n_labels=run.encoding.n_labels)), run.n_tasks + run.notes["silent"]
+    names = np.array(run.encoding.decode(np.arange(run.encoding.n_labels)).tolist(), dtype=object)
+    shares = {name: sums[name] / n_tasks for name in ("overlaps", "conflicts")}
+    polarity = text_column([", ".join(map(str, names[given > 0])) for given in sums["labels"]])
+    return {"polarity": polarity, "coverage": run.answer_counts / n_tasks, **shares}
+
+
+def _count(block: Block, *, n_labels: int) -> dict[str, Floats]:
+    """Count the answers of workers to tasks that others answered, that others answered otherwise, and to each label."""
+    mixed = np.minimum.reduceat(block.label, block.starts) < np.maximum.reduceat(block.label, block.starts)
+    cell = block.worker * n_labels + block.label
+    return {
+        "overlaps": block.per_worker(block.to_answers(block.sizes > 1).astype(np.float64)),
+        "conflicts": block.per_worker(block.to_answers(mixed).astype(np.float64)),
+        "labels": np.bincount(cell, minlength=block.n_workers * n_labels).reshape(-1, n_labels).astype(np.float64),
+    }

@@ -1,0 +1,40 @@
+"""Writers: results in the forms in which other tools take them, and the registry that new ones join."""
+
+from typing import TYPE_CHECKING
+
+from allalike._core.registry import Registry
+from allalike.result.writers.base import Findings, Truth, Writer
+
+if TYPE_CHECKING:
+    from allalike.result.writers.doccano import DoccanoWriter
+    from allalike.result.writers.label_studio import LabelStudioWriter
+    from allalike.result.writers.mturk import MTurkWriter
+    from allalike.result.writers.pictures import CocoWriter, CvatWriter
+
+__all__ = [
+    "WRITERS",
+    "CocoWriter",
+    "CvatWriter",
+    "DoccanoWriter",
+    "Findings",
+    "LabelStudioWriter",
+    "MTurkWriter",
+    "Truth",
+    "Writer",
+]
+
+WRITERS: Registry[Writer] = Registry(
+    "writer",
+    Writer,
+    __name__,
+    {
+        "label-studio": "label_studio:LabelStudioWriter",
+        "cvat": "pictures:CvatWriter",
+        "coco": "pictures:CocoWriter",
+        "doccano": "doccano:DoccanoWriter",
+        "mturk": "mturk:MTurkWriter",
+    },
+)
+
+if not TYPE_CHECKING:
+    __getattr__ = WRITERS.find_class

@@ -1,0 +1,207 @@
+"""Pictures: boxes, masks or tags of images, for COCO, with run lengths as pycocotools reads them, and for CVAT."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar
+from xml.etree import ElementTree  # nosec B405 # to write
+
+import numpy as np
+
+from allalike._core.masks import count_runs, to_run_lengths
+from allalike.errors import UnsupportedError
+from allalike.readers.tools.base import load_document
+from allalike.readers.tools.images import parse_annotations
+from allalike.result.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from allalike.readers.tools.base import Original
+
+_THING = "object"  # the category of what has no class
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_READ = ("areas", "boxes", "tags")  # the questions of CVAT's own files whose answers can be written
+
+
+class CocoWriter(Writer):
+    """COCO's JSON: an image for each task, with its boxes, or with its mask, as annotations.
+
+    Where the answers are files of COCO, images and categories are theirs. What has no class is of the category
+    ``object``.
+
+    >>> import tempfile, pathlib
+    >>> from allalike.result.writers import Findings, Truth
+    >>> found = Findings("bitmap", lambda: iter([Truth("cat.png", np.eye(2, dtype=np.bool_), 0.9)]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     CocoWriter().write(found, pathlib.Path(folder))
+    ...     written = json.loads(pathlib.Path(folder, "annotations.json").read_text())
+    >>> written["annotations"][0]["segmentation"], written["annotations"][0]["bbox"]
+    ({'size': [2, 2], 'counts': '0120'}, [0, 0, 2, 2])
+    """
+
+    name: ClassVar[str] = "coco"
+    summary: ClassVar[str] = "images with boxes, or with masks as run lengths"
+    kinds: ClassVar[tuple[str, ...]] = ("boxes", "bitmap")
+    files: ClassVar[tuple[str, ...]] = ("annotations.json",)
+
+    def write(self, findings: Findings, folder: Path) -> None:
+        """Write images, annotations and categories."""
+        categories = {str(each["name"]): each for each in _read_categories(findings)}
+        unused = count(1 + max((each["id"] for each in categories.values()), default=0))
+        ids = [each.record.get("id") for each in findings.originals.values()]
+        numbered = len(set(ids)) < len(ids)  # the files of annotators number their images each in its own way
+        images: dict[Any, dict[str, Any]] = {}
+        annotations: list[dict[str, Any]] = []
+        only = next(iter(categories)) if len(categories) == 1 else _THING
+        for truth, original in findings.found():
+            picture, kind = findings.part(truth.task)
+            if picture not in images:
+                number = {"id": len(images) + 1}
+                images[picture] = {**number, **_image(truth, original), **(number if numbered else {})}
+            for label, mark in self._list_marks(findings.domain, truth, original, kind or only):
+                if label not in categories:
+                    categories[label] = {"id": next(unused), "name": label, "supercategory": ""}
+                about = {"id": len(annotations) + 1, "image_id": images[picture]["id"]}
+                annotations.append({**about, "category_id": categories[label]["id"], **mark, "iscrowd": 0})
+        document = {
+            "info": {"description": f"Found by {findings.model}"},
+            "images": list(images.values()),
+            "annotations": annotations,
+            "categories": list(categories.values()),
+        }
+        (folder / "annotations.json").write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def _list_marks(
+        self, domain: str, truth: Truth, original: Original, kind: str
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the class of each mark of a truth, and the mark; masks are of one kind."""
+        if domain == "bitmap":
+            pixels = check_flat(truth, self.name)
+            mark = {"segmentation": to_run_lengths(pixels), "area": int(pixels.sum()), "bbox": _surround(pixels)}
+            yield kind, {**mark, **_score(truth.confidence)}
+            return
+        for sides, box in self.list_boxes(truth, original):
+            mark = {"segmentation": [], "bbox": sides, "area": sides[2] * sides[3]}
+            yield str(box.get("class", _THING)), {**mark, **_score(box.get("confidence"))}
+
+
+def _read_categories(findings: Findings) -> list[dict[str, Any]]:
+    """Return the categories that the files of COCO have from which the answers were read."""
+    paths = find_exports("coco", findings.inputs) if findings.files.tool == "coco" else []
+    pages = [page for path in paths if isinstance(page := load_document(path), dict)]
+    listed = [each for page in pages for each in page.get("categories") or [] if isinstance(each, dict)]
+    return [each for each in listed if each.get("name") is not None and isinstance(each.get("id"), int)]
+
+
+def _image(truth: Truth, original: Original) -> dict[str, Any]:
+    """Return what there is to say of an image; one that COCO's own files tell of stays as it is."""
+    if "file_name" in original.record:
+        return dict(original.record)
+    size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
+    return {"file_name": original.picture or str(truth.task), **dict(zip(("width", "height"), size, strict=False))}
+
+
+def _score(confidence: float | None) -> dict[str, float]:
+    return {} if confidence is None else {"score": confidence}
+
+
+def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+    """Return left, top, width and height of what is on."""
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+    if not len(rows):
+        return [0, 0, 0, 0]
+    left, top = int(columns[0]), int(rows[0])
+    return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]
+
+
+class CvatWriter(Writer):
+    """CVAT's XML: an image for each task, with its boxes, with its mask, or with its classes as tags.
+
+    Where the answers are files of CVAT, images are theirs. What has no class is an ``object``.
+
+    >>> import tempfile, pathlib
+    >>> from allalike.result.writers import Findings, Truth
+    >>> box = {"x1": 1.0, "y1": 2.0, "x2": 31.0, "y2": 42.0, "class": "cat"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     CvatWriter().write(Findings("boxes", lambda: iter([Truth("a.jpg", [box], 0.9)])), pathlib.Path(folder))
+    ...     print(*pathlib.Path(folder, "annotations.xml").read_text().splitlines()[-4:], sep=chr(10))
+      <image id="0" name="a.jpg">
+        <box label="cat" source="auto" occluded="0" xtl="1.0" ytl="2.0" xbr="31.0" ybr="42.0" z_order="0" />
+      </image>
+    </annotations>
+    """
+
+    name: ClassVar[str] = "cvat"
+    summary: ClassVar[str] = "images with boxes, with masks, or with classes as tags (XML for images 1.1)"
+    kinds: ClassVar[tuple[str, ...]] = ("boxes", "bitmap", "categorical", "ordinal", "set")
+    files: ClassVar[tuple[str, ...]] = ("annotations.xml",)
+
+    def write(self, findings: Findings, folder: Path) -> None:
+        """Write images with their marks, and the labels that these have."""
+        own = findings.files.tool == self.name
+        if own and (findings.files.tag not in _READ or not findings.originals):
+            raise UnsupportedError(
+                "For cvat only areas, boxes and tags of pictures are written, and no frames of videos."
+            )
+        root = ElementTree.Element("annotations")
+        ElementTree.SubElement(root, "version").text = "1.1"
+        labels = _put(root, "meta", "task", "labels")
+        only = _find_class(findings) if own else _THING
+        images: dict[Any, ElementTree.Element] = {}
+        for truth, original in findings.found():
+            picture, kind = findings.part(truth.task)
+            if picture not in images:
+                known = truth.label.shape[::-1] if findings.domain == "bitmap" else original.size or ()
+                sides = dict(zip(("width", "height"), map(str, known), strict=False))
+                named = {"id": str(len(images)), "name": original.picture or str(truth.task), **sides}
+                images[picture] = ElementTree.SubElement(root, "image", dict(original.record) if own else named)
+            for tag, label, attributes in self._list_marks(findings.domain, truth, original, kind or only):
+                ElementTree.SubElement(images[picture], tag, {"label": label, "source": "auto", **attributes})
+        for name in dict.fromkeys(str(mark.get("label")) for mark in root.iterfind("image/*")):
+            _put(labels, "label", "name").text = name
+        ElementTree.indent(root)
+        if odd := _NO_XML.search(ElementTree.tostring(root, "unicode")):
+            raise UnsupportedError(f"A task or a label has {odd[0]!r}, which no XML can hold. Leave cvat out.")
+        ElementTree.ElementTree(root).write(folder / "annotations.xml", encoding="utf-8", xml_declaration=True)
+
+    def _list_marks(
+        self, domain: str, truth: Truth, original: Original, kind: str
+    ) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield the element of each mark of a truth, its label, and what else it says; masks are of one kind."""
+        if domain == "bitmap":
+            pixels = check_flat(truth, self.name)
+            around = dict(zip(("left", "top", "width", "height"), _surround(pixels), strict=True))
+            down, right = around["top"] + around["height"], around["left"] + around["width"]
+            runs = count_runs(pixels[around["top"] : down, around["left"] : right].ravel()).tolist()
+            drawn = {"rle": ", ".join(map(str, runs)), **{name: str(side) for name, side in around.items()}}
+            yield from [("mask", kind, {"occluded": "0", **drawn, "z_order": "0"})] if pixels.any() else []
+            return
+        if domain != "boxes":
+            yield from (("tag", str(label), {}) for label in list_classes(truth.label))
+            return
+        for (left, top, width, height), box in self.list_boxes(truth, original):
+            sides = {"xtl": left, "ytl": top, "xbr": left + width, "ybr": top + height}
+            places = {name: repr(float(side)) for name, side in sides.items()}
+            label = str(self.need(box.get("class"), "The class of a box", truth.task))
+            yield "box", label, {"occluded": "0", **places, "z_order": "0"}
+
+
+def _find_class(findings: Findings) -> str:
+    """Return the class of all areas in the files that answers were read from, if it is one."""
+    pages = map(parse_annotations, find_exports("cvat", findings.inputs))
+    marks = [
+        mark for page in pages for image in page.iter("image") for mark in image if mark.tag in ("polygon", "mask")
+    ]
+    found = {mark.get("label") for mark in marks}
+    return str(found.pop()) if len(found) == 1 else _THING
+
+
+def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
+    """Put an element into another, and so on, and return the innermost."""
+    for tag in tags:
+        element = ElementTree.SubElement(element, tag)
+    return element
