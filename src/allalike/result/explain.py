@@ -25,7 +25,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.block import find_answer_weights
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.late import pa
@@ -153,7 +153,7 @@ def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
 def _share_out(run: Run, weighing: Weighing, block: Block) -> tuple[dict[str, Any], Floats]:
     """Return the first columns of the table of answers, and the share of each; if nothing counts, all are equal."""
     groups, weight = weighing.insight.groups, weighing.weight[block.worker]
-    voice = find_voices(block if groups is None else with_voices(block, groups=groups)).voice
+    voice = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
     counts = weight * voice
     share = counts / counts.sum() if counts.sum() > 0 else np.full(len(voice), 1 / len(voice))
     columns = {"worker": run.workers.take(block.worker), "label": run.encoding.decode(block.label), "weight": weight}
