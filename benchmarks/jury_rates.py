@@ -20,7 +20,7 @@ import numpy.typing as npt
 import allalike
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels import rates
-from allalike.panels.drift import SIGNIFICANT, BothPanels, compare_classes
+from allalike.panels.drift import SIGNIFICANT, BothPanels, find_class_changes
 from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_truths
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -172,13 +172,12 @@ def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) 
         gap = np.full_like(then, -1), np.full_like(now, -1)
         then, now = np.vstack([then, gap[1]]), np.vstack([gap[0], now])
     n, judges = then.shape
-    names = [*map(str, range(n))]
-    return BothPanels(names[:judges], names[:10], then, now, np.full(n, -1), np.full(n, "", object))
+    return BothPanels([*"01234"][:judges], [*"0123456789"], then, now, np.full(n, -1), np.full(n, "", object))
 
 
 def find(said: BothPanels) -> set[int]:
     """Return the judges who changed."""
-    changes = compare_classes(said)
+    changes = find_class_changes(said)
     sure = adjust_probabilities(np.array([each.probability for each in changes])) < SIGNIFICANT
     return {each.judge for each, is_sure in zip(changes, sure, strict=True) if is_sure}
 

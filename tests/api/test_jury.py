@@ -17,8 +17,7 @@ from allalike._core.blocks.block import Block
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels.calibration import calibrate, decide_held_out, fit_gold, fit_line
 from allalike.panels.correlated_errors import compare_classes, compare_pair
-from allalike.panels.drift import BothPanels, read_earlier
-from allalike.panels.drift import compare_classes as find_changes
+from allalike.panels.drift import BothPanels, find_class_changes, read_earlier
 from allalike.panels.open_labels import NO_CHANGE, OddsLine, OpenChance, find_chances
 from allalike.panels.rates import Counts, correct_rate, estimate_rate, misfits, plan_truths
 from allalike.panels.smaller_panels import find_sizes
@@ -110,13 +109,12 @@ def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
 def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
     said, truth = draw(6, judges=5, tasks=40)
     said[0, 1:3] = -1
-    odds = np.array([2.0, 1.0, 1.5, 0.5, 1.2])
-    table = known(said, truth, odds=odds)
+    table = known(said, truth, odds=[2.0, 1.0, 1.5, 0.5, 1.2])
 
     def worth(members: tuple[int, ...]) -> float:
         total = 0.0
         for row, right in zip(said, truth, strict=True):
-            score = [sum(odds[judge] for judge in members if row[judge] == label) for label in range(3)]
+            score = [sum(table.odds[judge] for judge in members if row[judge] == label) for label in range(3)]
             best = [label for label in range(3) if score[label] == max(score) > 0]
             total += (right in best) / len(best) if best else 0.0
         return total / len(truth)
@@ -226,14 +224,15 @@ def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:
 def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
     truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
     before, now = draw_harsh(0), draw_harsh(1, harsh=0)
-    changes = find_changes(BothPanels.of(keep(before, truth), keep(now, truth)), ["pass"])
+    changes = find_class_changes(BothPanels.of(keep(before, truth), keep(now, truth)), ["pass"])
     then, later = (table[table["worker"] == "j0"].set_index("task")["label"] == "pass" for table in (before, now))
     up, down = int((later & ~then).sum()), int((then & ~later).sum())
     said = next(each for each in changes if (each.judge, each.what, each.group) == (0, "says good", ""))
     assert said.probability == pytest.approx(binomtest(up, up + down).pvalue)
     assert (said.before, said.now) == pytest.approx((then.mean(), later.mean()))
     other = draw_harsh(1, first=300, harsh=0)
-    changes = find_changes(BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)})))
+    both = BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)}))
+    changes = find_class_changes(both)
     right = next(each for each in changes if (each.judge, each.what, each.group) == (0, "right", ""))
     known = then[list(truth)], ~(other[other["worker"] == "j0"].set_index("task")["label"][:100] == "pass")
     table = np.array([[each.sum(), (~each).sum()] for each in known])
@@ -247,8 +246,8 @@ def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
 def test_redraws_of_the_same_judges_raise_an_alarm_hardly_ever() -> None:
     alarms = 0
     for seed in range(40):
-        changes = find_changes(BothPanels.of(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1))))
-        changes += find_changes(BothPanels.of(keep(draw_harsh(2 * seed)), keep(draw_harsh(2 * seed + 1, first=300))))
+        then, others = keep(draw_harsh(2 * seed)), (keep(draw_harsh(2 * seed + 1, first=n)) for n in (0, 300))
+        changes = [each for now in others for each in find_class_changes(BothPanels.of(then, now))]
         alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 2
 

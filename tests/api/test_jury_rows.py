@@ -15,7 +15,7 @@ import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels.ballots import Ballots
-from allalike.panels.drift import BothPanels, compare_scores
+from allalike.panels.drift import BothPanels, find_score_changes
 from allalike.panels.repeats import compare_orders, find_followers, find_steadiness
 from allalike.panels.scale import learn_shared_offset
 from allalike.telling.panel import remark_panel
@@ -263,9 +263,8 @@ def said_of(then: Numbers, now: Numbers) -> tuple[BothPanels, Numbers]:
     """Return what judges said of the same tasks twice, and the numbers that it names."""
     numbers = np.concatenate([then.ravel(), now.ravel()])
     codes = np.arange(len(numbers)).reshape(2, *then.shape)
-    n, names = len(then), [str(place) for place in range(len(numbers))]
-    judges = list("abcd"[: then.shape[1]])
-    return BothPanels(judges, names, codes[0], codes[1], np.full(n, -1), np.full(n, "", object)), numbers
+    (n, k), names = then.shape, [*map(str, range(len(numbers)))]
+    return BothPanels([*"abcd"][:k], names, codes[0], codes[1], np.full(n, -1), np.full(n, "", object)), numbers
 
 
 def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
@@ -273,13 +272,13 @@ def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
     then, now = rng.normal(size=(2, 60, 3))
     now[:, 0] += 0.3
     said, numbers = said_of(then, now)
-    found = {(each.judge, each.what): each for each in compare_scores(said, numbers)}
+    found = {(each.judge, each.what): each for each in find_score_changes(said, numbers)}
     expected = wilcoxon(now[:, 0] - then[:, 0], method="approx").pvalue
     assert found[0, "scores"].probability == pytest.approx(expected, rel=1e-6)
     apart = np.full((60, 3), -1)
     before, after = np.vstack([said.then, apart]), np.vstack([apart, said.now])
     other = BothPanels(said.judges, said.labels, before, after, np.full(120, -1), np.full(120, "", object))
-    found = {(each.judge, each.what): each for each in compare_scores(other, numbers)}
+    found = {(each.judge, each.what): each for each in find_score_changes(other, numbers)}
     above: Any = [table[:, 0] - np.median(table[:, 1:], axis=1) for table in (then, now)]
     assert found[0, "scores"].probability == pytest.approx(ttest_ind(*above, equal_var=False).pvalue)
 
@@ -290,7 +289,7 @@ def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
         rng = np.random.default_rng(seed)
         truth = rng.normal(size=80)[:, None]
         then, now = (truth + rng.standard_t(3, size=(80, 4)) for _ in range(2))
-        changes = compare_scores(*said_of(then, now))
+        changes = find_score_changes(*said_of(then, now))
         alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
     assert alarms <= 3
 

@@ -189,9 +189,8 @@ def test_odd_panels_of_scores_are_told_of(crowd: str, domain: str) -> None:
 def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:
     rng = np.random.default_rng(12)
     said, odds = rng.integers(-1, 3, (60, 5)), np.array([0.5, 1.1, 1.7, 0.9, 2.3])
-    zeros = np.zeros(60, np.intp)
-    table = ClassVerdicts(said, np.ones((60, 3)), zeros, np.ones(60), zeros > 0, zeros, hashes(60), odds)
-    found = table.leave_one_out()
+    zeros, ones = np.zeros(60, np.intp), np.ones((60, 3))
+    table = ClassVerdicts(said, ones, zeros, ones[:, 0], zeros > 0, zeros, hashes(60), odds)
 
     def decide(task: int, without: int) -> list[int]:
         score = [sum(odds[j] for j in range(5) if said[task, j] == x and j != without) for x in range(3)]
@@ -199,7 +198,7 @@ def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:
 
     for task, judge in np.ndindex(60, 5):
         turns = said[task, judge] >= 0 and decide(task, judge) != decide(task, -1)
-        assert found.turns[task, judge] == turns
+        assert table.leave_one_out().turns[task, judge] == turns
 
 
 def test_a_truth_that_nobody_gave_is_the_ceiling() -> None:

@@ -30,7 +30,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import only_used
-from allalike.errors import InputError, OptionError, Proposal
+from allalike.errors import InputError, OptionError, Proposal, UnsupportedError
 from allalike.panels.verdicts import NOBODY
 from allalike.readers.column_names import list_names
 
@@ -45,6 +45,7 @@ ANSWERS, PLACES = "answers", "places"
 _TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
 _PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # which are no answers
 _MOST_LABELS = 10  # of open answers, one may be called a tie by chance
+_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
 _EQUAL = 1e-9  # shares that differ by less are the same
 _SURE = 3.0  # standard deviations
 
@@ -187,6 +188,13 @@ def weigh_readings(ballots: Ballots) -> float:
 
 def name_answers(ballots: Ballots, about: str | None) -> tuple[Ballots, str]:
     """Return ballots whose labels name the same answer in both orders, and what they named before."""
+    names = list(map(str, ballots.labels))
+    if len(names) > _MAX_SIDES:
+        raise UnsupportedError(
+            f"Both orders of a pair become one voice where verdicts say which of two is better, or by how much. These"
+            f" have {len(names):,} different labels, such as {list_names(names[:3])}."
+            f" Leave out order, or make one row for each judge and task before."
+        )
     sides = ballots.find_sides()
     if about is None:
         about = _guess_about(ballots, sides)

@@ -64,9 +64,10 @@ class ConfidenceModel:
     chance: OpenChance | None
 
     @classmethod
-    def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> ConfidenceModel:
+    def of(cls, run: Run, weighing: Weighing) -> ConfidenceModel:
         """Estimate the model from what is known of the judges without gold labels."""
         insight = weighing.insight
+        blind = Auto().weigh_blindly(run, weighing) if run.n_gold else weighing
         assert insight.faults is not None
         groups = insight.groups or VoiceGroups.everyone(run.problems.n_workers)
         rate = insight.faults.best(blind.fault) if blind.skill.error_rate is None else blind.skill.error_rate

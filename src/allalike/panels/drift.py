@@ -219,7 +219,7 @@ _NUMBERS = dict.fromkeys(("before", "now", "low", "high"), float) | dict.fromkey
 Tests = Callable[[BothPanels, str], Iterable[Change]]
 
 
-def compare_classes(both: BothPanels, good: Sequence[str] | None = None) -> list[Change]:
+def find_class_changes(both: BothPanels, good: Sequence[str] | None = None) -> list[Change]:
     """Test each judge on all tasks, and on each group of them; if some labels are good, nothing else matters."""
     if good is not None:
         is_good = np.array([*(label in good for label in both.labels), False])  # the last stands for no label
@@ -232,7 +232,7 @@ def compare_classes(both: BothPanels, good: Sequence[str] | None = None) -> list
     return _compare_parts(both, partial(_compare_shared_classes, labels=labels), _compare_other_classes)
 
 
-def compare_scores(both: BothPanels, numbers: Floats) -> list[Change]:
+def find_score_changes(both: BothPanels, numbers: Floats) -> list[Change]:
     """Test each judge on all tasks, and on each group of them, by the numbers of labels."""
     known = np.append(numbers, np.nan)  # the last stands for no label
     return _compare_parts(
@@ -444,31 +444,20 @@ def describe_drift(
     earlier: Earlier, kept: pd.DataFrame, run: Run, good: Sequence[Any] | None, rate: Rate | None
 ) -> Facts:
     """Return the judges who changed, a row per test, the most improbable first, and the change of the rate."""
-    encoding, then = run.encoding, {*earlier.verdicts["judge"]}
-    if earlier.kind != run.domain.name:
-        raise InputError(
-            f"The labels of the panel in {earlier.folder} are {earlier.kind}, and these are {run.domain.name}, so that"
-            " they cannot be compared. Name a panel on the same kind of labels, or read both alike with domain=."
-        )
-    both = BothPanels.of(earlier.verdicts, kept)
-    if not both.judges:
-        raise InputError(
-            f"No judge of the panel in {earlier.folder} is in this one, so that nobody can have changed. Its"
-            f" judges are: {', '.join(sorted(then)[:_MAX_NAMED])}."
-        )
+    encoding, both = run.encoding, _line_up(earlier, kept, run.domain.name)
     numbers = None if encoding.nominal else _read_numbers(both.labels, encoding, earlier.folder)
     good_labels = None if good is None else [*map(str, good)]
     if good is not None and numbers is not None:
         is_good = choose_good(encoding, good)(numbers)
         good_labels = [label for label, here in zip(both.labels, is_good, strict=True) if here]
-    changes = compare_classes(both, good_labels) if numbers is None else compare_scores(both, numbers)
+    changes = find_class_changes(both, good_labels) if numbers is None else find_score_changes(both, numbers)
     adjusted = adjust_probabilities(np.array([each.probability for each in changes]))
     table = pd.DataFrame(changes, columns=Change._fields).astype(_NUMBERS)
     table = table.assign(probability=adjusted, found=adjusted < SIGNIFICANT)
     drifted = sorted({*table.loc[table["found"], "judge"]})
     table["judge"] = [both.judges[judge] for judge in table["judge"]]
     table = table.iloc[np.argsort(adjusted, kind="stable")]
-    found, now = table[table["found"]], {*kept["judge"]}
+    found, then, now = table[table["found"]], {*earlier.verdicts["judge"]}, {*kept["judge"]}
     notes: dict[str, Any] = {
         "since": earlier.folder,
         "judges": len(both.judges),
@@ -492,6 +481,22 @@ def describe_drift(
     }
     names = ["judge", "group", "tasks", "what", "before", "now", "low", "high", "n_before", "n_now", "probability"]
     return Facts({"drift": notes}, {"drift": list_columns(table[[*names, "found"]])}, columns)
+
+
+def _line_up(earlier: Earlier, kept: pd.DataFrame, kind: str) -> BothPanels:
+    """Line up an earlier panel and this one, which must have labels of one type and a judge in common."""
+    if earlier.kind != kind:
+        raise InputError(
+            f"The labels of the panel in {earlier.folder} are {earlier.kind}, and these are {kind}, so that they cannot"
+            " be compared. Name a panel on the same kind of labels, or read both alike with domain=."
+        )
+    both = BothPanels.of(earlier.verdicts, kept)
+    if not both.judges:
+        raise InputError(
+            f"No judge of the panel in {earlier.folder} is in this one, so that nobody can have changed. Its"
+            f" judges are: {', '.join(sorted({*earlier.verdicts['judge']})[:_MAX_NAMED])}."
+        )
+    return both
 
 
 def _read_numbers(labels: Sequence[str], encoding: Encoding, folder: str) -> Floats:

@@ -13,7 +13,6 @@ from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.api.discover import discover
 from allalike.errors import GoldError, OptionError, UnsupportedError
-from allalike.methods import Auto
 from allalike.methods.insight import VoiceGroups
 from allalike.panels.ballots import find_tie
 from allalike.panels.calibration import (
@@ -288,8 +287,7 @@ def _judge_classes(
 ) -> Panel:
     """Return the panel of judges who give classes."""
     run, known = result.run, result.run.n_gold > 0
-    blind = Auto().weigh_blindly(run, result.weighing) if known else result.weighing
-    model = ConfidenceModel.of(run, result.weighing, blind)
+    model = ConfidenceModel.of(run, result.weighing)
     unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
     weighing = model.with_confidence(result.weighing, fit_gold(tasks))
     tie = find_tie(run.encoding, asked.tie)

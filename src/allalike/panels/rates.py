@@ -49,7 +49,7 @@ from allalike._core.late import pd
 from allalike._core.registry import did_you_mean
 from allalike.errors import OptionError, UnknownNameError
 from allalike.panels.panel import Facts, list_columns
-from allalike.panels.verdicts import NORMAL, divide, ratio
+from allalike.panels.verdicts import NOBODY, NORMAL, divide, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,6 +216,12 @@ class GoldPlan(NamedTuple):
         """How many of both."""
         return int(self.truths.sum())
 
+    def describe(self) -> dict[str, Any]:
+        """Return it as notes of a summary."""
+        other, good = self.truths.tolist()
+        counts = {"truths": self.total, "called_good": good, "called_other": other}
+        return {**counts, "width": self.width, "least_width": self.reach}
+
 
 def plan_truths(counts: Counts) -> GoldPlan:
     """Find the fewest further gold labels that halve the interval, or bring half of what gold labels can.
@@ -337,6 +343,7 @@ def describe_rate(
     counts = Counts.of(verdict, truth)
     find = correct_rate if by_truth else estimate_rate
     rate = find(counts)
+    rows = [_list_row("", counts, rate, "own")]
     plan = plan_truths(Counts(counts.tasks, np.zeros(2), np.zeros(2)) if by_truth else counts)
     notes = {
         "good": list(good),
@@ -352,29 +359,26 @@ def describe_rate(
         "rogan_gladen": correct_rate(counts)._asdict(),
         "misfit": misfits(counts),
         "picked": _compare_known(counts),
-        "ask": {
-            "truths": plan.total,
-            "called_good": int(plan.truths[GOOD]),
-            "called_other": int(plan.truths[BAD]),
-            "width": plan.width,
-            "least_width": plan.reach,
-        },
+        "ask": plan.describe(),
     }
-    rows = [_list_row("", counts, rate, "own")]
     if groups is not None:
         by, names = groups[0], np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
         parts = {name: Counts.of(verdict[names == name], truth[names == name]) for name in sorted({*names.tolist()})}
         own, strange = _list_groups(parts, counts, find)
         rows += own
         notes["groups"] = {"by": by, "number": len(parts), "named": own[:_MAX_NAMED], "misfits": strange}
-    hashes = piece.tasks.hashes()
-    asked = []
-    for each in (BAD, GOOD):
-        places = np.flatnonzero((verdict == each) & np.isnan(truth))
-        asked.append(places[np.argsort(mix(hashes[places]), kind="stable")][: plan.truths[each]])
-    picked = np.concatenate(asked)
+    picked = _draw_tasks(plan, np.where(np.isnan(truth), verdict, NOBODY), piece.tasks.hashes())
     ask = {"task": piece.tasks.take(picked), "called_good": verdict[picked] == GOOD}
     return Facts({"rate": notes}, {"rates": list_columns(pd.DataFrame(rows)), "ask": ask}), rate
+
+
+def _draw_tasks(plan: GoldPlan, verdict: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Return the tasks whose gold labels to collect, at random among those with one verdict by the hashes of ids."""
+    picked = []
+    for each in (BAD, GOOD):
+        places = np.flatnonzero(verdict == each)
+        picked.append(places[np.argsort(mix(hashes[places]), kind="stable")][: plan.truths[each]])
+    return np.concatenate(picked)
 
 
 def _list_row(group: str, counts: Counts, rate: Rate, source: str) -> dict[str, Any]:

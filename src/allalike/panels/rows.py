@@ -51,7 +51,6 @@ _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
 }  # names of such columns
-_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
 _SAMPLE_ROWS = 100_000
 _MAX_NAMED, _MAX_LISTED = 20, 10
 
@@ -269,12 +268,6 @@ def read_rows(source: Scan, asked: HowAsked) -> Hearing:
     ballots = Ballots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp), tie)
     if asked.order is None:
         return Hearing(answers, {}, ballots, unread=unread)
-    if len(ballots.labels) > _MAX_SIDES:
-        raise UnsupportedError(
-            f"Both orders of a pair become one voice where verdicts say which of two is better, or by how much. These"
-            f" have {len(ballots.labels):,} different labels, such as {list_names(list(map(str, ballots.labels))[:3])}."
-            f" Leave out order, or make one row for each judge and task before."
-        )
     ballots, about = name_answers(ballots, asked.about)
     return Hearing(answers, {}, ballots, unread=unread, about=about, first_order=first_order)
 

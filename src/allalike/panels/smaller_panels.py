@@ -132,21 +132,26 @@ def describe_sizes(
     columns: dict[str, Values | Array] = {"in_smallest": np.isin(np.arange(len(judges)), few["members"])}
     if isinstance(sample, Scores):
         columns = {f"known_{sample.unit}": known, **columns}
-    notes = {**_describe_whole(sample, whole), "smallest": smallest}
-    if price is not None:
-        each = price * run.answer_counts.astype(np.float64)
-        cost = np.array([each[list(members)].sum() for members in sizes["members"]])
-        columns |= {"price": price, "cost": each}
-        table["cost"], costs = cost, {}
-        correct = sizes["worth"].to_numpy() * run.n_tasks
-        for name, row in (("panel", -1), ("smallest", place)):
-            costs[name] = float(cost[row])
-            costs |= {} if scored else {f"{name}_per_correct": ratio(float(cost[row]), float(correct[row]))}
-        notes["cost"] = costs
-        if not scored:
-            table["cost_per_correct"] = divide(cost, correct)
-            columns["cost_per_correct"] = divide(price, known)
-    return Facts(notes, {"sizes": list_columns(table)}, columns)
+    facts = Facts({**_describe_whole(sample, whole), "smallest": smallest}, {"sizes": list_columns(table)}, columns)
+    return facts if price is None else _add_costs(facts, run, sizes, place, price, None if scored else known)
+
+
+def _add_costs(
+    facts: Facts, run: Run, sizes: pd.DataFrame, smallest: int, price: Floats, right: Floats | None
+) -> Facts:
+    """Add what judges and panels cost, and a correct verdict if it is known how often judges are right."""
+    own = price * run.answer_counts.astype(np.float64)
+    cost = np.array([own[list(members)].sum() for members in sizes["members"]])
+    correct = sizes["worth"].to_numpy() * run.n_tasks
+    costs: dict[str, float] = {}
+    for name, place in (("panel", -1), ("smallest", smallest)):
+        costs[name] = float(cost[place])
+        if right is not None:
+            costs[f"{name}_per_correct"] = ratio(costs[name], float(correct[place]))
+    table, judges = {**facts.tables["sizes"], "cost": cost}, {**facts.judges, "price": price, "cost": own}
+    if right is not None:
+        table["cost_per_correct"], judges["cost_per_correct"] = divide(cost, correct), divide(price, right)
+    return Facts({**facts.notes, "cost": costs}, {"sizes": table}, judges)
 
 
 def _name_worths(sample: Sample, worth: Floats) -> dict[str, Floats]:
