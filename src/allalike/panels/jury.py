@@ -55,7 +55,7 @@ from allalike.panels.verdicts import (
     has_scale,
 )
 from allalike.readers import ReadOptions, Scan, check_read_options
-from allalike.result.plan import find_prices, read_prices
+from allalike.result.prices import find_prices, read_prices
 from allalike.result.summaries import describe_confidence as summarise_confidence
 from allalike.result.summaries import find_truths
 from allalike.result.tables import worker_columns
