@@ -50,13 +50,15 @@ def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     waiting: list[Batch] = []
     rows = size = 0
     for batch in batches:
-        full = rows >= _BATCH_ROWS or size >= _BATCH_BYTES
-        if waiting and (full or _kinds(batch) != _kinds(waiting[0])):
+        if waiting and _kinds(batch) != _kinds(waiting[0]):
             yield _joined(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)
         rows += len(batch["label"])
         size += sum(_size(column.data) for column in batch.values())
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:  # at once, so that no further batch is in memory
+            yield _joined(waiting)
+            waiting, rows, size = [], 0, 0
     if waiting:
         yield _joined(waiting)
 
