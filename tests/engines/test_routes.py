@@ -189,7 +189,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
-        patch.setattr(text, "MAX_FIELD_BYTES", 64)
+        patch.setattr(text, "_BLOCK_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
 
@@ -271,7 +271,7 @@ def table_of(labels: list[Any], ids: list[str] | None = None) -> pd.DataFrame:
 @pytest.fixture
 def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
     """Read text a hundred bytes at a time."""
-    monkeypatch.setattr(text, "MAX_FIELD_BYTES", 100)
+    monkeypatch.setattr(text, "_BLOCK_BYTES", 100)
 
 
 @pytest.mark.usefixtures("csv_blocks")

@@ -92,7 +92,7 @@ def test_a_bomb_is_stopped_and_the_limits_are_said(
 def test_rows_that_end_early_now_and_then_are_filled_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allalike.readers.formats.text.MAX_FIELD_BYTES", 500)  # of a batch
+    monkeypatch.setattr("allalike.readers.formats.text._BLOCK_BYTES", 500)  # of a batch
     lines = [f"w{n % 9},t{n // 9},x,note\n" for n in range(300)]
     lines[200] = "w2,t22,x\n"
     path = write(tmp_path, "a.csv", 'worker,task,label,"a\nnote"\n' + "".join(lines))

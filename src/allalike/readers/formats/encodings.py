@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -85,7 +86,9 @@ def _guess(lines: list[bytes]) -> str:
             return name
     import chardet  # which takes a while, and is rarely needed
 
-    best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
+    with warnings.catch_warnings():  # that nothing fits, which is seen
+        warnings.simplefilter("ignore")
+        best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
     with suppress(LookupError, UnicodeDecodeError):
         telling.decode(best)
         return find_name(best)

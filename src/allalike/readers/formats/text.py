@@ -43,6 +43,7 @@ Record = tuple[list[str], int, int]  # its fields, and its first and last line, 
 
 _FORMAT = "text with columns"
 _PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13
+_BLOCK_BYTES = MAX_FIELD_BYTES  # are read at once, so that a field fits in
 _SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
 _UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
 _OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow has it
@@ -292,7 +293,7 @@ class _Text:
         names = [name for name in asked if name in fields] or list(fields)[:1]  # rows may end before some columns
         options = (
             pacsv.ReadOptions(
-                block_size=size or MAX_FIELD_BYTES,
+                block_size=size or _BLOCK_BYTES,
                 use_threads=not size,
                 column_names=list(fields),
                 skip_rows=self.dialect.skip,
