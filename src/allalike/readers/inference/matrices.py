@@ -54,8 +54,6 @@ def find_matrix(sample: TableSample) -> Matrix | None:
     Matrix(rows='tasks', named=True, cells=['rater1', 'rater2', 'rater3'], alone=True)
     >>> find_matrix(TableSample({"id": [1, 2, 3], "Anna": [*"aba"], "Bob": [*"abb"]})).cells
     ['Anna', 'Bob']
-    >>> find_matrix(TableSample({"user": ["x", "y"], "said": ["a", "b"]})) is None
-    True
     """
     filled = [column for column in sample.columns if column.n_filled]
     cells = max(_list_same_classes(filled), _list_numbered(filled), _list_same_range(filled), key=len)
