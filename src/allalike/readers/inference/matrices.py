@@ -54,8 +54,6 @@ def find_matrix(sample: TableSample) -> Matrix | None:
     Matrix(rows='tasks', named=True, cells=['rater1', 'rater2', 'rater3'], alone=True)
     >>> find_matrix(TableSample({"id": [1, 2, 3], "Anna": [*"aba"], "Bob": [*"abb"]})).cells
     ['Anna', 'Bob']
-    >>> find_matrix(TableSample({"user": ["x", "y"], "said": ["a", "b"]})) is None
-    True
     """
     filled = [column for column in sample.columns if column.n_filled]
     cells = max(_list_same_classes(filled), _list_numbered(filled), _list_same_range(filled), key=len)
@@ -91,7 +89,9 @@ def _list_numbered(columns: Sequence[ColumnSample]) -> list[str]:
     """Return numbered columns, such as q1 and q2, if most of them contain fractions or values of the others."""
     names = _list_same_stem([column.name for column in columns])
     numbered = [column for column in columns if column.name in names]
-    sharing = _list_same_values(numbered, 0.5)
+    usual = sorted(column.n_present for column in numbered)[len(numbered) // 2] if numbered else 0
+    alike = [column for column in numbered if usual <= 3 * column.n_present <= 9 * usual]
+    sharing = _list_same_values(alike, 0.5)
     fitting = sum(column.kind == "number" or column.name in sharing for column in numbered)
     return names if fitting > _MOST * len(numbered) else []
 
