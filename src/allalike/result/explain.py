@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.block import find_answer_weights
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.late import pa
