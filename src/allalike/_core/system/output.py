@@ -71,14 +71,16 @@ class Output:
         """Refuse to write files of these names if they would replace a file that must stay."""
         with output_errors(self.failure):
             self._check_folder()
-            self._find_replaced(list(names))
+            with _locked(self._place.parent, self._place):
+                self._find_replaced(list(names))
 
     @contextmanager
     def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
         """Yield a folder to write to, whose files are put in place at the end; known ``names`` are checked before."""
         with output_errors(self.failure), self._missing_folders():
-            replaced = self._find_replaced(list(names))
-            whole = not self._place.exists() or self._can_be_exchanged(replaced)
+            with _locked(self._place.parent, self._place):  # or half of what another run puts there is seen
+                replaced = self._find_replaced(list(names))
+                whole = not self._place.exists() or self._can_be_exchanged(replaced)
             parent = self._place.parent if whole else self._place
             stage = parent / f"{STAGE_PREFIX}{secrets.token_hex(16)}"
             try:
