@@ -32,7 +32,7 @@ except SystemExit as stop:
 """
 
 
-@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 188), ([], 208)], ids=["tables", "report"])
+@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 174), ([], 191)], ids=["tables", "report"])
 def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report: list[str], most: int) -> None:
     rows = [f"{worker},{task},{'xyz'[(task + (worker == 'e')) % 3]}" for worker in "abcde" for task in range(30)]
     (tmp_path / "a.csv").write_text("\n".join(["worker,task,label", *rows]), encoding="utf-8")

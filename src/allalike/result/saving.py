@@ -24,7 +24,6 @@ from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.report.material import Material
 from allalike.result.inputs.saved_files import STATE
-from allalike.result.inputs.state import FORMAT, find_date, write_state
 from allalike.result.quality import Rated
 from allalike.result.summaries import group_columns
 from allalike.result.tables import (
@@ -45,7 +44,6 @@ from allalike.result.targets import (
     written_names,
 )
 from allalike.result.writers import Findings
-from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -153,6 +151,7 @@ class Saved(Rated[Frame], ABC):
         added to: then it has a table of ``changes``, and takes the place of no other but one that is ``unchanged``.
         """
         from allalike.result.flags import flag_columns, put_flagged_first
+        from allalike.telling.schemas import name_schema
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         output = result_output(folder, inputs=self.inputs, overwrite=overwrite, unchanged=unchanged)
@@ -214,6 +213,8 @@ class Saved(Rated[Frame], ABC):
 
     def _date(self) -> tuple[Basis | None, dict[str, Any]]:
         """Return what it was found from, with the date, and what a summary says of several ones."""
+        from allalike.result.inputs.state import find_date
+
         if self.basis is None:
             return None, {}
         basis = self.basis.dated(find_date(), self.summary.get("changes", {}).get("turned"))
@@ -222,6 +223,8 @@ class Saved(Rated[Frame], ABC):
 
     def _keep(self, folder: Path, basis: Basis | None, how: Mapping[str, Any] | None, why: str) -> dict[str, Any]:
         """Write what the result can be loaded from, and how it is saved; or say why that cannot be, or is not."""
+        from allalike.result.inputs.state import FORMAT, write_state
+
         groups = self.weighing.insight.groups
         if basis is None or why:
             return {"not_kept": why or "its numbers were moved"}

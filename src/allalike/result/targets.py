@@ -16,7 +16,6 @@ from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
 from allalike.result.inputs.saved_files import STATE, SUMMARY, read_summary
-from allalike.result.inputs.state import find_digest
 from allalike.result.writers import WRITERS
 
 if TYPE_CHECKING:
@@ -113,6 +112,8 @@ def result_output(
 
 
 def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
+    from allalike.result.inputs.state import find_digest
+
     if find_digest(folder) != unchanged:
         raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
     return list_saved(folder)

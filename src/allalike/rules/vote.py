@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
-from allalike._core.masks import Mask, lay_over
 from allalike.rules.base import Decision, unknown
+
+if TYPE_CHECKING:
+    from allalike._core.masks import Mask
 
 
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -103,6 +106,7 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     array([[0, 1, 1]])
 
     >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.masks import Mask
     >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerMasks(masks))
     >>> found = pixel_majority(block, np.array([0.5, 0.3, 0.2]), np.zeros(3), Ties())
@@ -120,6 +124,8 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
 
 def _majority(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
     """Decide the pixels of one task; return the mask, and how much of the weight agrees with it."""
+    from allalike._core.masks import Mask, lay_over
+
     heard = np.flatnonzero(weight > 0)
     stack, (top, bottom, begin, end) = lay_over([masks[i] for i in heard])
     layers, share = stack.reshape(len(heard), -1), weight[heard] / weight[heard].sum()

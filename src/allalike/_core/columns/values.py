@@ -236,8 +236,11 @@ def has_leading_zeros(column: Any) -> bool:
     may_begin[[*b"0-+"]] = True
     for strings in _distinct(column):
         first, lengths = _first_bytes(strings)
-        perhaps = strings.take(arrow_of(np.flatnonzero(may_begin.take(first) & (lengths > 1))))
-        if len(perhaps) and pc.any(pc.match_substring_regex(perhaps, r"^\s*[-+]?0[0-9]")).as_py():
+        perhaps = np.flatnonzero(may_begin.take(first) & (lengths > 1))
+        if (
+            len(perhaps)
+            and pc.any(pc.match_substring_regex(strings.take(arrow_of(perhaps)), r"^\s*[-+]?0[0-9]")).as_py()
+        ):
             return True
     return False
 
