@@ -19,7 +19,7 @@ import numpy as np
 
 import allalike
 from allalike.errors import DataWarning
-from allalike.panels.ballots import Ballots, weigh_readings
+from allalike.panels.repeated_verdicts import RepeatedVerdicts, weigh_readings
 from allalike.panels.repeats import compare_orders, find_steadiness
 from crowd_data import load
 
@@ -121,7 +121,7 @@ def draw(rng: np.random.Generator, tasks: int, judges: int, samples: int, bias: 
     return np.where(rng.random(shape) < bias, order, rng.random(shape) > likes)
 
 
-def ballots_of(label: Any) -> Ballots:
+def ballots_of(label: Any) -> RepeatedVerdicts:
     """Return ballots from such labels."""
     task, judge, order, sample = (each.ravel() for each in np.indices(label.shape))
     n = label.shape[3]
@@ -129,7 +129,7 @@ def ballots_of(label: Any) -> Ballots:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // n
     judges = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return Ballots(answers, judges, who // 2, who % 2, answers.label.astype(np.intp))
+    return RepeatedVerdicts(answers, judges, who // 2, who % 2, answers.label.astype(np.intp))
 
 
 def cover() -> str:

@@ -14,8 +14,8 @@ from scipy.stats import binomtest, ttest_ind, wilcoxon
 import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
-from allalike.panels.ballots import Ballots
 from allalike.panels.drift import BothPanels, find_score_changes
+from allalike.panels.repeated_verdicts import RepeatedVerdicts
 from allalike.panels.repeats import compare_orders, find_followers, find_steadiness
 from allalike.panels.scale import learn_shared_offset
 from allalike.telling.panel import remark_panel
@@ -50,7 +50,7 @@ def table_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=False))
 
 
-def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> Ballots:
+def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> RepeatedVerdicts:
     """Return ballots from an array of task, judge, order and sample; a negative label is none."""
     task, judge, order, sample = (each.ravel() for each in np.indices(label.shape))
     there = label.ravel() >= 0
@@ -59,7 +59,7 @@ def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> Ballots:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // label.shape[3]
     ids = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return Ballots(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
+    return RepeatedVerdicts(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
 
 
 def test_the_voice_of_a_judge_is_the_label_with_most_of_her_samples_where_each_order_counts_the_same() -> None:

@@ -13,8 +13,8 @@ import allalike
 from allalike._core.columns.hashes import mix
 from allalike.api.update import load
 from allalike.errors import DataNote, UnsupportedError
-from allalike.panels.ballots import Ballots
 from allalike.panels.correlated_errors import add_coordinates, compare_squares, count_voices
+from allalike.panels.repeated_verdicts import RepeatedVerdicts
 from allalike.panels.repeats import find_steadiness_of_scores
 from allalike.panels.scale import find_offsets
 from allalike.panels.verdicts import ClassVerdicts
@@ -252,11 +252,11 @@ def draw_samples(seed: int, *, samples: int = 4, tasks: int = 100) -> tuple[pd.D
     return pd.concat(parts, ignore_index=True), truth
 
 
-def make_ballots(scores: Scores) -> Ballots:
+def make_ballots(scores: Scores) -> RepeatedVerdicts:
     """Let one judge score each row as often as there are columns."""
     said = allalike.read([(s, t, float(x)) for (t, s), x in np.ndenumerate(scores)], domain="real")
     nobody = np.zeros(scores.size, np.intp)
-    return Ballots(said, said.workers.take(np.array([0])), nobody, nobody, said.label)
+    return RepeatedVerdicts(said, said.workers.take(np.array([0])), nobody, nobody, said.label)
 
 
 def test_steadiness_is_that_of_a_published_example() -> None:

@@ -29,7 +29,7 @@ from allalike.methods import Auto
 from allalike.methods.auto.voices import find_error_correlation, with_voices
 from allalike.methods.insight import VoiceGroups
 from allalike.panels.open_labels import NO_CHANGE, OddsLine, OpenChance, decide_openly, find_chances, find_open_chance
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.verdicts import MIN_GOLD
 from allalike.result.summaries import find_truths
 
@@ -237,7 +237,7 @@ def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) 
     return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
 
 
-def describe_confidence(tasks: pd.DataFrame, known_right: Floats) -> Facts:
+def describe_confidence(tasks: pd.DataFrame, known_right: Floats) -> PanelFacts:
     """Return calibration errors, and for each level of confidence the share of tasks that reach it and are right."""
     mended = calibrate(tasks)
     rows = []
@@ -248,4 +248,4 @@ def describe_confidence(tasks: pd.DataFrame, known_right: Floats) -> Facts:
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
     errors = {"own": find_calibration_error(tasks), "mended": find_calibration_error(mended)}
     notes = {"calibration_error": errors, "coverage": coverage.to_dict("records")}
-    return Facts(notes, {"coverage": list_columns(coverage)}, {"accuracy": known_right})
+    return PanelFacts(notes, {"coverage": list_columns(coverage)}, {"accuracy": known_right})

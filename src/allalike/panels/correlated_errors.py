@@ -59,7 +59,7 @@ from allalike._core.columns.values import text_column
 from allalike._core.late import pd
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import pick_tasks
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.verdicts import NOBODY, divide
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _NAMED = ("judge", "other", "together", "expected", "correlation", "low", "high", "probability")
 
 
-def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> Facts:
+def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> PanelFacts:
     """Return a table with a row per pair, the most improbable first, and the groups that correlated pairs connect."""
     order = {"probability": True, "correlation": False, "left": True, "right": True}
     order = {name: ascending for name, ascending in order.items() if name in pairs}
@@ -112,7 +112,9 @@ def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> Facts:
         "named": shown.head(_MAX_NAMED).to_dict("records"),
         "groups": [[judges[judge] for judge in group] for group in groups[:_MAX_NAMED]],
     }
-    return Facts({"pairs": notes}, {"pairs": list_columns(table)}, {"wrong_together": text_column(number.tolist())})
+    return PanelFacts(
+        {"pairs": notes}, {"pairs": list_columns(table)}, {"wrong_together": text_column(number.tolist())}
+    )
 
 
 def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
@@ -434,7 +436,7 @@ def _bound(correlation: Floats) -> Floats:
     return found
 
 
-def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> Facts:
+def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> PanelFacts:
     """Return the effective number of judges, what each adds to it, and the ceiling; unknown is NaN."""
     n, adds, voices = len(judges), np.full(len(judges), np.nan), {"all": float("nan")}
     if correlation is not None:
@@ -447,7 +449,7 @@ def describe_independence(judges: Values, correlation: Floats | None, known: int
         order = np.argsort(-adds, kind="stable")
         notes |= {"most": judges[int(order[0])], "least": judges[int(order[-1])]}
     ceiling = {"known": known, "missed": missed if known else float("nan")}
-    return Facts({"voices": notes, "ceiling": ceiling}, {}, {"adds_voices": adds})
+    return PanelFacts({"voices": notes, "ceiling": ceiling}, {}, {"adds_voices": adds})
 
 
 def count_voices(correlation: Floats) -> float:

@@ -36,7 +36,7 @@ from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import unguard_text
 from allalike.errors import InputError
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.rates import Rate, choose_good
 from allalike.panels.smaller_panels import find_mean_limits
 from allalike.panels.verdicts import NOBODY, divide, find_ids, sample_block
@@ -442,7 +442,7 @@ def _mean(values: Marks | Floats) -> float:
 
 def describe_drift(
     earlier: Earlier, kept: pd.DataFrame, run: Run, good: Sequence[Any] | None, rate: Rate | None
-) -> Facts:
+) -> PanelFacts:
     """Return the judges who changed, a row per test, the most improbable first, and the change of the rate."""
     encoding, both = run.encoding, _line_up(earlier, kept, run.domain.name)
     numbers = None if encoding.nominal else _read_numbers(both.labels, encoding, earlier.folder)
@@ -480,7 +480,7 @@ def describe_drift(
         "drifted": np.isin(judges, notes["drifted"]),
     }
     names = ["judge", "group", "tasks", "what", "before", "now", "low", "high", "n_before", "n_now", "probability"]
-    return Facts({"drift": notes}, {"drift": list_columns(table[[*names, "found"]])}, columns)
+    return PanelFacts({"drift": notes}, {"drift": list_columns(table[[*names, "found"]])}, columns)
 
 
 def _line_up(earlier: Earlier, kept: pd.DataFrame, kind: str) -> BothPanels:

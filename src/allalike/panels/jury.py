@@ -14,7 +14,6 @@ from allalike.answers import Answers
 from allalike.api.discover import discover
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods.insight import VoiceGroups
-from allalike.panels.ballots import find_tie
 from allalike.panels.calibration import (
     ConfidenceModel,
     describe_confidence,
@@ -30,8 +29,9 @@ from allalike.panels.correlated_errors import (
     describe_pairs,
 )
 from allalike.panels.drift import describe_drift, keep_verdicts, read_earlier
-from allalike.panels.panel import Facts, Panel, list_columns
+from allalike.panels.panel import Panel, PanelFacts, list_columns
 from allalike.panels.rates import describe_rate
+from allalike.panels.repeated_verdicts import find_tie
 from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
 from allalike.panels.rows import JuryOptions, describe_unread, hear, read_groups, split_options
 from allalike.panels.scale import (
@@ -226,7 +226,7 @@ class _Question:
         positive = find_positive(run.encoding) if self.good is None and run.n_gold else None
         return self if positive is None else replace(self, good=[positive], inferred=True)
 
-    def answer(self, run: Run, found: TaskTable) -> list[Facts]:
+    def answer(self, run: Run, found: TaskTable) -> list[PanelFacts]:
         """Return kept verdicts, the rate and the drift, from what the panel finds without gold labels."""
         facts, rate = [], None
         if self.good is not None:
@@ -241,7 +241,7 @@ class _Question:
                 )
             return facts
         kept = keep_verdicts(run, found, _MAX_ANSWERS, {} if self.groups is None else self.groups[1])
-        facts.insert(0, Facts({}, {"verdicts": list_columns(kept)}))
+        facts.insert(0, PanelFacts({}, {"verdicts": list_columns(kept)}))
         if self.earlier is not None:
             facts.append(describe_drift(self.earlier, kept, run, self.good, rate))
         return facts
@@ -313,7 +313,7 @@ def _judge_classes(
     judged = verdicts.judged()
     facts += _describe_members(result, verdicts, judged, correlate_classes(verdicts), price, needs, expected)
     facts += question.answer(run, unaware)
-    return Panel(result, Facts.join(facts), *silent)
+    return Panel(result, PanelFacts.join(facts), *silent)
 
 
 def _judge_scores(
@@ -349,12 +349,12 @@ def _judge_scores(
     facts += _describe_members(result, scores, judged, correlation, price, needs, distance)
     if has_scale(run.encoding):
         facts += question.answer(run, unaware)  # scores as they were given, however they are corrected
-    return Panel(result, Facts.join(facts), *silent)
+    return Panel(result, PanelFacts.join(facts), *silent)
 
 
 def _describe_rows(
     result: Result, heard: Hearing, quorum: float | None, tie: int
-) -> tuple[list[Facts], tuple[list[Any], tuple[Any, ...]]]:
+) -> tuple[list[PanelFacts], tuple[list[Any], tuple[Any, ...]]]:
     """Return outcomes and unreadable verdicts, and the tasks without any voice: undecided and unreadable ones."""
     run = result.run
     named = None if tie == NOBODY else run.encoding.decode(np.array([tie])).tolist()[0]
@@ -373,7 +373,7 @@ def _describe_members(
     price: Floats | None,
     needs: _Needs,
     known: Floats,
-) -> list[Facts]:
+) -> list[PanelFacts]:
     """Return who is needed, who decides, and how independent judges are; ``judged`` tasks measure worth."""
     run, sizes = result.run, find_sizes(judged)
     facts = [

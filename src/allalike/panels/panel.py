@@ -41,7 +41,7 @@ _DIGITS = 6
 _LIMITS = ("low", "high")
 
 
-class Facts(NamedTuple):
+class PanelFacts(NamedTuple):
     """Part of what is known of a panel: notes for the summary, whole tables, and columns of the table of judges."""
 
     notes: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Facts(NamedTuple):
     judges: Columns = MappingProxyType({})
 
     @classmethod
-    def join(cls, parts: Iterable[Facts]) -> Facts:
+    def join(cls, parts: Iterable[PanelFacts]) -> PanelFacts:
         """Put facts together, the first parts first."""
         notes: dict[str, Any] = {}
         tables: dict[str, Columns] = {}
@@ -97,7 +97,7 @@ class Panel(Framed[Frame]):
     """
 
     result: Result[Frame]
-    facts: Facts
+    facts: PanelFacts
     undecided: Sequence[Any] = ()
     unreadable: Sequence[Any] = ()
 

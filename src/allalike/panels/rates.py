@@ -48,7 +48,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.late import pd
 from allalike._core.registry import did_you_mean
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.verdicts import NOBODY, NORMAL, divide, ratio
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def describe_rate(
     *,
     by_truth: bool,
     inferred: bool,
-) -> tuple[Facts, Rate]:
+) -> tuple[PanelFacts, Rate]:
     """Return the rate of all tasks and of each group, the errors of the panel, and further gold labels to collect.
 
     ``found`` is what the panel finds without gold labels; ``by_truth`` says that these were picked by what they are.
@@ -369,7 +369,7 @@ def describe_rate(
         notes["groups"] = {"by": by, "number": len(parts), "named": own[:_MAX_NAMED], "misfits": strange}
     picked = _draw_tasks(plan, np.where(np.isnan(truth), verdict, NOBODY), piece.tasks.hashes())
     ask = {"task": piece.tasks.take(picked), "called_good": verdict[picked] == GOOD}
-    return Facts({"rate": notes}, {"rates": list_columns(pd.DataFrame(rows)), "ask": ask}), rate
+    return PanelFacts({"rate": notes}, {"rates": list_columns(pd.DataFrame(rows)), "ask": ask}), rate
 
 
 def _draw_tasks(plan: GoldPlan, verdict: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:

@@ -41,7 +41,7 @@ from allalike._core.blocks.block import sum_by
 from allalike._core.columns.matches import find_places
 from allalike._core.late import pd
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.verdicts import MIN_GOLD, NOBODY, divide, ratio
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.panels.ballots import Ballots
+    from allalike.panels.repeated_verdicts import RepeatedVerdicts
     from allalike.panels.verdicts import Codes, Scores
     from allalike.result.result import Result
 
@@ -63,7 +63,7 @@ _EQUAL = 1e-9
 # Both orders of a pair.
 
 
-def compare_orders(ballots: Ballots) -> pd.DataFrame:
+def compare_orders(ballots: RepeatedVerdicts) -> pd.DataFrame:
     """Count how often each judge says the same in both orders, and find its position bias; a row per judge.
 
     Labels name the same answer in both orders, and the one that the first label names was shown first in the first.
@@ -92,7 +92,7 @@ def compare_orders(ballots: Ballots) -> pd.DataFrame:
     return table.join(both.where(~never, _compare_first_orders(ballots, sides), axis=0) if never.any() else both)
 
 
-def _find_bias(ballots: Ballots, sides: tuple[int, int]) -> pd.DataFrame:
+def _find_bias(ballots: RepeatedVerdicts, sides: tuple[int, int]) -> pd.DataFrame:
     """Return the mean of d_t, with one pair more for the first place, and one for the second in the interval."""
     shown_first = np.where(ballots.order == 0, sides[0], sides[1])
     says = np.where(ballots.sided, ballots.label == shown_first, 0.5).astype(np.float64)
@@ -120,7 +120,7 @@ def _test_signs(first: pd.Series[Any], second: pd.Series[Any]) -> Floats:
     return np.where(first + second > 0, np.minimum(2 * tail, 1.0), np.nan)
 
 
-def _compare_first_orders(ballots: Ballots, sides: tuple[int, int]) -> pd.DataFrame:
+def _compare_first_orders(ballots: RepeatedVerdicts, sides: tuple[int, int]) -> pd.DataFrame:
     """Return half of how much more often each judge says the first label in the first order, as if by other pairs."""
     from scipy.stats import fisher_exact
 
@@ -144,7 +144,7 @@ def find_followers(orders: pd.DataFrame) -> Codes:
     return follow.index.to_numpy(np.intp)
 
 
-def describe_orders(ballots: Ballots, about: str, first_order: str, heard: Values) -> Facts:
+def describe_orders(ballots: RepeatedVerdicts, about: str, first_order: str, heard: Values) -> PanelFacts:
     """Return a row per judge, and the judges who follow the position."""
     orders = compare_orders(ballots)
     followers, pairs = find_followers(orders), orders["pairs"].to_numpy()
@@ -171,7 +171,7 @@ def describe_orders(ballots: Ballots, about: str, first_order: str, heard: Value
     table = table[[*shown, "position_bias", "low", "high", "probability"]]
     own = ballots.find(heard)
     columns = {"same_in_both_orders": same[own], "position_bias": orders["position_bias"].to_numpy()[own]}
-    return Facts({"orders": notes}, {"orders": list_columns(table)}, columns)
+    return PanelFacts({"orders": notes}, {"orders": list_columns(table)}, columns)
 
 
 # Samples.
@@ -188,7 +188,7 @@ class Steadiness(NamedTuple):
     samples: Floats | None = None
 
 
-def find_steadiness(ballots: Ballots) -> Steadiness:
+def find_steadiness(ballots: RepeatedVerdicts) -> Steadiness:
     """Find how probably two samples of each judge on a task are the same."""
     from scipy.stats import t
 
@@ -210,7 +210,7 @@ def find_steadiness(ballots: Ballots) -> Steadiness:
     return Steadiness(n, mean, low + nothing, high + nothing)
 
 
-def find_steadiness_of_scores(ballots: Ballots) -> Steadiness:
+def find_steadiness_of_scores(ballots: RepeatedVerdicts) -> Steadiness:
     """Find how two samples of each judge on a task correlate."""
     from scipy.stats import f
 
@@ -261,7 +261,7 @@ def _describe_samples(
     }
 
 
-def describe_samples(ballots: Ballots, result: Result, odds: Floats, keep: float) -> list[Facts]:
+def describe_samples(ballots: RepeatedVerdicts, result: Result, odds: Floats, keep: float) -> list[PanelFacts]:
     """Return how steady judges are, and what fewer samples are worth; nothing where nobody has two."""
     found = find_steadiness(ballots)
     if not found.tasks.any():
@@ -288,10 +288,10 @@ def describe_samples(ballots: Ballots, result: Result, odds: Floats, keep: float
     )
     columns = {"steadiness": found.value, "steadiness_low": found.low, "steadiness_high": found.high}
     judges = {name: column[own] for name, column in columns.items()}
-    return [Facts({"samples": notes}, {"samples": list_columns(table)}, judges)]
+    return [PanelFacts({"samples": notes}, {"samples": list_columns(table)}, judges)]
 
 
-def describe_score_samples(ballots: Ballots, scores: Scores, keep: float) -> list[Facts]:
+def describe_score_samples(ballots: RepeatedVerdicts, scores: Scores, keep: float) -> list[PanelFacts]:
     """Return how steady judges are, and what fewer samples are worth; nothing where nobody has two."""
     own = ballots.find(scores.run.workers)
     whole = find_steadiness_of_scores(ballots)
@@ -311,10 +311,10 @@ def describe_score_samples(ballots: Ballots, scores: Scores, keep: float) -> lis
     columns = {"steadiness": found.value, "steadiness_low": found.low, "steadiness_high": found.high}
     notes["unit"] = "correlation"
     judges = {**columns, "sample_sd": np.sqrt(found.within)}
-    return [Facts({"samples": notes}, {"samples": list_columns(table)}, judges)]
+    return [PanelFacts({"samples": notes}, {"samples": list_columns(table)}, judges)]
 
 
-def _find_truth(ballots: Ballots, result: Result) -> tuple[Array, bool]:
+def _find_truth(ballots: RepeatedVerdicts, result: Result) -> tuple[Array, bool]:
     """Return, per task, the code of its gold label where these are enough, or else of the panel's verdict."""
     piece, encoding = result.found.joined(), result.run.encoding
     place = find_places(ballots.answers.tasks, piece.tasks)
@@ -325,7 +325,7 @@ def _find_truth(ballots: Ballots, result: Result) -> tuple[Array, bool]:
     return np.where(place >= 0, labels[place], NOBODY), by_gold
 
 
-def _draw_samples(ballots: Ballots, k: int) -> Iterator[Ballots]:
+def _draw_samples(ballots: RepeatedVerdicts, k: int) -> Iterator[RepeatedVerdicts]:
     """Draw k samples of each judge on each task, in each order, several times."""
     rng, own = np.random.default_rng(k), ballots.cell
     for _ in range(_DRAWS):
@@ -338,7 +338,7 @@ def _draw_samples(ballots: Ballots, k: int) -> Iterator[Ballots]:
         yield ballots.only(drawn)
 
 
-def _count_right(ballots: Ballots, truth: Array) -> Floats:
+def _count_right(ballots: RepeatedVerdicts, truth: Array) -> Floats:
     """Return how often the most frequent sample is right, of each judge, over tasks and orders with a known truth."""
     n_judges, n_labels = len(ballots.judges), ballots.answers.encoding.n_labels
     key, counts = np.unique(ballots.cell * n_labels + ballots.label, return_counts=True)
@@ -349,7 +349,7 @@ def _count_right(ballots: Ballots, truth: Array) -> Floats:
     return divide(sum_by(judge, hit[known], n_judges), sum_by(judge, np.ones(len(judge)), n_judges))
 
 
-def _vote(ballots: Ballots, truth: Array, odds: Floats) -> float:
+def _vote(ballots: RepeatedVerdicts, truth: Array, odds: Floats) -> float:
     """Return how often the panel is right if judges vote by their odds."""
     voices, n_labels = ballots.reconcile(), ballots.answers.encoding.n_labels
     heard = voices.label != NOBODY

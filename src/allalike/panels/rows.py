@@ -24,8 +24,8 @@ from allalike.answers.cleaning import check_ids
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
-from allalike.panels.ballots import ANSWERS, PLACES, Ballots, Voices, find_tie, name_answers
-from allalike.panels.panel import Facts
+from allalike.panels.panel import PanelFacts
+from allalike.panels.repeated_verdicts import ANSWERS, PLACES, RepeatedVerdicts, Voices, find_tie, name_answers
 from allalike.panels.verdicts import NOBODY, ratio
 from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
@@ -152,7 +152,7 @@ def _list_values(column: Column) -> list[Any]:
     return column.data if isinstance(column.data, list) else column.data.to_pylist()
 
 
-def describe_unread(judges: Values, total: int, unread: Unread | None) -> Facts:
+def describe_unread(judges: Values, total: int, unread: Unread | None) -> PanelFacts:
     """Count unreadable verdicts by judge, the most first; a judge without any that can be read is named, too."""
     known = unread or Unread()
     named = [
@@ -163,7 +163,7 @@ def describe_unread(judges: Values, total: int, unread: Unread | None) -> Facts:
     columns = {}
     if unread is not None:
         columns["unreadable"] = np.array([unread.rows.get(str(judge), 0) for judge in judges.tolist()], np.int64)
-    return Facts({"unreadable": notes}, {}, columns)
+    return PanelFacts({"unreadable": notes}, {}, columns)
 
 
 # Reading rows.
@@ -175,7 +175,7 @@ class Hearing:
 
     answers: Answers | Scan
     gold: dict[str, Any] = field(default_factory=dict)
-    ballots: Ballots | None = None
+    ballots: RepeatedVerdicts | None = None
     voices: Voices | None = None
     unread: Unread | None = None
     about: str = ""
@@ -257,7 +257,9 @@ def read_rows(source: Scan, asked: HowAsked) -> Hearing:
         answers = source.finish(whole, {role: role for role in made}, guessed)
     own, encoding = np.array(answers.workers.tolist(), np.intp)[answers.worker], answers.encoding
     if encoding.numeric and asked.order is None:
-        return Hearing(answers, {}, Ballots(answers, judges, own[:, 0], own[:, 1], answers.label), unread=unread)
+        return Hearing(
+            answers, {}, RepeatedVerdicts(answers, judges, own[:, 0], own[:, 1], answers.label), unread=unread
+        )
     if not encoding.nominal:
         raise UnsupportedError(
             f"One voice is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
@@ -265,7 +267,7 @@ def read_rows(source: Scan, asked: HowAsked) -> Hearing:
             " mean."
         )
     tie = find_tie(encoding, asked.tie)
-    ballots = Ballots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp), tie)
+    ballots = RepeatedVerdicts(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp), tie)
     if asked.order is None:
         return Hearing(answers, {}, ballots, unread=unread)
     ballots, about = name_answers(ballots, asked.about)

@@ -35,7 +35,7 @@ from allalike.engines import make_ready
 from allalike.engines.sample import pick_tasks
 from allalike.methods import Auto
 from allalike.panels.correlated_errors import jackknife, leave_out_parts
-from allalike.panels.panel import Facts
+from allalike.panels.panel import PanelFacts
 from allalike.result.summaries import compare_with_gold, find_truths, summarise, with_quorum
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> OffsetEstimates:
     return OffsetEstimates(*(offsets[0] + each + known for each in (0.0, -width, width)))
 
 
-def describe_scale_use(judges: Values, offset: OffsetEstimates, *, corrected: bool, can_correct: bool) -> Facts:
+def describe_scale_use(judges: Values, offset: OffsetEstimates, *, corrected: bool, can_correct: bool) -> PanelFacts:
     """Return offsets, and the judges who are clearly above or below the others, the farthest first."""
     with np.errstate(invalid="ignore"):
         clear = np.flatnonzero((offset.low > 0) | (offset.high < 0))
@@ -111,7 +111,7 @@ def describe_scale_use(judges: Values, offset: OffsetEstimates, *, corrected: bo
     ]
     notes = {"corrected": ["offsets"] if corrected else [], "can_correct": can_correct, "offsets": named}
     columns = {"offset": offset.value, "offset_low": offset.low, "offset_high": offset.high}
-    return Facts({"scale_use": notes}, {}, columns)
+    return PanelFacts({"scale_use": notes}, {}, columns)
 
 
 def choose_offsets(scores: Scores) -> Offsets | None:
@@ -164,9 +164,9 @@ class SharedOffset(NamedTuple):
     after: float
     intercept: float
 
-    def describe(self) -> Facts:
+    def describe(self) -> PanelFacts:
         """Return what was removed."""
-        return Facts({"shared_offset": {name: x for name, x in self._asdict().items() if name != "intercept"}})
+        return PanelFacts({"shared_offset": {name: x for name, x in self._asdict().items() if name != "intercept"}})
 
 
 def find_shared_offset(run: Run, found: TaskTable) -> SharedOffset | None:

@@ -28,7 +28,7 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.columns.values import text_column
 from allalike._core.late import pd
-from allalike.panels.panel import Facts, list_columns
+from allalike.panels.panel import PanelFacts, list_columns
 from allalike.panels.verdicts import NORMAL, Scores, divide, find_ids, ratio
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def find_smallest(sizes: pd.DataFrame, keep: float) -> int:
 
 def describe_sizes(
     sample: Sample, run: Run, sizes: pd.DataFrame, *, keep: float, price: Floats | None, known: Floats
-) -> Facts:
+) -> PanelFacts:
     """Return the smallest panel that keeps nearly all, a row per size, and what judges and panels cost.
 
     ``known`` is how often each judge is right, or how far it is from gold labels.
@@ -132,13 +132,15 @@ def describe_sizes(
     columns: dict[str, Values | Array] = {"in_smallest": np.isin(np.arange(len(judges)), few["members"])}
     if isinstance(sample, Scores):
         columns = {f"known_{sample.unit}": known, **columns}
-    facts = Facts({**_describe_whole(sample, whole), "smallest": smallest}, {"sizes": list_columns(table)}, columns)
+    facts = PanelFacts(
+        {**_describe_whole(sample, whole), "smallest": smallest}, {"sizes": list_columns(table)}, columns
+    )
     return facts if price is None else _add_costs(facts, run, sizes, place, price, None if scored else known)
 
 
 def _add_costs(
-    facts: Facts, run: Run, sizes: pd.DataFrame, smallest: int, price: Floats, right: Floats | None
-) -> Facts:
+    facts: PanelFacts, run: Run, sizes: pd.DataFrame, smallest: int, price: Floats, right: Floats | None
+) -> PanelFacts:
     """Add what judges and panels cost, and a correct verdict if it is known how often judges are right."""
     own = price * run.answer_counts.astype(np.float64)
     cost = np.array([own[list(members)].sum() for members in sizes["members"]])
@@ -151,7 +153,7 @@ def _add_costs(
     table, judges = {**facts.tables["sizes"], "cost": cost}, {**facts.judges, "price": price, "cost": own}
     if right is not None:
         table["cost_per_correct"], judges["cost_per_correct"] = divide(cost, correct), divide(price, right)
-    return Facts({**facts.notes, "cost": costs}, {"sizes": table}, judges)
+    return PanelFacts({**facts.notes, "cost": costs}, {"sizes": table}, judges)
 
 
 def _name_worths(sample: Sample, worth: Floats) -> dict[str, Floats]:
@@ -174,7 +176,7 @@ def _describe_whole(sample: Sample, whole: float) -> dict[str, Any]:
     }
 
 
-def describe_wanted(sample: Sample, sizes: pd.DataFrame, wanted: float, judges: Values) -> Facts:
+def describe_wanted(sample: Sample, sizes: pd.DataFrame, wanted: float, judges: Values) -> PanelFacts:
     """Return the smallest panel that errs no more than is wanted, or the error of the best if there is none."""
     worth = sizes["worth"].to_numpy()
     errors = np.asarray(sample.error_of(worth))
@@ -183,10 +185,10 @@ def describe_wanted(sample: Sample, sizes: pd.DataFrame, wanted: float, judges: 
     members: Sequence[int] = sizes["members"].iloc[place] if len(enough) else ()
     names = [judges[judge] for judge in members]
     notes = {"max_error": wanted, "reached": bool(names), "members": names, "error": float(errors[place])}
-    return Facts({"wanted": notes}, {}, {"in_wanted": np.isin(np.arange(len(judges)), members)})
+    return PanelFacts({"wanted": notes}, {}, {"in_wanted": np.isin(np.arange(len(judges)), members)})
 
 
-def describe_pivotal(left: LeftOut, sample: Sample, judges: Values, found: TaskTable) -> Facts:
+def describe_pivotal(left: LeftOut, sample: Sample, judges: Values, found: TaskTable) -> PanelFacts:
     """Return the tasks that one judge decides, the least sure first, and how many of them each judge decides."""
     turns, hashes = left.turns, sample.task_hash
     decides = turns.sum(axis=0).astype(np.int64)
@@ -207,4 +209,4 @@ def describe_pivotal(left: LeftOut, sample: Sample, judges: Values, found: TaskT
     ]
     share = ratio(float(len(some)), float(len(turns)))
     notes = {"tasks": len(some), "of": len(turns), "share": share, "judges": named}
-    return Facts({"pivotal": notes}, {"pivotal": table}, {"decides": decides, "decides_right": right})
+    return PanelFacts({"pivotal": notes}, {"pivotal": table}, {"decides": decides, "decides_right": right})

@@ -37,7 +37,7 @@ from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.distances.plain_or_weighed import has_levels
 from allalike.methods.auto.voices import count_effective_voices, with_voices
-from allalike.panels.panel import Facts
+from allalike.panels.panel import PanelFacts
 from allalike.result.summaries import with_quorum, withhold
 from allalike.result.tables import OUTCOMES
 
@@ -488,7 +488,7 @@ def conclude(
     return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
 
 
-def count_outcomes(found: TaskTable, quorum: float | None, tie: Any, silent: tuple[Sequence[Any], ...]) -> Facts:
+def count_outcomes(found: TaskTable, quorum: float | None, tie: Any, silent: tuple[Sequence[Any], ...]) -> PanelFacts:
     """Count the tasks of each outcome; tasks of undecided judges, unreadable ones and judges without a voice beside."""
     undecided, unreadable, voiceless = silent
     counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES))
@@ -499,4 +499,4 @@ def count_outcomes(found: TaskTable, quorum: float | None, tie: Any, silent: tup
     notes |= {"voiceless": list(voiceless)} if voiceless else {}
     notes |= {} if tie is None else {"tie": tie}
     notes |= {} if quorum is None else {"quorum": quorum, "below_quorum": int(found.total("few"))}
-    return Facts({"outcomes": notes})
+    return PanelFacts({"outcomes": notes})

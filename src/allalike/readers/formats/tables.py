@@ -76,7 +76,7 @@ def check_types(name: str, kinds: set[Any]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class TableFacts:
     """What the reader of a table knows about it, beside its columns.
 
     ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
@@ -100,7 +100,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Table(Facts):
+class Table(TableFacts):
     """A table that is named but not yet read: its columns are read when they are needed.
 
     ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.

@@ -1,4 +1,4 @@
-"""Ballots: all verdicts of judges who were asked more than once about a task, and the one voice that becomes of them.
+"""Repeated verdicts of judges who were asked more than once about a task, and the one verdict that they become.
 
 A judge may have seen a pair in both orders, and may have been asked several times in each. All that is one voice: the
 label l has the share
@@ -59,7 +59,7 @@ class Voices(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ballots:
+class RepeatedVerdicts:
     """All verdicts that could be read, in the order of tasks; labels are codes of classes, or numbers."""
 
     answers: Answers
@@ -96,7 +96,7 @@ class Ballots:
         """Which ballots are no tie."""
         return np.asarray(self.label != self.tie)
 
-    def only(self, rows: Marks) -> Ballots:
+    def only(self, rows: Marks) -> RepeatedVerdicts:
         """Return some of the ballots, on the same tasks."""
         starts = np.concatenate([[0], np.cumsum(rows)])[self.answers.starts]
         some = replace(self.answers, starts=starts, worker=self.answers.worker[rows], label=self.answers.label[rows])
@@ -170,7 +170,7 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
     return found[0] if len(found) == 1 else texts.index("tie") if "tie" in texts else NOBODY
 
 
-def weigh_readings(ballots: Ballots) -> float:
+def weigh_readings(ballots: RepeatedVerdicts) -> float:
     """Return by how many standard deviations labels rather name answers; they rather name places if it is negative."""
     sides = ballots.find_sides()
     if sides is None:
@@ -186,7 +186,7 @@ def weigh_readings(ballots: Ballots) -> float:
     return float(scores.sum()) / spread if spread > 0 else 0.0
 
 
-def name_answers(ballots: Ballots, about: str | None) -> tuple[Ballots, str]:
+def name_answers(ballots: RepeatedVerdicts, about: str | None) -> tuple[RepeatedVerdicts, str]:
     """Return ballots whose labels name the same answer in both orders, and what they named before."""
     names = list(map(str, ballots.labels))
     if len(names) > _MAX_SIDES:
@@ -207,7 +207,7 @@ def name_answers(ballots: Ballots, about: str | None) -> tuple[Ballots, str]:
     return replace(ballots, label=np.where(ballots.order == 1, swap[ballots.label], ballots.label)), about
 
 
-def _guess_about(ballots: Ballots, sides: tuple[int, int] | None) -> str:
+def _guess_about(ballots: RepeatedVerdicts, sides: tuple[int, int] | None) -> str:
     if sides is None:
         return ANSWERS
     weight = weigh_readings(ballots)
