@@ -116,7 +116,7 @@ def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkey
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("allalike.result.saving.write_state", fail)  # behind the tables
+    monkeypatch.setattr("allalike.result.inputs.state.write_state", fail)  # behind the tables
     with pytest.raises(OutputError, match="No space"):
         allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
     assert bytes_of(tmp_path) == before
