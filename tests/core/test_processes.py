@@ -57,3 +57,14 @@ def test_children_end_with_their_parent_in_the_middle_of_a_job(how: signal.Signa
         finally:
             program.kill()
     assert program.returncode != 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_caller_may_stop_while_jobs_wait() -> None:
+    """Otherwise loky's thread ends with a traceback, which is a warning here."""
+    for _ in range(3):
+        with Processes(2) as processes:
+            results = processes.map(time.sleep, [(0.02,)] * 40)
+            next(results)
+            time.sleep(0.03)
+            results.close()

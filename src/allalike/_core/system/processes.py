@@ -10,7 +10,9 @@ import pickle
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 from itertools import starmap
+from queue import Empty
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +133,11 @@ class Processes:
 
 def _end_all(executors: list[Any], owner: int) -> None:
     while executors and os.getpid() == owner:  # and not a child that was forked
-        executors.pop().shutdown(wait=True, kill_workers=True)
+        executor = executors.pop()
+        with suppress(Empty):
+            while True:  # loky drops jobs that wait, and fails if it then finds their numbers in its queue
+                executor._work_ids.get_nowait()
+        executor.shutdown(wait=True, kill_workers=True)
 
 
 def _end_with(parent: int) -> None:

@@ -194,9 +194,8 @@ def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
     else:
         kind = next((kind for test, kind in _ARROW_TYPES.items() if getattr(pa.types, test)(data.type)), "text")
         plain = data.cast(data.type.value_type) if pa.types.is_dictionary(data.type) else data
-        chunks = plain.dictionary_encode(null_encoding="encode").unify_dictionaries().chunks
-        codes = np.concatenate([np.empty(0, np.int64), *(numpy_of(chunk.indices) for chunk in chunks)]).astype(np.int64)
-        values = chunks[0].dictionary.to_pylist() if chunks else []
+        coded = pa.concat_arrays(plain.chunks or [pa.array([], plain.type)]).dictionary_encode(null_encoding="encode")
+        codes, values = numpy_of(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
     empty = [value.strip() in na if isinstance(value, str) else is_nothing(value) for value in values]
     if kind == "text":
         present = (str(value) for value, is_empty in zip(values, empty, strict=True) if not is_empty)
