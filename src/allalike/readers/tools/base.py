@@ -32,6 +32,7 @@ _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 _INFINITE = (math.inf, -math.inf)  # as which JSON may have 1e999
 _PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
+_BINARY = (b"PAR1", b"ARROW1")  # how files of Parquet and Arrow begin
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
@@ -194,11 +195,12 @@ class Peek:
 
     @cached_property
     def start(self) -> str:
-        """The first characters; none of a folder."""
+        """The first characters; none of a folder, or of a file of Parquet or Arrow."""
         with suppress(OSError, InputError):
             if self.path.is_file():
                 sample = read_start(self.path, _PEEK_BYTES)
-                return decode_start(sample, guess_encoding(sample), self.path)
+                if not sample.startswith(_BINARY):
+                    return decode_start(sample, guess_encoding(sample), self.path)
         return ""
 
     @cached_property
