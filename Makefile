@@ -3,7 +3,7 @@ BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 BUILT_FROM := pyproject.toml hatch_build.py $(wildcard src/allalike/_core/compiled/*.[ch])
 
-.PHONY: demo test suite quick long check release audit soak bench league unseen reproduce pictures docs clean
+.PHONY: demo test suite quick long check release audit soak bench leaderboard reproduce pictures docs clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -66,11 +66,8 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/budget.py -o docs/guide/BUDGET.md
 	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md
 
-league: .venv/dev
-	$(BIN)/python benchmarks/league.py -o docs/evidence/LEAGUE.md
-
-unseen: .venv/dev
-	$(BIN)/python benchmarks/unseen.py --write
+leaderboard: .venv/dev
+	$(BIN)/python benchmarks/leaderboard.py
 
 reproduce: .venv/dev
 	$(BIN)/python -m paper

@@ -23,7 +23,7 @@ _SHARED = Path(__file__).parents[1] / "shared"
 USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
 
 pytest_plugins = ["files.for_spark", "running.elsewhere"]
-collect_ignore = [] if find_spec("inspect_ai") else ["src/allalike/compat/inspect.py"]  # which is nothing without it
+collect_ignore = [] if find_spec("inspect_ai") else ["src/allalike/integrations/inspect.py"]
 
 settings.register_profile(
     "neither clock nor chance", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -60,7 +60,7 @@ def ratio(kind: str) -> tuple[float, float, float]:
         run = Memory().load(answers)
 
         def solve(run: Any = run) -> object:
-            return find_truths(run, METHODS["P-TD"]().weigh(run), unweighted=True)
+            return find_truths(run, METHODS["P-TD"]().fit(run), unweighted=True)
 
         def measure(run: Any = run) -> object:
             return measure_agreement(run)

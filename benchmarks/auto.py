@@ -34,7 +34,7 @@ run = Memory().load(answers)
 taken = {}
 for name, method in (("proximity", IPTD()), ("dawid_skene", DS(max_iter=50, tol=0)), ("auto", Auto(plain=True))):
     start = time.process_time()
-    method.weigh(run)
+    method.fit(run)
     taken[name] = time.process_time() - start
 report(**taken)
 """

@@ -35,7 +35,7 @@ from allalike.result.plan import Offers, assign, find_offers
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
-from unseen_crowds import find_crowds  # noqa: E402
+from gold_crowds import find_crowds  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

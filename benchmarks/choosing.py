@@ -21,7 +21,7 @@ import pandas as pd
 
 import allalike
 from crowd_data import load
-from league import choose
+from gold_crowds import choose_data_sets
 from public_data import use_data_beside_the_clone
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def estimate(rows: list[tuple[int, int, float]], table: Floats, method: str) -> 
 def thin_public(draws: int) -> Iterator[tuple[Any, ...]]:
     """Thin public sets of classes that have ten answers a task and more, to so many answers a task; keep all as 0."""
     use_data_beside_the_clone()
-    for name in choose()[0]:
+    for name in choose_data_sets()[0]:
         data = load(name)
         answers = data.answers
         few = answers.n_answers < 10 * len(answers.tasks)

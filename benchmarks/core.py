@@ -32,7 +32,7 @@ LIMITS = {  # what: (the largest ratio allowed with a million answers, and with 
 BASE_MEMORY = 0.4e9
 
 DISCOVER = """
-import allalike.api.discover, pyarrow.compute, pyarrow.csv, pyarrow.parquet
+import allalike.discover, pyarrow.compute, pyarrow.csv, pyarrow.parquet
 start = time.process_time()
 allalike.discover(path, method="iP-TD(max_iter=10, tol=0)").save(path + ".out")
 report(cpu=time.process_time() - start)

@@ -1,9 +1,6 @@
 """Measure what becomes of pairs that judges saw in both orders, and whether limits of bias and steadiness hold.
 
-On real pairs: how often judges say the same in both orders, how many follow the position, and how often a vote, each
-order as a judge of its own, and one voice of both orders are right; a task without a label counts as half right. Some
-judges are drawn, several times, because whole panels are few. Drawn judges: how often the true bias and steadiness are
-within their limits, and how often it is found out whether verdicts name answers or places.
+Real pairs: accuracy of a vote, of each order as a judge, and of one verdict of both. Simulated: coverage of intervals.
 
     python benchmarks/jury_orders.py [-o docs/evidence/PANELS.md]
 """
@@ -16,17 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import allalike
 from allalike.errors import DataWarning
-from allalike.panels.repeated_verdicts import RepeatedVerdicts, weigh_readings
 from allalike.panels.repeats import compare_orders, find_steadiness
+from allalike.panels.rows import RepeatedVerdicts, compare_orders_over_tasks
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
+from gold_crowds import crowd_folder
 from jury import percent, table
 from public_data import use_data_beside_the_clone
-from unseen_crowds import crowd_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +127,9 @@ def ballots_of(label: Any) -> RepeatedVerdicts:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // n
     judges = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return RepeatedVerdicts(answers, judges, who // 2, who % 2, answers.label.astype(np.intp))
+    number = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    rows = pd.DataFrame({"task": number, "judge": who // 2, "order": who % 2, "label": answers.label})
+    return RepeatedVerdicts(rows, answers.tasks, judges, answers.encoding)
 
 
 def cover() -> str:
@@ -146,7 +146,7 @@ def cover() -> str:
                 if samples > 1:
                     chance = np.array([[bias * first + (1 - bias) * p for p in (0.8, 0.2)] for first in (0, 1)])
                     steady = np.mean(chance**2 + (1 - chance) ** 2)
-                    _, _, low, high, *_ = find_steadiness(found)
+                    low, high = (find_steadiness(found)[name] for name in ("low", "high"))
                     inside.append(np.mean((low <= steady) & (steady <= high)))
                 cells.append(" / ".join(percent(float(each)) for each in inside))
         lines.append([f"{bias / 2:g}", *cells])
@@ -167,7 +167,7 @@ def recognise() -> str:
                 shape = (tasks, 3, 2, 1)
                 says = np.where(rng.random(shape) < 0.8, truth[:, None, None, None], ~truth[:, None, None, None])
                 order = np.broadcast_to(np.arange(2)[None, None, :, None] == 1, shape)
-                weight = weigh_readings(ballots_of(np.where(rng.random(shape) < bias, order, says)))
+                weight = compare_orders_over_tasks(ballots_of(np.where(rng.random(shape) < bias, order, says)), (0, 1))
                 right, wrong = right + (weight > SURE), wrong + (weight < -SURE)
             cells.append(f"{right} ({wrong})")
         lines.append([f"{bias / 2:g}", *cells])

@@ -21,11 +21,11 @@ import allalike
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels import rates
 from allalike.panels.drift import SIGNIFICANT, BothPanels, find_class_changes
-from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_truths
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_gold
 
 sys.path.insert(0, str(Path(__file__).parent))
+from gold_crowds import crowd_folder
 from jury import END, table
-from unseen_crowds import crowd_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -146,9 +146,9 @@ def halving(sets: Sequence[Real]) -> str:
             verdict, truth = real.verdict[rows], real.truth[rows]
             known = np.arange(len(rows)) < TRUTHS[1]
             before = Counts.of(verdict, np.where(known, truth, np.nan))
-            plan = plan_truths(before)
+            plan = plan_gold(before)
             for each in range(2):
-                known[np.flatnonzero((verdict == each) & ~known)[: plan.truths[each]]] = True
+                known[np.flatnonzero((verdict == each) & ~known)[: plan.labels[each]]] = True
             now = Counts.of(verdict, np.where(known, truth, np.nan))
             widths = [estimate_rate(counts) for counts in (before, now)]
             told.append((plan.total, (widths[1].high - widths[1].low) / (widths[0].high - widths[0].low)))

@@ -3,7 +3,7 @@
 Panels whose truths are all known are told 0, 20, 50 or 200 of them, drawn at random, several times; what is counted is
 how often each is right on the other tasks. *Best by these truths* is the judge with the most of them right, as a person
 would choose her; *mean judge* and *best judge* are those of all truths. The panels are those of the folder of crowds
-(see ``unseen_crowds.py``), on which the default was not made.
+(see ``gold_crowds.py``), on which the default was not made.
 
     python benchmarks/jury_truths.py [-o docs/guide/JURY.md]
 """
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import allalike
 from allalike.errors import DataWarning
-from unseen_crowds import crowd_folder
+from gold_crowds import crowd_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

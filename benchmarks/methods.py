@@ -26,7 +26,7 @@ LIMITS = {
 ROUNDS = 10
 
 OURS = """
-import allalike.api.discover, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special
+import allalike.discover, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special
 taken = {}
 for method in ("DS(max_iter={first}, tol=0)", "DS-1(max_iter={first}, tol=0)"):
     start = time.process_time()
@@ -56,8 +56,8 @@ for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)",
     method, best = make(name, METHODS, "method"), float("inf")
     for _ in range(3):
         start = time.process_time()
-        weighing = method.weigh(run)
-        best = min(best, (time.process_time() - start) / weighing.rounds.iterations)
+        weighing = method.fit(run)
+        best = min(best, (time.process_time() - start) / weighing.iterations)
     taken[method.name] = best
 report(**taken)
 """
@@ -74,10 +74,10 @@ for n_workers in (10, 30):
     labels = OneCoin().sample(truth, faults, 0)
     rows = [(i, j, int(labels[i, j])) for i in range(n_workers) for j in range(15)]
     run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
-    allalike.MAS().weigh(run)
+    allalike.MAS().fit(run)
     start = time.perf_counter()
     for _ in range(5):
-        allalike.MAS().weigh(run)
+        allalike.MAS().fit(run)
     taken[str(n_workers)] = (time.perf_counter() - start) / 5
 report(**taken)
 """

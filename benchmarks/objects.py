@@ -21,7 +21,7 @@ from scipy.optimize import linear_sum_assignment
 import allalike
 from allalike._core.blocks.block import Ties
 from allalike._core.blocks.pairs import PairDistances
-from allalike.domains.things.objects import list_members, number_pairs
+from allalike.domains.objects.objects import list_members, number_pairs
 from measuring import cpu
 
 if TYPE_CHECKING:
@@ -102,12 +102,12 @@ def assign(table: Any) -> float:
 def measure_distances(block: Block, encoding: Any) -> list[float]:
     """Compare all pairs of answers as this package does."""
     domain, labels = encoding.domain, list(block.label)
-    store = domain.pack(labels)
+    store = domain._pack(labels)
     stored = replace(block, label=np.arange(len(labels)))
     members = list_members(stored, store)
-    edges = domain.meet(members)
+    edges = domain._meet(members)
     pair = number_pairs(stored, members, edges)
-    pairs = PairDistances.of(stored, lambda i, j: domain.measure(members, edges, pair, i, j))
+    pairs = PairDistances.of(stored, lambda i, j: domain._measure(members, edges, pair, i, j))
     found: list[float] = pairs.distance[: len(pairs.distance) // 2].tolist()
     return found
 

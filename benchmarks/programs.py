@@ -9,7 +9,7 @@ pq.read_table(path, columns=["worker", "task", "label"])
 report(cpu=tree_cpu() - before)
 """
 DISCOVER = """
-import allalike, allalike.api.discover, pyarrow.csv, pyarrow.parquet
+import allalike, allalike.discover, pyarrow.csv, pyarrow.parquet
 from allalike.engines import Disk, Memory
 before = tree_cpu()
 result = allalike.discover(path, method="iP-TD(max_iter=10, tol=0)", engine={engine})

@@ -23,16 +23,16 @@ import pandas as pd
 
 from allalike import __version__
 from allalike._core.blocks.block import Ties
-from allalike.api.discover import open_run
 from allalike.checks import check_answers
+from allalike.discover import open_run
 from allalike.errors import AllalikeError, DataWarning
 from allalike.readers import scan
 from allalike.readers.proposals import find_other_readings
 from crowd_data import load
 from disguises import DISGUISES, rename_columns
+from gold_crowds import crowd_folder
 from proposals_page import OUTCOMES, PAGE, write_figures, write_page
 from public_data import use_data_beside_the_clone
-from unseen_crowds import crowd_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,7 +24,7 @@ _HALVES = {
 _OPENING = """# Is what it proposes right?
 
 If a file does not say which columns are worker, task and label, the program asks, and
-[proposes commands](../guide/FILES.md#which-column-is-which). To measure how good they are, crowds whose answers are
+[proposes commands](../guide/FILES.md#column-detection). To measure how good they are, crowds whose answers are
 known are written as files that do not say it: with other names or none, in another order, among ids, times, durations,
 texts and remarks, as matrices, in several files, sheets and records. Each file is read as `discover` reads it, and what
 it proposes is followed. A reading is right if it has every answer of the crowd and no other: where a few texts stand

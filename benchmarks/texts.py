@@ -42,9 +42,9 @@ def main() -> None:
     domain, ours, packing = Text(), np.inf, np.inf
     for _ in range(3):
         start = time.process_time()
-        store = domain.pack(texts)
+        store = domain._pack(texts)
         packed = time.process_time()
-        found = domain.compare(store, i, store, j)
+        found = domain._compare(store, i, store, j)
         packing, ours = min((packing, ours), (packed - start, time.process_time() - start), key=lambda pair: pair[1])
 
     sample = np.random.default_rng(1).choice(len(i), SAMPLE, replace=False)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copy_groups import find_class_copies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from crowds.copiers import answer, attack, loaded, rows_of
@@ -42,9 +42,9 @@ class Bar:
 
 def found(said: Table) -> list[tuple[int, ...]]:
     """Return the groups of copies."""
-    groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    groups = find_class_copies(loaded(said))
     assert groups is not None
-    return [group.members for group in groups.found if group.copies]
+    return [group.members for group in groups.groups if group.copies]
 
 
 def error(truth: Table, said: Table) -> float:

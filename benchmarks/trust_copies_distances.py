@@ -14,7 +14,6 @@ import numpy as np
 
 import allalike
 from allalike import Auto, Memory
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
@@ -56,18 +55,17 @@ def draw_honest(rng: np.random.Generator, crowds: int, tasks: int, noise: str) -
 
 
 def answers_of(said: Table, present: npt.NDArray[np.bool_]) -> Answers:
-    """Make one problem of each crowd."""
-    crowds, n, tasks = said.shape
-    here = present.transpose(0, 2, 1)
-    worker = np.broadcast_to(np.arange(crowds * n, dtype=np.int32).reshape(crowds, 1, n), here.shape)
+    """Return the answers of a crowd."""
+    n, tasks = said.shape
+    here = present.T
+    worker = np.broadcast_to(np.arange(n, dtype=np.int32), here.shape)
     return Answers(
-        workers=Values(arrow_of(np.arange(crowds * n))),
-        tasks=Values(arrow_of(np.arange(crowds * tasks))),
+        workers=Values(arrow_of(np.arange(n))),
+        tasks=Values(arrow_of(np.arange(tasks))),
         encoding=Real().learn(Column.of_objects("label", [0.0])),
-        starts=np.concatenate([[0], np.cumsum(here.sum(axis=2))]),
+        starts=np.concatenate([[0], np.cumsum(here.sum(axis=1))]),
         worker=worker[here],
-        label=said.transpose(0, 2, 1)[here],
-        problems=Problems(np.full(crowds, n)),
+        label=said.T[here],
     )
 
 
@@ -76,20 +74,20 @@ def play(name: str, truth: Table, said: Table, sizes: tuple[int, ...] = (), miss
     crowds, n, _ = said.shape
     present = np.random.default_rng(1).random(said.shape) >= missing
     present[:, :2] = True
-    run = Memory().load(answers_of(said, present))
-    found = Auto().weigh(run)
-    assert found.insight.groups is not None
-    number = found.insight.groups.number.reshape(crowds, n)
+    number, errors = np.empty((crowds, n), np.intp), np.empty((2, crowds))
+    for crowd in range(crowds):
+        run = Memory().load(answers_of(said[crowd], present[crowd]))
+        found = Auto().fit(run)
+        assert found.copy_groups is not None
+        number[crowd] = found.copy_groups.number
+        for way, fit in enumerate((found, Auto(plain=True).fit(run))):
+            errors[way, crowd] = np.mean((find_truths(run, fit).joined().found["label"] - truth[crowd]) ** 2)
     own = np.concatenate([np.arange(n - sum(sizes)), *(np.full(size, n + k) for k, size in enumerate(sizes))])
     i, j = np.triu_indices(n, 1)
     together, copies = number[:, i] == number[:, j], own[i] == own[j]
     recall = f"{together[:, copies].mean():.3f}" if sizes else "-"
-    errors = [
-        np.mean((find_truths(run, weighing).joined().found["label"] - truth.ravel()) ** 2)
-        for weighing in (found, Auto(plain=True).weigh(run))
-    ]
     false = together[:, ~copies].any(axis=1).sum()
-    print(f"{name:34} {recall:>7} {false:>5}/{crowds} {errors[0]:9.3f} {errors[1]:9.3f}", flush=True)
+    print(f"{name:34} {recall:>7} {false:>5}/{crowds} {errors[0].mean():9.3f} {errors[1].mean():9.3f}", flush=True)
 
 
 def measure_cost(answers_per_task: int) -> None:
@@ -103,7 +101,7 @@ def measure_cost(answers_per_task: int) -> None:
 
     run = Memory().load(allalike.read(pd.DataFrame(rows).drop_duplicates(["worker", "task"]), domain="real"))
     begin = time.process_time()
-    Auto().weigh(run)
+    Auto().fit(run)
     seconds, peak = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"5,000 workers, {answers_per_task} answers per task: {seconds:.1f} s CPU, {peak:.1f} GB", flush=True)
 

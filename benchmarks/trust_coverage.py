@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import allalike
-from allalike.methods.auto.sureness.faults import find_faults
+from allalike.methods import Auto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,8 @@ def cover_workers(setting: Setting) -> tuple[float, float]:
     """Return the share of workers whose fault is within the limits, and of those with fewest answers, in percent."""
     inside, shared = [], []
     for crowd in setting.crowds():
-        found = find_faults(allalike.Memory().load(crowd.answers))
+        found = Auto().fit(allalike.Memory().load(crowd.answers)).uncertainty
+        assert found is not None
         faults = crowd.drawn.faults
         inside.append((found.low <= faults) & (faults <= found.high))
         shared.append(found.shared)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import allalike
-from unseen_crowds import find_crowds
+from gold_crowds import find_crowds
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +62,7 @@ def miss(answers: Answers, kept: int) -> Floats:
     able = np.flatnonzero(np.isfinite(rates))
     few = rng.permutation(able)[: int(SHARE * len(able))]
     result = allalike.discover(thin(answers, few, kept, rng), domain="categorical").tables_as("pandas")
-    faults = result.weighing.insight.faults
+    faults = result.weighing.uncertainty
     if faults is None or not len(few):
         return np.empty((0, 2))
     place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
@@ -73,7 +73,7 @@ def miss(answers: Answers, kept: int) -> Floats:
 
 def main() -> None:
     """Print a line for each number of answers that are kept."""
-    crowds = [crowd.read() for crowd in find_crowds(sys.argv[1:] or ["people", "league"])]
+    crowds = [crowd.read() for crowd in find_crowds(sys.argv[1:] or ["people", "public"])]
     crowds = [answers for answers in crowds if answers.n_answers <= MOST]
     for kept in KEPT:
         squares = [found for answers in crowds if len(found := miss(answers, kept))]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.pairwise import Pairwise
 from allalike.extending import Array, Floats
 from allalike.rules import Rule
 from allalike.rules.vote import best_worker, medoid
@@ -26,25 +25,21 @@ class Paths(Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("way",)
     separator: str = "/"
 
-    def parse(self, value: Any) -> Path:
+    def _parse(self, value: Any) -> Path:
         """Split a path at its separators."""
         if not isinstance(value, str) or not value:
             raise ValueError("a path is a text, such as 'animal/cat'")
         return tuple(value.split(self.separator))
 
-    def present(self, parsed: Path, common: Any) -> str:
+    def _present(self, parsed: Path, common: Any) -> str:
         """Join a path again."""
         return self.separator.join(parsed)
 
-    def pack(self, parsed: list[Path]) -> list[Path]:
+    def _pack(self, parsed: list[Path]) -> list[Path]:
         """Keep the paths."""
         return parsed
 
-    def unpack(self, store: list[Path], places: Array) -> npt.NDArray[np.object_]:
-        """Return the paths."""
-        return objects([store[place] for place in places])
-
-    def compare(self, left: list[Path], i: Array, right: list[Path], j: Array) -> Floats:
+    def _compare(self, left: list[Path], i: Array, right: list[Path], j: Array) -> Floats:
         """Compare paths pair by pair."""
         return np.array([way(left[a], right[b]) for a, b in zip(i, j, strict=True)], np.float64)
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from allalike.domains.things.objects import Objects
+from allalike.domains.objects.objects import Objects
 from allalike.extending import Array, Floats, Ties
 from allalike.rules.mean import Drawings, average
 
@@ -27,14 +27,14 @@ class Corners(Objects):
 
     name: ClassVar[str] = "corners"
     summary: ClassVar[str] = "lists of four corners around a thing; distance by the best matching (IoU)"
-    thing: ClassVar[str] = "four corners"
-    width: ClassVar[int] = 8
+    _thing: ClassVar[str] = "four corners"
+    _width: ClassVar[int] = 8
 
-    def read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
         """Return the corners in order around their middle, from the one at the top left on, and the class."""
         if isinstance(value, dict) and set(NUMBERS) <= set(value):  # as truths are written
             numbers = [value[name] for name in NUMBERS]
-            value = [*zip(numbers[::2], numbers[1::2], strict=True), value.get(self.class_key)]
+            value = [*zip(numbers[::2], numbers[1::2], strict=True), value.get(self._class_key)]
         if not isinstance(value, list | tuple) or len(value) not in (4, 5):
             raise ValueError("four corners are [[x, y], [x, y], [x, y], [x, y]], perhaps with a class behind them")
         corners = np.array(value[:4], np.float64).reshape(4, 2)
@@ -43,20 +43,20 @@ class Corners(Objects):
         first = np.lexsort((around[:, 0], around.sum(axis=1)))[0]
         return tuple(np.roll(around, -first, axis=0).ravel().tolist()), value[4] if len(value) == 5 else None
 
-    def columns(self, width: int) -> tuple[str, ...]:
+    def _columns(self, width: int) -> tuple[str, ...]:
         """Name the corners."""
         return NUMBERS
 
-    def similarity(self, left: Floats, right: Floats) -> Floats:
+    def _similarity(self, left: Floats, right: Floats) -> Floats:
         """Return the intersection over the union."""
         pairs = zip(left.reshape(-1, 4, 2), right.reshape(-1, 4, 2), strict=True)
         return np.array([1.0 if np.array_equal(one, other) else overlap(one, other) for one, other in pairs])
 
-    def reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and the largest x."""
         return geometry[:, ::2].min(axis=1), geometry[:, ::2].max(axis=1)
 
-    def find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Average corner by corner."""
         middles = [average(drawings, numbers) for numbers in drawings.geometry.T]
         return np.stack(middles, axis=1), np.zeros(drawings.n_groups, np.bool_)

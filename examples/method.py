@@ -13,7 +13,7 @@ import numpy as np
 
 from allalike import Method
 from allalike.extending import number
-from allalike.methods import Weighing
+from allalike.methods import Fit
 from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class Soft(Method):
     summary: ClassVar[str] = "proximity: the weight falls exponentially with the disparity"
     sharpness: float = number(2.0, least=0)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by disparity, relative to that of the crowd."""
-        disparity, problems = Peers(run).unweighted.mean, run.problems
+        disparity = Peers(run).unweighted.mean
         with np.errstate(invalid="ignore"):
-            weight = np.exp(-self.sharpness * disparity / problems.mean(disparity))
-        return Weighing(disparity=disparity, fault=disparity, weight=normalise(weight, problems))
+            weight = np.exp(-self.sharpness * disparity / disparity.mean())
+        return Fit(disparity=disparity, fault=disparity, weight=normalise(weight))

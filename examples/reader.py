@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allalike.readers.tools.base import get_id, get_object, get_scalar
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 
@@ -12,8 +11,8 @@ from allalike.readers.tools.frame import Answer, Export, record_tool
 def quiz_night(export: Export) -> Iterator[Answer]:
     """Read what players answered to each question (JSON lines)."""
     for record in export.records():
-        for question, answer in get_object(record, "answered").items():
+        for question, answer in record["answered"].items():
             if answer == "pass":
                 export.leave_out("questions that somebody passed")
             else:
-                yield Answer(get_id(record, "player"), question, get_scalar(answer))
+                yield Answer(record["player"], question, answer)

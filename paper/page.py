@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.datasets import DATASETS, source_of
 from crowd_data import load
 from paper.cells import is_here
-from paper.markup import markdown_rows, to_markdown
+from paper.markup import markdown_rows
 from paper.reported_tables import KINDS, SLIPS, TABLES, TOP_OF_THREE, solve_example
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CLOSE_POINTS", "Page", "count_close", "counted", "example_table"]
 
 CLOSE_POINTS = (2, 3, 5)
+_EXAMPLES = 3
 _EXPLAINED_POINTS = 3  # above which a difference is explained
 _GENERATED_PREFIX = "SYN"
 _EXPECTED_METHODS = ("P-TD-D", "P-TD-AK", "iP-TD", "CRH", "CATD", "GTM", "DS", "EVD", "EXP")
@@ -43,7 +44,7 @@ class Page:
 
     >>> page = Page(example=True, tables={}, figures=[], repetitions=100, fewer={"MAS": 200}, as_labelled=False)
     >>> [line for line in page.write().splitlines() if line.startswith("#")]
-    ['# The tables and figures of the paper, again', '## How the paper is read', '## Table 1: the running example',
+    ['# Reproduction of the paper', '## How the paper is read', '## Table 1: the running example',
      '## Data']
     """
 
@@ -62,7 +63,6 @@ class Page:
             "## How the paper is read",
             self._interpretations(),
             *(["## Table 1: the running example", example_table()] if self.example else []),
-            *(part for name, sections in self.tables.items() for part in _table(name, sections)),
             *(["## Figures", *map(_figure, self.figures)] if self.figures else []),
             *(["## Differences above 3 points, and why", _differences(self.tables)] if self.tables else []),
             "## Data",
@@ -75,25 +75,23 @@ class Page:
 
         less = "".join(f" ({method}: {most:,})" for method, most in self.fewer.items() if most < self.repetitions)
         raw = " --as-labelled" if self.as_labelled else ""
-        return f"""# The tables and figures of the paper, again
+        return f"""# Reproduction of the paper
 
-Meir et al., *Frustratingly Easy Truth Discovery* (AAAI 2023), compare truth discovery methods on generated crowds and
-on public data. Here `allalike` {__version__} does the same, and every number stands beside the one that the paper
-prints. This page is written by
+Meir et al., *Frustratingly Easy Truth Discovery* (AAAI 2023), compare truth discovery methods on simulated crowds and
+on public data. This page compares the numbers of `allalike` {__version__} with the printed ones. It is written by
 
     python -m paper{raw} --repetitions {self.repetitions} -o reproduction
 
-with the data sets below in a folder that `ALLALIKE_DATA` names (or fetched by `allalike datasets fetch`). It takes
-all cores; when interrupted, the same command goes on where it stopped.
+with the data sets below in the folder `ALLALIKE_DATA` (or fetched by `allalike datasets fetch`). It uses all cores, and
+an interrupted run can be resumed with the same command.
 
-In each of {self.repetitions:,} repetitions{less} n workers and m tasks are drawn without repetition, every method
-answers the same sample, and errors are compared with those of the unweighted answer (UA). **RI** is the mean over the
-repetitions of (error - error of UA) / (error + error of UA), where repetitions in which both are 0 say nothing and are
-left out; **change** is mean error / mean error of UA - 1. Both are in percent, and negative is better than UA. Best
-numbers are <u>**underlined**</u>, those not shown to differ from the best (paired t-test at 95 %) are **bold**, and
-those worse than UA are in *italics*. `label → data` means that a row of the paper is read as something else than its
-label says. The standard error of a number is 0.5 to 2 points with 1,000 repetitions, on either side, so differences
-below 2 or 3 points say nothing. `results.csv` beside this page has standard errors and all else."""
+In each of {self.repetitions:,} repetitions{less}, n workers and m tasks are sampled without replacement, every method
+runs on the same sample, and errors are compared with those of the unweighted answer (UA). **RI** is the mean over the
+repetitions of (error - error of UA) / (error + error of UA), without repetitions in which both are 0; **change** is
+mean error / mean error of UA - 1. Both are in percent, and negative is better than UA. The standard error of a number
+is 0.5 to 2 points with 1,000 repetitions, in the paper as well, so differences below 2 or 3 points are noise.
+`results.csv` beside this page contains every cell of tables 2, 3, A, B and C with its
+standard error; `python -m paper` also writes them as Markdown and LaTeX."""
 
     def _interpretations(self) -> str:
         if self.as_labelled:
@@ -197,11 +195,6 @@ def _summary(tables: Mapping[str, Sequence[Section]]) -> str:
     return markdown_rows(["", "cells", *(f"within {near} points" for near in CLOSE_POINTS)], listed)
 
 
-def _table(name: str, sections: Sequence[Section]) -> list[str]:
-    number = name.partition("-")[2]
-    return [f"## Table {number}: {TABLES[name].title}", to_markdown(sections)]
-
-
 def _figure(figure: Figure) -> str:
     missing = f" Not here: {', '.join(figure.missing())}." if figure.missing() else ""
     return f"### {figure.title}\n\n![{figure.title}](../pictures/{figure.name}.png)\n\n{figure.caption}{missing}"
@@ -223,7 +216,8 @@ def _differences(tables: Mapping[str, Sequence[Section]]) -> str:
         " two standard errors of both numbers, where the paper's is taken to be as large as ours would be with 1,000"
         " repetitions."
     )
-    return "\n\n".join([first, *(f"**{why}** {len(cells)} cells: {'; '.join(cells)}." for why, cells in ordered)])
+    reasons = [f"- **{why}** {len(cells)} cells, such as {'; '.join(cells[:_EXAMPLES])}." for why, cells in ordered]
+    return "\n\n".join([first, "\n".join(reasons)])
 
 
 def example_table() -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, rows
-from allalike.cli.options import take_print_options
+from allalike.cli.options import take
 
 if TYPE_CHECKING:
     from paper.reproduction import Reproduction
@@ -34,7 +34,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option("-o", "--output", default="reproduction", help="The folder for all files.", show_default=True)
 @click.option("--as-labelled", is_flag=True, help="Take labels and captions of the paper as they are, slips and all.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List what there is.")
-@take_print_options
+@take("Output")
 def reproduce(
     names: tuple[str, ...],
     repetitions: int,

@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
@@ -18,7 +19,7 @@ from allalike._core.system.progress import watching
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError, OutputError, UnknownNameError
 from allalike.readers import read_gold
-from paper.experiments import Sample, Sampler, Setting, improvements, run, score_all, settings
+from paper.experiments import Sampler, Setting, improvements, run, score_all, settings
 from paper.experiments.settings import CHUNK, solve
 
 pytestmark = pytest.mark.slow
@@ -32,45 +33,46 @@ def telling(*, known: int = M) -> Answers:
     return read_gold({task: float(task) for task in range(known)}, allalike.read(rows, domain="real"))
 
 
-def draw(answers: Answers, *, workers: int, tasks: int, problems: int, seed: int = 0) -> Sample:
-    return Sampler(answers).draw(workers=workers, tasks=tasks, problems=problems, rng=np.random.default_rng(seed))
+def draw(answers: Answers, *, workers: int, tasks: int, samples: int, seed: int = 0) -> list[Answers]:
+    return Sampler(answers).draw(workers=workers, tasks=tasks, samples=samples, rng=np.random.default_rng(seed))
+
+
+def labels_of(samples: list[Answers]) -> npt.NDArray[np.float64]:
+    return np.concatenate([sample.label for sample in samples])
 
 
 def test_workers_and_tasks_are_drawn_without_repetition() -> None:
-    sample = draw(telling(), workers=5, tasks=4, problems=200)
-    labels = sample.answers.label.reshape(200, 4, 5)  # task by task, worker by worker
+    samples = draw(telling(), workers=5, tasks=4, samples=200)
+    labels = labels_of(samples).reshape(200, 4, 5)  # task by task, worker by worker
     worker, task = np.divmod(labels.astype(int), 100)
     assert (worker == worker[:, :1, :]).all()
     assert (task == task[:, :, :1]).all()
     assert all(len(set(row)) == 5 for row in worker[:, 0])
     assert all(len(set(row)) == 4 for row in task[:, :, 0])
-    np.testing.assert_array_equal(sample.answers.gold_label, task[:, :, 0].ravel())
-    np.testing.assert_array_equal(sample.problem, np.repeat(np.arange(200), 4))
+    np.testing.assert_array_equal([sample.gold_label for sample in samples], task[:, :, 0])
 
 
 def test_every_worker_and_every_place_is_as_likely() -> None:
-    worker = draw(telling(), workers=5, tasks=1, problems=6000).answers.label.reshape(6000, 5) // 100
+    worker = labels_of(draw(telling(), workers=5, tasks=1, samples=6000)).reshape(6000, 5) // 100
     for place in worker.T:
         assert stats.chisquare(np.bincount(place.astype(int), minlength=N)).pvalue > 1e-4
 
 
 def test_only_tasks_with_a_known_truth_are_drawn() -> None:
-    sample = draw(telling(known=3), workers=2, tasks=3, problems=50)
-    assert set(sample.answers.label % 100) == {0, 1, 2}
+    samples = draw(telling(known=3), workers=2, tasks=3, samples=50)
+    assert set(labels_of(samples) % 100) == {0, 1, 2}
 
 
 def test_missing_answers_stay_missing_and_nobody_is_drawn_who_answered_none_of_the_tasks() -> None:
     given = {(worker, task) for worker in range(N) for task in range(M) if (worker * task) % 3 != 1 and worker != task}
     rows = [(worker, task, 100.0 * worker + task) for worker, task in sorted(given)]
     answers = read_gold({task: float(task) for task in range(M)}, allalike.read(rows, domain="real"))
-    sample = draw(answers, workers=3, tasks=2, problems=300)
-    starts = sample.answers.starts
-    problem = np.repeat(sample.problem, np.diff(starts))
-    drawn = {(int(label) // 100, int(label) % 100) for label in sample.answers.label}
+    samples = draw(answers, workers=3, tasks=2, samples=300)
+    drawn = {(int(label) // 100, int(label) % 100) for label in labels_of(samples)}
     assert drawn <= given
-    assert len(sample.problem) < 600  # of some drawn tasks, nobody who was drawn knew anything
-    for number in range(300):
-        inside = sample.answers.label[problem == number]
+    assert sum(len(sample.tasks) for sample in samples) < 600  # of some drawn tasks, nobody who was drawn knew anything
+    for sample in samples:
+        inside = sample.label
         workers, tasks = set(inside // 100), set(inside % 100)
         assert len(workers) == 3
         assert len(inside) == sum((worker, task) in given for worker in workers for task in tasks)
@@ -78,12 +80,12 @@ def test_missing_answers_stay_missing_and_nobody_is_drawn_who_answered_none_of_t
 
 def test_more_than_there_is_cannot_be_drawn() -> None:
     with pytest.raises(OptionError, match="13 workers cannot be drawn: there are 12"):
-        draw(telling(), workers=13, tasks=1, problems=1)
+        draw(telling(), workers=13, tasks=1, samples=1)
     with pytest.raises(OptionError, match="4 tasks with gold cannot be drawn: there are 3"):
-        draw(telling(known=3), workers=1, tasks=4, problems=1)
+        draw(telling(known=3), workers=1, tasks=4, samples=1)
     few = read_gold({1: 0.0, 2: 0.0}, allalike.read([("a", 1, 1.0), ("b", 2, 2.0), ("c", 2, 2.0)], domain="real"))
     with pytest.raises(OptionError, match="3 workers cannot be drawn: some 1 tasks were answered by fewer"):
-        draw(few, workers=3, tasks=1, problems=5)
+        draw(few, workers=3, tasks=1, samples=5)
     with pytest.raises(GoldError, match="Give gold"):
         Sampler(allalike.read([("a", 1, 1.0), ("b", 1, 2.0)], domain="real"))
 
@@ -93,9 +95,9 @@ def test_the_errors_of_a_chunk_are_those_of_discover_on_each_problem() -> None:
     errors = solve(setting, chunk=2)
     crowd = allalike.simulate("real SYN.N", workers=40, tasks=40)
     sampler = Sampler(read_gold(crowd.truth, crowd.answers))
-    sample = sampler.draw(workers=5, tasks=6, problems=CHUNK, rng=np.random.default_rng([0, 2]))
-    labels = sample.answers.label.reshape(CHUNK, 6, 5)
-    truth = sample.answers.gold_label.reshape(CHUNK, 6)
+    samples = sampler.draw(workers=5, tasks=6, samples=CHUNK, rng=np.random.default_rng([0, 2]))
+    labels = labels_of(samples).reshape(CHUNK, 6, 5)
+    truth = np.stack([sample.gold_label for sample in samples])
     np.testing.assert_allclose(errors["UA"], np.square(labels.mean(axis=2) - truth).mean(axis=1))
     for number in (0, 7, 99):
         rows = [(worker, task, label) for (task, worker), label in np.ndenumerate(labels[number])]

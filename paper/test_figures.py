@@ -102,7 +102,7 @@ def test_every_sample_of_a_figure_can_be_drawn_from_its_data(here: Path) -> None
         for chunk in range(repetitions // CHUNK):
             rng = np.random.default_rng([setting.seed, chunk])
             sampler = Sampler(answers)
-            assert sampler.draw(workers=setting.workers, tasks=setting.tasks, problems=CHUNK, rng=rng)
+            assert sampler.draw(workers=setting.workers, tasks=setting.tasks, samples=CHUNK, rng=rng)
 
 
 def test_lines_and_tables_come_from_the_same_samples() -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.answers import Answers
-    from allalike.datasets import Source
+    from allalike.datasets import DataSource
     from allalike.domains import Domain
 
 __all__ = ["Dataset", "Parsed", "Parser"]
@@ -94,7 +94,7 @@ class Dataset:
     name: str
     answers: Answers
     gold: dict[Any, Any]
-    source: Source
+    source: DataSource
     note: str = ""
 
     @property

@@ -100,7 +100,7 @@ def _order_by_strength(rankings: list[dict[str, int]]) -> list[str]:
         for one, other in permutations(ranks, 2):
             share = 0.5 if ranks[one] == ranks[other] else float(ranks[one] < ranks[other])
             counts[0, items.index(one), items.index(other)] += share
-    return [items[place] for place in np.argsort(-fit_strengths(counts)[0])]
+    return [items[place] for place in np.argsort(-fit_strengths(counts)[0][0])]
 
 
 def _dots(level: int, number: int) -> Parser:

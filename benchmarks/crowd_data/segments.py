@@ -78,7 +78,7 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     for task, mask in {task: mask for _, task, mask in rows}.items():
         if task.casefold() not in truths:
             raise InputError(f"{root / 'GoldStandard'} has no mask of {task}. Fetch the data set again.")
-        whole = _BLACK_MASKS.parse(MaskFile(str(truths[task.casefold()]))).pixels()
+        whole = _BLACK_MASKS._parse(MaskFile(str(truths[task.casefold()]))).pixels()
         size = read_grid(mask.path).shape
         part = whole[_enlarged(whole, 0), _enlarged(whole, 1)]
         if part.shape == size:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from allalike.domains import Spans
-from allalike.domains.things.spans import read_tags
+from allalike.domains.objects.spans import read_tags
 from allalike.readers import read
 from crowd_data.base import Parsed, Parser
 

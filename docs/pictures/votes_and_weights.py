@@ -76,7 +76,7 @@ def _run_example() -> tuple[dict[str, list[str]], dict[str, float]]:
             break
     workers = names["result"].workers
     weights = dict(zip(workers["worker"], workers["weight"], strict=True))
-    return {worker: labels.split()[:_SHOWN] for worker, labels in names["said"].items()}, weights
+    return {worker: labels.split()[:_SHOWN] for worker, labels in names["labels"].items()}, weights
 
 
 def _winner(said: dict[str, str], shares: dict[str, float]) -> str:

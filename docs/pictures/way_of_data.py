@@ -1,4 +1,4 @@
-"""The picture of how answers become truths: which room does what, from rows to the sentence that is printed.
+"""Draw how answers become labels: the packages in the order in which data pass through them.
 
 `make pictures` draws it.
 """
@@ -13,14 +13,13 @@ __all__ = ["PICTURE", "STEPS", "draw"]
 PICTURE = Path(__file__).with_suffix(".svg")
 STEPS = (
     ("readers", "formats, inference, reshaping, tools", "any file or table to columns: worker, task, label"),
-    ("answers", "who said what", "rows without a label are left out, and all are sorted by task"),
-    ("domains", "one file a kind of label", "given labels to codes, and codes to prepared blocks"),
-    ("engines", "memory, disk, spark", "a kernel on every block; its sums are added in order"),
-    ("methods", "one file a method, and auto/", "sums to faults, and faults to weights"),
-    ("rules", "plurality, mean, Borda, ...", "the weighted labels of a task to its truth"),
-    ("api", "discover, and what is behind it", "doubts before, tables and the summary after"),
-    ("telling", "summary to remarks", "one sentence for each thing that is to be said"),
-    ("cli, report, serve", "faces", "the sentence with its flag, its link or its button"),
+    ("answers", "one row per answer", "missing labels are excluded, answers sorted by task"),
+    ("domains", "one file per label type", "labels to codes, codes to prepared blocks"),
+    ("engines", "memory, disk, spark", "a kernel on every block; sums are added in order"),
+    ("methods", "one file per method, and auto/", "sums to error estimates, errors to weights"),
+    ("rules", "plurality, mean, Borda, ...", "weighted labels of a task to its estimated label"),
+    ("result", "tables, summary, messages", "what discover returns, saves and explains"),
+    ("cli, report, serve", "interfaces", "print, draw and serve the result"),
 )
 
 # pixels
@@ -46,7 +45,7 @@ def draw() -> str:
     height = 2 * _TOP + _ROW * len(STEPS) - (_ROW - 42)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
-        "<title>The way of data: " + html.escape(", ".join(room for room, _, _ in STEPS)) + "</title>",
+        "<title>Data flow: " + html.escape(", ".join(room for room, _, _ in STEPS)) + "</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="card" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="12"/>',
     ]

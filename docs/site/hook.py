@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.structure.files import File, Files
 
 from allalike import DOMAINS, METHODS
-from allalike.telling.schemas import SCHEMAS, make_schema, name_schema
+from allalike.cli.schemas import SCHEMAS, make_schema
+from allalike.result.summary import name_schema
 from commands import command_pages
 from prose import HOMES, adapt, relink
 from reference import reference_pages
@@ -32,7 +33,7 @@ _LISTS = {
 }
 # Tables name everything, and explain little.
 _TABLES = {
-    "evidence/LEAGUE.md",
+    "evidence/LEADERBOARD.md",
     "evidence/REPRODUCTION.md",
     "evidence/BENCHMARKS.md",
     "CHANGELOG.md",

@@ -2,6 +2,6 @@
 
 from paper.experiments.runner import Results, run
 from paper.experiments.scores import Score, improvements, score_all
-from paper.experiments.settings import Sample, Sampler, Setting
+from paper.experiments.settings import Sampler, Setting
 
-__all__ = ["Results", "Sample", "Sampler", "Score", "Setting", "improvements", "run", "score_all"]
+__all__ = ["Results", "Sampler", "Score", "Setting", "improvements", "run", "score_all"]

@@ -1,6 +1,6 @@
 """Setting: what is drawn from what, how often, and which methods see it.
 
-Samples are many small problems, drawn from a crowd whose truths are known.
+Samples are small crowds, drawn from a large one whose truths are known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Ties
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
@@ -36,27 +35,13 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.rules import Rule
 
-__all__ = ["CHUNK", "Sample", "Sampler", "Setting", "solve"]
+__all__ = ["CHUNK", "Sampler", "Setting", "solve"]
 
 CHUNK = 100  # repetitions that are drawn and solved together, and kept together
 _POOL_SIZE = 2000  # workers of a generated crowd, and tasks where it has more than one
 _MAX_DRAWN_NUMBERS = 1 << 22  # random numbers
 
 Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Independent problems as one set of answers, and of each task the problem that it belongs to."""
-
-    answers: Answers
-    problem: Numbers
-    n_problems: int
-
-    def mean(self, values: Floats) -> Floats:
-        """Average one number per task over the tasks of each problem."""
-        count = np.bincount(self.problem, minlength=self.n_problems)
-        return np.bincount(self.problem, values, self.n_problems) / count
 
 
 class Sampler:
@@ -70,9 +55,9 @@ class Sampler:
     >>> crowd = allalike.simulate("binary SYN.N", workers=20, tasks=30)
     >>> from allalike.readers import read_gold
     >>> sampler = Sampler(read_gold(crowd.truth, crowd.answers))
-    >>> sample = sampler.draw(workers=5, tasks=4, problems=3, rng=np.random.default_rng(0))
-    >>> sample.answers.n_answers, sample.answers.problems.sizes, sample.problem
-    (60, array([5, 5, 5]), array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]))
+    >>> samples = sampler.draw(workers=5, tasks=4, samples=3, rng=np.random.default_rng(0))
+    >>> [(sample.n_answers, len(sample.workers), len(sample.tasks)) for sample in samples]
+    [(20, 5, 4), (20, 5, 4), (20, 5, 4)]
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -87,52 +72,51 @@ class Sampler:
         self._row[answers.worker[known], place[task[known]]] = np.flatnonzero(known)
         self._complete = bool((self._row >= 0).all())
 
-    def draw(self, *, workers: int, tasks: int, problems: int, rng: np.random.Generator, first: int = 0) -> Sample:
-        """Draw some problems; ``first`` is the number of the first, from which its tasks have their names."""
+    def draw(
+        self, *, workers: int, tasks: int, samples: int, rng: np.random.Generator, first: int = 0
+    ) -> list[Answers]:
+        """Draw some samples; ``first`` is the number of the first, from which its tasks have their names."""
         n_workers, n_tasks = self._row.shape
         for name, asked, there in (("workers", workers, n_workers), ("tasks with gold", tasks, n_tasks)):
             if asked > there:
                 raise OptionError(f"{asked} {name} cannot be drawn: there are {there}.")
-        chosen_tasks = _subsets(n_tasks, tasks, problems, rng)
+        chosen_tasks = _subsets(n_tasks, tasks, samples, rng)
         able = None
         if not self._complete:
             able = np.stack([(self._row[:, some] >= 0).any(axis=1) for some in chosen_tasks])
             if (able.sum(axis=1) < workers).any():
                 raise OptionError(f"{workers} workers cannot be drawn: some {tasks} tasks were answered by fewer.")
-        chosen_workers = _subsets(n_workers, workers, problems, rng, able)
-        return self._sample(chosen_workers, chosen_tasks, first)
+        chosen_workers = _subsets(n_workers, workers, samples, rng, able)
+        pairs = zip(chosen_workers, chosen_tasks, strict=True)
+        return [self._sample(number, *pair, first=first) for number, pair in enumerate(pairs)]
 
-    def _sample(self, workers: Numbers, tasks: Numbers, first: int) -> Sample:
-        (problems, n), m = workers.shape, tasks.shape[1]
-        row = self._row[workers[:, None, :], tasks[:, :, None]].reshape(problems * m, n)
-        sizes = (row >= 0).sum(axis=1)
-        asked = np.flatnonzero(sizes)
-        local = np.repeat(np.arange(problems) * n, m)[:, None] + np.arange(n)
+    def _sample(self, number: int, workers: Numbers, tasks: Numbers, first: int) -> Answers:
+        row = self._row[np.ix_(workers, tasks)].T
         there = row >= 0
-        answers = Answers(
-            workers=Values(arrow_of(np.arange(problems * n))),
-            tasks=Values(arrow_of(first * m + asked)),
+        sizes = there.sum(axis=1)
+        asked = np.flatnonzero(sizes)
+        return Answers(
+            workers=Values(arrow_of(number * len(workers) + np.arange(len(workers)))),
+            tasks=Values(arrow_of((first + number) * len(tasks) + asked)),
             encoding=self.answers.encoding,
             starts=np.concatenate([[0], np.cumsum(sizes[asked])]),
-            worker=local[there].astype(np.int32),
+            worker=np.broadcast_to(np.arange(len(workers), dtype=np.int32), row.shape)[there],
             label=self.answers.label[row[there]],
-            problems=Problems(np.full(problems, n)),
             gold_task=np.arange(len(asked)),
-            gold_label=self.answers.gold_label[tasks.ravel()[asked]],
+            gold_label=self.answers.gold_label[tasks[asked]],
         )
-        return Sample(answers, asked // m, problems)
 
 
-def _subsets(n: int, size: int, problems: int, rng: np.random.Generator, able: Array | None = None) -> Numbers:
-    """Draw a subset of so many numbers for each problem, in a random order.
+def _subsets(n: int, size: int, samples: int, rng: np.random.Generator, able: Array | None = None) -> Numbers:
+    """Draw a subset of so many numbers for each sample, in a random order.
 
     The order must not tell anything: data are often listed with the most frequent answers first, and some methods break
     ties by taking the first worker.
     """
     parts = []
     step = max(1, _MAX_DRAWN_NUMBERS // n)
-    for begin in range(0, problems, step):
-        keys = rng.random((min(step, problems - begin), n))
+    for begin in range(0, samples, step):
+        keys = rng.random((min(step, samples - begin), n))
         if able is not None:
             keys[~able[begin : begin + step]] = np.inf
         chosen = np.argpartition(keys, size - 1, axis=1)[:, :size]
@@ -161,7 +145,7 @@ class Setting(Options):
     seed
         Which draws to take.
     fresh
-        Whether every hundred repetitions have a generated crowd of their own. Problems of the same population differ:
+        Whether every hundred repetitions have a generated crowd of their own. Crowds of the same population differ:
         with 2,000 workers, RI still differs by some points from one crowd to another.
 
     >>> setting = Setting(source="binary SYN.HS", workers=10, tasks=15, methods=("P-TD",), pool=300)
@@ -202,12 +186,14 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
     crowd = setting.seed + chunk if setting.fresh else setting.seed
     sampler = _sampler(setting.source, setting.pool, setting.rule, crowd)
     rng = np.random.default_rng([setting.seed, chunk])
-    sample = sampler.draw(workers=setting.workers, tasks=setting.tasks, problems=CHUNK, rng=rng, first=chunk * CHUNK)
-    run = make_ready(Memory().load(sample.answers, Ties(setting.seed)))
-    errors = {}
-    for name in setting.methods if methods is None else methods:
-        weighing = weigh(without_gold(make(name, METHODS, "method")), run)
-        errors[name] = sample.mean(find_truths(run, weighing).joined().found["gold"])
+    samples = sampler.draw(workers=setting.workers, tasks=setting.tasks, samples=CHUNK, rng=rng, first=chunk * CHUNK)
+    chosen = {name: without_gold(make(name, METHODS, "method")) for name in methods or setting.methods}
+    errors = {name: np.empty(CHUNK) for name in chosen}
+    for number, sample in enumerate(samples):
+        run = make_ready(Memory().load(sample, Ties(setting.seed)))
+        for name, method in chosen.items():
+            found = find_truths(run, weigh(method, run)).joined().found
+            errors[name][number] = found["gold"].mean()
     return errors
 
 

@@ -52,8 +52,8 @@ def disparities(source: str) -> tuple[Encoding, Floats, Floats]:
     """
     answers = load(source).answers if source in DATASETS else _generated(source)
     run = Memory().load(answers)
-    disparity = METHODS["UA"]().weigh(run).disparity
-    fault = METHODS["OA"]().weigh(run).fault
+    disparity = METHODS["UA"]().fit(run).disparity
+    fault = METHODS["OA"]().fit(run).fault
     known = run.sum(run.kernels.gold_sums)["answers"] > 0
     return answers.encoding, disparity[known], fault[known]
 

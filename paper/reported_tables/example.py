@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike.api.discover import discover
+from allalike.discover import discover
 from allalike.errors import ConvergenceWarning
 from allalike.methods import OA
 

@@ -1,4 +1,7 @@
-"""Find the answers behind noisy answers: good workers are alike, each bad worker is bad in her own way."""
+"""Estimate correct labels from the answers of many workers, and the quality of each worker."""
+
+import sys
+from types import ModuleType
 
 from allalike._core.late import lend
 
@@ -11,3 +14,13 @@ __all__, __getattr__ = lend(__spec__)
 def __dir__() -> list[str]:
     """List the public names."""
     return [*__all__, "__version__"]
+
+
+class _Package(ModuleType):
+    """Keep a public function under its name when its module, which has the same name, is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, getattr(value, name) if name in __all__ and isinstance(value, ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Package

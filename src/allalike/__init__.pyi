@@ -1,13 +1,11 @@
 # The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
 
 from allalike._core.system.progress import watching as watching
+from allalike.agree import agreement as agreement
 from allalike.answers import Answers as Answers
-from allalike.api.agree import agreement as agreement
-from allalike.api.compare import compare as compare
-from allalike.api.discover import discover as discover
-from allalike.api.update import load as load
-from allalike.api.update import update as update
-from allalike.api.weigh import weigh as weigh
+from allalike.compare import Comparison as Comparison
+from allalike.compare import compare as compare
+from allalike.discover import discover as discover
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Boxes as Boxes
@@ -72,11 +70,13 @@ from allalike.readers import read as read
 from allalike.readers import scan as scan
 from allalike.reliability.agreement import Agreement as Agreement
 from allalike.reliability.agreement import Agreements as Agreements
-from allalike.result.comparison import Comparison as Comparison
 from allalike.result.result import Result as Result
 from allalike.simulation import CROWDS as CROWDS
 from allalike.simulation import MODELS as MODELS
 from allalike.simulation import Simulated as Simulated
 from allalike.simulation import simulate as simulate
+from allalike.update import load as load
+from allalike.update import update as update
+from allalike.weights import weigh as weigh
 
 __version__: str

@@ -17,11 +17,9 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import find_misreadings
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
-from allalike.errors import DataNote, DataWarning
+from allalike.errors import DataWarning
 from allalike.readers.proposals import find_other_readings
 from allalike.spellings import find_abstentions, find_near_words, find_same_ids, find_spellings
-from allalike.telling.answers import NUMBERS, list_notes
-from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.readers import Scan
 
+NUMBERS = "The labels are"  # with which warnings about the label type begin, which the message on it repeats
 _SHOWN = 3  # labels or pairs that a sentence names
 _SAMPLE_ANSWERS = 20_000
 _MAX_LABELS, _MAX_IDS = 1 << 12, 1 << 14  # that are compared
@@ -60,14 +59,6 @@ def warn_of(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> 
     for place, issue in enumerate(issue for issue in issues if issue.severe):
         others = find_other_readings(source) if place == 0 else ()
         warnings.warn(DataWarning(issue.text, proposals=others), stacklevel=stacklevel + 1)
-
-
-def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
-    """Give a `DataNote` for all that was left out or looks strange, except what `warn_of` said."""
-    warned = {issue.text for issue in issues if issue.severe}
-    for remark in list_notes(Summary.from_dict(summary)):
-        if remark.sentence not in warned:
-            warnings.warn(DataNote(remark.sentence), stacklevel=stacklevel + 1)
 
 
 def check_read_answers(answers: Answers | Scan) -> list[Issue]:
@@ -117,8 +108,7 @@ def list_skipped(reading: Mapping[str, Any], engine: str) -> list[Issue]:
     more = " Use engine='memory', or raise memory=." if engine == "disk" else ""
     skipped = {
         "copies": "The search for copies was skipped: the pairs of workers need too much memory",
-        "signal": "The search for uninformative workers was skipped: workers and labels need too much memory",
-        "lack": "The confusion models were skipped, and DS-1 took their place: the confusions need too much memory",
+        "lack": "The confusion matrices were skipped, because they need too much memory",
     }
     return [
         Issue(f"{text}. Labels may differ from those of a run with more memory.{more}")
@@ -375,7 +365,7 @@ _BAD_SHARE = 0.25  # of a worker's answers
 def _check_far_answers(run: Run) -> Iterator[Issue]:
     codes = list(_find_codes(run)) if run.encoding.numeric and run.domain.spelling.numbers else []
     yield from codes
-    squared = run.encoding.numeric and run.domain.distance == "squared" and len(run.problems.sizes) == 1
+    squared = run.encoding.numeric and run.domain.distance == "squared" and run.worker_task is None
     if not squared or codes:
         return
     blocks = [block for block in sample_tasks(run, _OUTLIER_SAMPLE, with_gold=False).blocks if block.n_tasks]

@@ -72,9 +72,9 @@ class Proposal:
     settles
         The options.
     gives
-        What they would give, where that was tried, such as "2 classes, 9 workers, 100 tasks".
+        Result of a trial, such as "2 classes, 9 workers, 100 tasks".
     score
-        How much speaks for them beside others, where that is known.
+        Score relative to other proposals, if known.
     files
         All files to read together, the given one first, where others belong with it.
 

@@ -278,7 +278,7 @@ def _parse_whole_numbers(labels: Sequence[Any]) -> list[int]:
 
 def _compare_with_votes(run: Run, gold: Gold) -> GoldVotes | None:
     """Return the gold of tasks whose majority vote is not tied, and these votes; None if there are no such tasks."""
-    kernels = run.choose_quorum(np.ones(run.problems.n_workers))[0]
+    kernels = run.choose_quorum(np.ones(len(run.workers)))[0]
     aggregate = partial(kernels.aggregate, ties=run.ties)
     ids, votes = [], []
     for piece in run.find(partial(_vote, aggregate=aggregate, every=not run.n_gold)).pieces():

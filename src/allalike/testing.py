@@ -15,7 +15,7 @@ import numpy as np
 from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
-from allalike.api.discover import discover
+from allalike.discover import discover
 from allalike.domains import Categorical, Domain, Real
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import ConvergenceWarning, UnsupportedError

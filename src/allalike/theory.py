@@ -128,9 +128,9 @@ def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
     disparity
         The disparity before.
     workers
-        How many workers there were, n, with her.
+        Number of workers n, including the copied one.
     copies
-        How many copies join, r.
+        Number of copies r.
 
     >>> cloned_disparity(3.0, workers=5, copies=8)
     1.0
@@ -221,7 +221,7 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     phi
         The dispersion: 0 always gives the true ranking, 1 any ranking.
     items
-        How many items are ranked.
+        Number of items.
 
     >>> mallows_swaps(0.5, 3).round(4)
     array([0.3333, 0.2381, 0.3333])
@@ -440,9 +440,9 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
     Parameters
     ----------
     eps
-        How far a disparity may be from its expected value.
+        Largest deviation of a disparity from its expected value.
     delta
-        How likely it may be farther.
+        Probability of a larger deviation.
     moments
         The first four absolute moments of errors, M1, M2, M3, M4.
 
@@ -468,9 +468,9 @@ def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLik
     Parameters
     ----------
     eps
-        How far a disparity may be from its expected value.
+        Largest deviation of a disparity from its expected value.
     workers, tasks
-        How many there are, n and m.
+        Numbers n and m.
     moments
         The first four absolute moments of errors, M1, M2, M3, M4.
 

@@ -14,13 +14,12 @@ from scipy import stats
 import allalike
 from allalike import METHODS, Method
 from allalike._core.blocks.block import Array
-from allalike.api.compare import compare
+from allalike.compare import Comparison, compare
 from allalike.engines import Run
 from allalike.errors import GoldError
-from allalike.methods import OA, Weighing
+from allalike.methods import OA, Fit
 from allalike.methods.base import without_gold
 from allalike.methods.composed import serves
-from allalike.result.comparison import Comparison
 from crowds import samples
 from running.program import run
 from running.turns import in_turn
@@ -111,9 +110,9 @@ class Trust(Method):
     summary: ClassVar[str] = "believe one worker"
     worker: int = 0
 
-    def weigh(self, run: Run) -> Weighing:
-        weight = np.eye(run.problems.n_workers)[self.worker]
-        return Weighing(disparity=weight, fault=weight, weight=weight)
+    def fit(self, run: Run) -> Fit:
+        weight = np.eye(len(run.workers))[self.worker]
+        return Fit(disparity=weight, fault=weight, weight=weight)
 
 
 def trust(*errors: list[float]) -> dict[str, dict[str, Any]]:

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import allalike
+from allalike.checks import NUMBERS
 from allalike.cli.options import write_flags
 from allalike.errors import DataNote, DataWarning
-from allalike.telling.answers import NUMBERS
 from running.program import call
 
 if TYPE_CHECKING:

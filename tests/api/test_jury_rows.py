@@ -15,10 +15,9 @@ import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
 from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels.drift import BothPanels, find_score_changes
-from allalike.panels.repeated_verdicts import RepeatedVerdicts
-from allalike.panels.repeats import compare_orders, find_followers, find_steadiness
+from allalike.panels.repeats import compare_orders, find_biased, find_steadiness
+from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.scale import learn_shared_offset
-from allalike.telling.panel import remark_panel
 from golden.panel_cases import describe
 from golden.record import differences, plain
 
@@ -59,14 +58,17 @@ def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> RepeatedVerdicts:
     answers = allalike.read(said, domain="categorical")
     who = np.array(answers.workers.tolist())[answers.worker] // label.shape[3]
     ids = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
-    return RepeatedVerdicts(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
+    number = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    columns = {"task": number, "judge": who // label.shape[2], "order": who % label.shape[2]}
+    rows = pd.DataFrame({**columns, "label": answers.label.astype(np.intp)})
+    return RepeatedVerdicts(rows, answers.tasks, ids, answers.encoding)
 
 
 def test_the_voice_of_a_judge_is_the_label_with_most_of_her_samples_where_each_order_counts_the_same() -> None:
     said = np.random.default_rng(0).integers(-1, 3, (30, 4, 2, 3))
     found = ballots_of(said, "ABC").reconcile()
     voices = {
-        (t, j): x for t, j, x in zip(found.task.tolist(), found.judge.tolist(), found.label.tolist(), strict=True)
+        (t, j): x for t, j, x in zip(found.task.tolist(), found.judge.tolist(), found["label"].tolist(), strict=True)
     }
     for task in range(30):
         for judge in range(4):
@@ -120,7 +122,7 @@ def test_limits_of_bias_and_steadiness_hold_in_about_95_of_100_draws(bias: float
         chance = np.array([[bias * first + (1 - bias) * p for p in (0.85, 0.15)] for first in (0, 1)])
         steady = np.mean(chance**2 + (1 - chance) ** 2)
         told = find_steadiness(ballots)
-        assert 0.925 < np.mean((told.low <= steady) & (steady <= told.high)) < 0.985
+        assert 0.925 < np.mean((told["low"] <= steady) & (steady <= told["high"])) < 0.985
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -131,9 +133,9 @@ def test_who_follows_the_first_place_is_named_and_others_seldom_are(both: bool) 
         content[:, :, 1] = content[:, :, 0] if not both else content[:, :, 1]
         follows = rng.random(content.shape) < np.array([0.3, 0, 0, 0])[None, :, None, None]
         ballots = ballots_of(np.where(follows, np.arange(2)[None, None, :, None], content).astype(int))
-        shown = rng.integers(0, 2, (150, 4))[ballots.task, ballots.judge]
-        found.append(compare_orders(ballots if both else ballots.only(ballots.order == shown)))
-    follow = [set(find_followers(each).tolist()) for each in found]
+        shown = rng.integers(0, 2, (150, 4))[ballots.rows["task"], ballots.rows["judge"]]
+        found.append(compare_orders(ballots if both else ballots.only(ballots.rows["order"] == shown)))
+    follow = [set(find_biased(each).tolist()) for each in found]
     assert np.mean([0 in each for each in follow]) > (0.9 if both else 0.5)
     assert np.mean([bool(each - {0}) for each in follow]) < 0.13  # 5 %, give or take two standard errors
     held = np.mean([(each.low[0] <= 0.15) & (each.high[0] >= 0.15) for each in found])
@@ -209,26 +211,6 @@ def test_further_rows_are_asked_about_where_a_column_tells_why() -> None:
     assert allalike.jury(table, **asked.value.proposals[0].settles, about="answers").truth["answers"].max() == 3
     with pytest.raises(InputError, match="'epoch' tells them apart"):
         allalike.jury(table, order="order", about="answers")
-
-
-@pytest.mark.long
-def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crowd_data import load
-
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-    answers = load("llmbar_llm_judges").answers
-    labels, workers = answers.encoding.decode(answers.label).tolist(), answers.workers.take(answers.worker).tolist()
-    tasks = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts)).tolist()
-    rows = [
-        (worker.removesuffix("/swapped"), task, label, str(worker.endswith("/swapped")))
-        for worker, task, label in zip(workers, tasks, labels, strict=True)
-    ]
-    panel = allalike.jury(table_of(rows), order="shown")
-    bias = panel.judges.set_index("worker")["position_bias"]
-    assert panel.summary["panel"]["orders"]["about"] == "answers"
-    assert bias.idxmax() == "Falcon/Metrics"
-    assert bias["Falcon/Metrics"] == pytest.approx(0.33, abs=0.01)
-    assert panel.summary["panel"]["orders"]["follow"] == 16
 
 
 TASKS = 150
@@ -335,7 +317,7 @@ def test_what_all_judges_share_is_taken_away_by_known_truths_and_said(engine: st
     assert found["after"] < 0.45 < 1.4 < found["before"]
     assert miss(panel, truth) == pytest.approx(miss(judge(said, truth), truth), abs=0.03)
     assert panel.summary["gold"]["error"] == pytest.approx(found["before"] ** 2, rel=0.05)  # before it was taken away
-    assert any("above 60 known truths" in remark.sentence for remark in remark_panel(panel.summary))
+    assert any("above 60 gold labels" in message.sentence for message in panel.messages)
 
 
 def test_an_offset_is_seldom_found_where_there_is_none_and_then_small() -> None:

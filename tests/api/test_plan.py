@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 
 import allalike
 from allalike import Disk
+from allalike.cli.schemas import make_schema
 from allalike.methods.auto.sureness.next_labels import expect_gains
 from allalike.result.expected_gain import TaskUncertainty, keep_likeliest
 from allalike.result.plan import Offers, assign
-from allalike.telling.schemas import make_schema
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd
 from running.program import call

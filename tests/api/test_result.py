@@ -32,11 +32,11 @@ def test_what_is_saved_reads_back_the_same(tmp_path: Path) -> None:
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    kept = [f"state/{name}" for name in ("answers-1.parquet", "gold-1.parquet", "state.json", "truth-1.parquet")]
+    kept = [f"state/{name}" for name in ("answers-1.parquet", "call.json", "gold-1.parquet")]
     tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
     files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 2}, "files": files}
+    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 3}, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     np.testing.assert_array_equal(back["weight"], result.workers["weight"])

@@ -111,7 +111,7 @@ def spoil_verdicts(folder: Path) -> None:
 
 
 def fit(y: Any) -> Callable[[Path], Any]:
-    from allalike.sklearn import CrowdClassifier
+    from allalike.integrations.sklearn import CrowdClassifier
 
     return lambda folder: CrowdClassifier(GaussianNB()).fit(np.zeros((9, 1)), y)
 
@@ -131,7 +131,7 @@ READING = [
     Message("a missing label", discover([("a", 1, "x"), ("b", 1, None)]), ("Row 2 has no label", "missing")),
     Message("infinity", discover([("a", 1, 1.5), ("b", 1, float("inf"))]), ("row 2", "inf")),
     Message("too large", discover([("a", 1, 1e200), ("b", 1, 1.5)]), ("row 1", "1e+200")),
-    Message("unhashable", discover([(w, 1, bytearray(b"x")) for w in "ab"]), ("cannot be told apart",)),
+    Message("unhashable", discover([(w, 1, bytearray(b"x")) for w in "ab"]), ("cannot be compared",)),
     Message("a number", discover(5), ("cannot be read from int",)),
     Message("a matrix", discover(np.zeros((2, 4))), ("tasks or workers", "wide=")),
     Message("rows or a matrix", read(np.array([[1, 2, 1], [2, 1, 1]])), ("array.tolist()",)),
@@ -241,7 +241,11 @@ JURY = [
     Message("since nothing", compare_with(lambda folder: None), ("no panel in",)),
     Message("since a result", compare_with(lambda f: allalike.discover(ROWS).save(f)), ("not the summary of a panel",)),
     Message("spoiled verdicts", compare_with(spoil_verdicts), ("verdicts.csv", "cannot be read")),
-    Message("other judges", compare_with(panel([("z" + w, *rest) for w, *rest in ROWS])), ("No judge of the panel",)),
+    Message(
+        "other judges",
+        compare_with(panel([("z" + w, *rest) for w, *rest in ROWS])),
+        ("no judge in common", "Its judges are"),
+    ),
     Message(
         "other type", compare_with(panel(NUMBERS, domain="real"), [("a", 1, 2)], domain="ordinal"), ("real", "ordinal")
     ),

@@ -23,7 +23,7 @@ import pytest
 import allalike
 from allalike.errors import AllalikeError, InputError
 from allalike.readers import READ_OPTIONS
-from allalike.serve.desk import Desk, Found
+from allalike.serve.session import ServedResult, Session
 from crowds.samples import crowd
 from running.program import call
 
@@ -67,16 +67,16 @@ def put(value: Any, place: tuple[Any, ...], other: Any) -> Any:
 
 def sign(index: dict[str, Any], told: Any) -> str:
     """Return what somebody might have saved who knows the format."""
-    return json.dumps({**index, "sum": sha256(json.dumps(told).encode()).hexdigest(), "told": told})
+    return json.dumps({**index, "sum": sha256(json.dumps(told).encode()).hexdigest(), "call": told})
 
 
 def test_a_setting_of_another_type_is_one_message(out: Path, tmp_path: Path) -> None:
-    state = out / "state" / "state.json"
+    state = out / "state" / "call.json"
     index = json.loads(state.read_text())
     refused = 0
-    for place in places(index["told"]):
+    for place in places(index["call"]):
         for other in OTHERS:
-            state.write_text(sign(index, put(index["told"], place, other)))
+            state.write_text(sign(index, put(index["call"], place, other)))
             try:
                 result = allalike.load(out)
             except AllalikeError as error:
@@ -90,7 +90,7 @@ def test_a_setting_of_another_type_is_one_message(out: Path, tmp_path: Path) -> 
                 allalike.update(tmp_path / "again", tmp_path / "c.csv")
             shutil.rmtree(tmp_path / "again")
     assert refused > 300
-    state.write_text(sign(index, put(index["told"], ("generations", 0, "answers"), "x")))
+    state.write_text(sign(index, put(index["call"], ("generations", 0, "answers"), "x")))
     done = call("explain", "out", "task", "t1", folder=tmp_path)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "generations[0].answers" in done.stderr
@@ -133,7 +133,7 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
 def use(out: Path) -> None:
     """Load a result, and go on with it, as all that can be done with a folder does."""
     folder = out.parent
-    gold = ("--gold", "gold.csv") if "gold_map" in (out / "state" / "state.json").read_text() else ()
+    gold = ("--gold", "gold.csv") if "gold_map" in (out / "state" / "call.json").read_text() else ()
     for command in (
         ("update", "out", "c.csv", *gold),
         ("explain", "out", "worker", "w1"),
@@ -144,10 +144,10 @@ def use(out: Path) -> None:
         done = call(*command, "-q", folder=folder)
         assert done.returncode in (0, 2), (command, done.stderr)
         assert "Traceback" not in done.stderr
-    Found.of(out).describe()
+    ServedResult.of(out).describe()
     try:
         allalike.load(out).report(folder / "report.html", overwrite=True)
-        Desk(folder, limit=1)
+        Session(folder, limit=1)
     except AllalikeError as error:
         assert len(str(error).splitlines()) == 1
 
@@ -161,16 +161,16 @@ def test_the_canary_is_seen_where_it_is_asked_for(canary: Canary) -> None:
 
 @pytest.mark.timeout(300)
 def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) -> None:
-    state, summary = out / "state" / "state.json", out / "summary.json"
+    state, summary = out / "state" / "call.json", out / "summary.json"
     index, told = json.loads(state.read_text()), json.loads(summary.read_text())
     kept = {path: path.read_bytes() for path in out.rglob("*.*")}
     forms: list[Callable[[str], Any]] = [str, lambda name: [name], lambda name: {name: name}]
     added = [("read", name) for name in (*READ_OPTIONS, "source", "domain", "files")]
     added += [("domain", name) for name in ("distance", "parents", "fields")] + [("settings", "engine")]
-    for place in [*places(index["told"]), *added]:
+    for place in [*places(index["call"]), *added]:
         for number, form in enumerate(forms):
             name = canary.names[(len(place) + number) % len(canary.names)]
-            state.write_text(sign(index, put(index["told"], place, form(name))))
+            state.write_text(sign(index, put(index["call"], place, form(name))))
             try:
                 allalike.load(out).update(out.parent / "c.csv", gold=out.parent / "gold.csv")
             except AllalikeError as error:
@@ -179,7 +179,7 @@ def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) 
     state.write_bytes(kept[state])
     for place in (("read", "label_map"), ("gold_map",), ("read", "tool"), ("domain", "rule"), ("saved", "to", 0)):
         for name in canary.names:
-            changed = {**index["told"], "saved": {**index["told"]["saved"], "to": ["coco"]}}
+            changed = {**index["call"], "saved": {**index["call"]["saved"], "to": ["coco"]}}
             state.write_text(sign(index, put(changed, place, name)))
             use(out)
             assert not canary.was_seen(), (place, name)

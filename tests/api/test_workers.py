@@ -79,7 +79,7 @@ def test_spans_are_right_where_begin_end_and_tag_are(engine: Engine) -> None:
         task: {(each["start"], each["end"], each.get("class")) for each in label}
         for task, label in zip(result.truth["task"], result.truth["label"], strict=True)
     }
-    parsed = allalike.Spans().parse
+    parsed = allalike.Spans()._parse
     hits, made, due = Counter[tuple[str, str]](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for worker, task, label in rows:
         said = set(parsed(label))
@@ -94,8 +94,8 @@ def test_spans_are_right_where_begin_end_and_tag_are(engine: Engine) -> None:
 
 def test_objects_are_paired_one_to_one_and_by_class() -> None:
     boxes = allalike.Boxes(overlap=0.5)
-    said = boxes.parse([[0, 0, 10, 10, "a"], [0, 0, 10, 9, "a"], [50, 50, 60, 60, "b"]])
-    truth = boxes.parse([[0, 0, 10, 10, "a"], [50, 50, 60, 60, "a"]])
+    said = boxes._parse([[0, 0, 10, 10, "a"], [0, 0, 10, 9, "a"], [50, 50, 60, 60, "b"]])
+    truth = boxes._parse([[0, 0, 10, 10, "a"], [50, 50, 60, 60, "a"]])
     assert boxes.count_marks(said, truth) == {"a": (1, 2, 2), "b": (0, 1, 0)}
     assert boxes.count_marks(said, ()) == {"a": (0, 2, 0), "b": (0, 1, 0)}
     assert boxes.count_marks((), ()) == {}

@@ -41,7 +41,7 @@ def test_confidence_and_error_rates_fit_simulated_ratings(levels: int, answers: 
 
 def test_a_level_that_few_chose_may_be_the_likeliest_one() -> None:
     rows, _ = rate(3)
-    rows += [("w00", "odd", 2), ("w01", "odd", 2), ("w02", "odd", 3), ("w03", "odd", 4), ("w04", "odd", 4)]
+    rows += [("w00", "odd", 2), ("w01", "odd", 2), ("w09", "odd", 3), ("w07", "odd", 4), ("w16", "odd", 4)]
     odd = allalike.discover(rows, domain="ordinal").truth.set_index("task").loc["odd"]
     assert odd["label"] == 3
     assert odd["confidence"] > 0.4

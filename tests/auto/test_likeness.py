@@ -12,11 +12,11 @@ import allalike
 from allalike import Memory
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
-from allalike.methods.auto.signal import find_signal
+from allalike.methods.auto.informativeness import measure_informativeness
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import all_distances, weigh
 from crowds.public_data import load_from
-from crowds.samples import Row, crowd, kind, problems, rows
+from crowds.samples import Row, answers_of, crowd, kind, rows
 from running.turns import in_turn
 
 Table = npt.NDArray[np.float64]
@@ -27,11 +27,12 @@ RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 
 def number_groups(said: Table) -> npt.NDArray[np.int64]:
     """Return the number of each worker's group within her crowd."""
-    trials, n, _ = said.shape
-    run = Memory().load(problems(said))
-    groups = find_groups(run, np.full(trials, np.inf), np.zeros(trials * n, bool))
-    assert groups is not None
-    return np.asarray(groups.number.reshape(trials, n) - n * np.arange(trials)[:, None])
+    numbers = []
+    for matrix in said:
+        groups = find_groups(Memory().load(answers_of(matrix)), np.array([np.inf]), np.zeros(len(matrix), bool))
+        assert groups is not None
+        numbers.append(groups.number)
+    return np.array(numbers)
 
 
 def run_of(given: list[Row], domain: str) -> Any:
@@ -65,10 +66,10 @@ def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
     said = attacks_on_numbers(2, 4)[1][0]
     present = np.random.default_rng(3).random(said.shape) < 0.5
     found = weigh(run_of(rows(said, present=present), "real"))
-    [group] = [group for group in found.insight.groups.found if group.copies]  # type: ignore[union-attr]
+    [group] = [group for group in found.copy_groups.groups if group.copies]  # type: ignore[union-attr]
     assert group.members == (7, 8, 9, 10)
     assert 0.4 < group.fidelity < 0.9
-    assert group.chance < 0.01
+    assert group.p_value < 0.01
     assert group.common == (present[7:].sum(axis=0) > 1).sum()
     same = sum(((said[i] == said[j]) & present[i] & present[j]).sum() for i in range(7, 11) for j in range(7, i))
     assert group.rare == same
@@ -93,12 +94,12 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     honest = crowd(domain, seed=8, n=9, m=30)
     clean = weigh(run_of(honest, domain))
-    assert clean.insight.groups is not None
-    assert not clean.insight.groups.has_copies
+    assert clean.copy_groups is not None
+    assert not clean.copy_groups.has_copies
     leader, other = np.argsort(clean.fault)[[5, 4]].tolist()  # the best are close to each other anyway
     found = weigh(run_of(plant(honest, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
-    assert found.insight.groups is not None
-    assert [group.members for group in found.insight.groups.found if group.copies] == [(leader, 9, 10)]
+    assert found.copy_groups is not None
+    assert [group.members for group in found.copy_groups.groups if group.copies] == [(leader, 9, 10)]
 
 
 @pytest.mark.parametrize("domain", ["real", "ranking", "text"])
@@ -127,20 +128,20 @@ def test_meetings_are_those_of_all_pairs(domain: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["gaussian", RANKINGS, "intervals", "one-coin(classes=30)"])
-def test_a_constant_and_answers_to_other_tasks_carry_no_signal_and_honest_ones_do(model: str) -> None:
+def test_a_constant_and_answers_to_other_tasks_are_uninformative(model: str) -> None:
     drawn = allalike.simulate(model, workers=8, tasks=400, seed=11).answers
     place = np.arange(3200).reshape(400, 8)
     place[:, 6] = place[np.random.default_rng(1).permutation(400), 6]
     place[:, 7] = place[0, 7]
-    signal = find_signal(Memory().load(replace(drawn, label=drawn.label[place.ravel()])))
-    assert signal.empty.tolist() == [False] * 6 + [True] * 2
-    assert (signal.value[:6] > 4 * signal.error[:6]).all()
+    found = measure_informativeness(Memory().load(replace(drawn, label=drawn.label[place.ravel()])))
+    assert found.uninformative.tolist() == [False] * 6 + [True] * 2
+    assert (found.value[:6] > 4 * found.error[:6]).all()
 
 
-def test_a_crowd_in_which_the_truth_never_changes_has_nobody_without_signal() -> None:
+def test_a_crowd_in_which_the_truth_never_changes_has_no_uninformative_worker() -> None:
     rng = np.random.default_rng(12)
     said = np.vstack([5 + rng.normal(size=(6, 40)), np.full((3, 40), 5.0)])
-    assert not find_signal(run_of(rows(said), "real")).empty.any()
+    assert not measure_informativeness(run_of(rows(said), "real")).uninformative.any()
 
 
 @pytest.mark.parametrize("domain", MANY_LABELS)
@@ -155,18 +156,18 @@ def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None
         same if domain != "ranking" else drawn[:3],
     ):
         found = weigh(run_of(few, domain))
-        assert found.insight.groups is not None
-        assert found.insight.groups.everyone_counts
+        assert found.copy_groups is not None
+        assert found.copy_groups.all_count
 
 
 def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both() -> None:
     rng = np.random.default_rng(14)
     said = rng.normal(size=(9, 60)) + rng.normal(0, 3, 60)
     said[8] = said[7] + 0.25 * rng.normal(size=60)
-    groups = weigh(run_of(rows(said), "real")).insight.groups
+    groups = weigh(run_of(rows(said), "real")).copy_groups
     assert groups is not None
-    assert [(group.members, group.copies) for group in groups.found] == [((7, 8), False)]
-    assert groups.everyone_counts
+    assert [(group.members, group.copies) for group in groups.groups] == [((7, 8), False)]
+    assert groups.all_count
 
 
 def test_double_accounts_of_translators_are_found_and_nobody_else(data: Path) -> None:
@@ -181,8 +182,8 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(data: Path) ->
 def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, data: Path) -> None:
     answers = load_from(data, f"predict_mandal2020/{part}")
     found = weigh(Memory().load(answers))
-    assert found.insight.groups is not None
-    for group in found.insight.groups.found:
+    assert found.copy_groups is not None
+    for group in found.copy_groups.groups:
         if group.copies:
             for member in group.members:
                 assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2

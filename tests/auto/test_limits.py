@@ -112,14 +112,6 @@ def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatc
     assert any("search for copies was skipped" in each for each in found.summary["warnings"])
 
 
-@pytest.mark.parametrize("domain", ["categorical", "real"])
-def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 4000)
-    found = allalike.discover(scattered(domain), domain=domain)
-    assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
-    assert any("search for uninformative workers was skipped" in each for each in found.summary["warnings"])
-
-
 def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:
     run = Disk(memory="500MB", partitions=2).open(scan(scattered("categorical")), None, Ties())
     before = run.free_memory

@@ -12,10 +12,10 @@ import allalike
 from allalike import DOMAINS, Memory
 from allalike._core.blocks.block import AnswerWeights, Ties
 from allalike.engines.memory import MemoryRun
-from allalike.methods.auto.distances.numbers import decide_by_voices
-from allalike.methods.auto.distances.shrunken import distance_sums
+from allalike.methods.auto.decisions import decide_by_groups
+from allalike.methods.auto.distances import distance_sums
 from allalike.methods.auto.voices import give_voices, peer_distances
-from allalike.methods.insight import VoiceGroups
+from allalike.methods.fit import CopyGroups
 from crowds.distance_weights import all_distances, weigh
 from crowds.samples import Row, crowd, kind
 
@@ -37,12 +37,12 @@ def with_copies(rows: list[Row]) -> list[Row]:
     return rows + [(name, task, label) for name in COPIES for task, label in mine.items() if task in some]
 
 
-def grouped(run: MemoryRun) -> VoiceGroups:
+def grouped(run: MemoryRun) -> CopyGroups:
     """Put the first worker and her copies in one group."""
     ids = run.workers.tolist()
     first = ids.index("w000")
     number = np.array([first if name in COPIES else place for place, name in enumerate(ids)])
-    return VoiceGroups(number, np.zeros(len(ids), bool))
+    return CopyGroups(number, np.zeros(len(ids), bool))
 
 
 @every_domain
@@ -51,7 +51,7 @@ def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     rng = np.random.default_rng(4)
     weights, silent = rng.uniform(0.2, 1.0, 7), np.arange(7) == 5
     number = np.array([0, 1, 0, 3, 1, 5, 0])
-    [block] = give_voices(run, VoiceGroups(number, silent)).blocks
+    [block] = give_voices(run, CopyGroups(number, silent)).blocks
     found, weight = peer_distances(block, weights, kernels=run.kernels)
     _, task, apart = all_distances(run)
     code = run.kernels.restore_answers(block, np.arange(len(task)))
@@ -79,7 +79,7 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
     weight, fault = np.linspace(0.5, 1.0, 6), np.linspace(0.1, 0.4, 6)
 
     def sums(run: Any, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        found = run.sum(partial(distance_sums, kernels=run.kernels), weights, np.ones_like(weights))
+        found = run.sum(partial(distance_sums, kernels=run.kernels), weights)
         return np.asarray(found["fault"])
 
     np.testing.assert_allclose(
@@ -87,8 +87,8 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
     )
     kernels, ties = copied.kernels, Ties()
     [block], [plain] = copied.blocks, alone.blocks
-    voices = groups.number.astype(np.float64), groups.silent.astype(np.float64)
-    found = decide_by_voices(block, weight[place], fault[place], *voices, kernels=kernels, ties=ties)
+    voices = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    found = decide_by_groups(block, weight[place], fault[place], *voices, kernels=kernels, ties=ties)
     expected = alone.kernels.aggregate(plain, weight, fault, ties=ties)
     scatter = np.zeros(plain.n_tasks)
     assert (kernels.distance_between(found["label"], expected["label"]) < 1e-12).all()
@@ -100,27 +100,9 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
 def test_nothing_changes_where_nobody_copies_and_nobody_is_silent(domain: str) -> None:
     run = load(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
     found, plain = weigh(run), weigh(run, plain=True)
-    assert found.insight.groups is not None
-    assert found.insight.groups.everyone_counts
-    assert found.decision.decide is None or found.insight.confidence is not None
-    assert plain.insight.groups is None
-    assert plain.insight.signal is None
+    assert found.copy_groups is not None
+    assert found.copy_groups.all_count
+    assert plain.copy_groups is None
+    assert plain.uncertainty is None
     for name in ("disparity", "fault", "weight"):
         assert np.array_equal(getattr(found, name), getattr(plain, name), equal_nan=True)
-
-
-def test_where_only_the_silent_answered_their_answers_count_the_same() -> None:
-    rng = np.random.default_rng(7)
-    truth = rng.normal(0, 5, 40)
-    rows: list[Row] = [(f"w{i}", t, truth[t] + rng.normal()) for i in range(6) for t in range(40)]
-    rows += [(f"x{i}", t, 3.0) for i in range(3) for t in range(40)]
-    rows += [("x0", "new", 3.0), ("x1", "new", 4.0)]
-    result = allalike.discover([(w, str(t), float(x)) for w, t, x in rows], domain="real")
-    assert result.weighing.insight.groups is not None
-    assert result.run.workers.tolist()[6:] == ["x0", "x1", "x2"]
-    assert result.weighing.insight.groups.silent.tolist() == [False] * 6 + [True] * 3
-    assert (result.workers["weight"][6:] == 0).all()
-    label = dict(zip(result.truth["task"], result.truth["label"], strict=True))
-    assert label["new"] == pytest.approx(3.5)
-    found = np.array([label[str(t)] for t in range(40)])
-    assert np.mean((found - truth) ** 2) < 0.3

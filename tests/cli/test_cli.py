@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +52,9 @@ def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> No
 
 def test_the_lists_name_everything(tmp_path: Path) -> None:
     for command, names in (("methods", METHODS), ("domains", DOMAINS)):
-        lines = call(command, folder=tmp_path).stdout.splitlines()
+        lines = call("list", command, folder=tmp_path).stdout.splitlines()
         assert [line.split("  ")[0] for line in lines] == list(names)
-    rules = call("rules", folder=tmp_path).stdout
+    rules = call("list", "rules", folder=tmp_path).stdout
     assert all(name in rules for name in RULES)
     assert all(rule.summary in rules for domains in RULES.values() for rule in domains.values())
 
@@ -84,7 +85,7 @@ def test_an_unexpected_error_is_one_line_and_exit_code_one(answers: Path, monkey
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("allalike.api.discover.discover", fail)
+    monkeypatch.setattr(import_module("allalike.discover"), "discover", fail)
     done = call("discover", "answers.csv", folder=answers)
     assert (done.returncode, "ZeroDivisionError: oops" in done.stderr, done.stdout) == (1, True, "")
     assert not (answers / "allalike-out").exists()

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch
     def fail(*_: object, **__: object) -> None:
         np.empty(1 << 60, np.int8)
 
-    monkeypatch.setattr("allalike.api.discover.check_answers", fail)
+    monkeypatch.setattr(import_module("allalike.discover"), "check_answers", fail)
     done = call("discover", "good.csv", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert "There is not enough memory for this. Keep the answers on disk with --engine disk" in done.stderr
@@ -163,7 +164,7 @@ def test_a_signal_that_comes_when_all_is_done_says_nothing() -> None:
     program = (
         "import atexit, os, signal, threading; from allalike.cli import main;"
         "late = lambda: os.kill(os.getpid(), signal.SIGTERM); atexit.register(late);"
-        "threading._register_atexit(late); main(['rules'])"
+        "threading._register_atexit(late); main(['list', 'rules'])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

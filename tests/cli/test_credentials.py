@@ -92,11 +92,11 @@ def test_an_unforeseen_error_is_shown_without_secrets(monkeypatch: pytest.Monkey
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"{ADDRESSES[0]} and {ADDRESSES[6]} and {SECRET}")
 
-    monkeypatch.setattr(app.commands["formats"], "callback", fail)
+    monkeypatch.setattr(app.commands["list"], "callback", fail)
     for debug in ("", "1"):
         monkeypatch.setenv("ALLALIKE_DEBUG", debug)
         with pytest.raises(SystemExit):
-            main(["formats", ADDRESSES[0]] if debug else ["formats"])
+            main(["list", "formats", ADDRESSES[0]] if debug else ["list", "formats"])
         printed = capsys.readouterr().err
         assert f":{SECRET}" not in printed
         assert f"={SECRET}" not in printed

@@ -101,5 +101,5 @@ def test_every_value_that_is_shown_works(command: str, flag: str, value: str, fo
 
 
 def test_examples_are_found() -> None:
-    assert "allalike domains" in list_commands()
+    assert "allalike list domains" in list_commands()
     assert {"--method", "--methods", "--domain", "--price", "--population"} <= {flag for _, flag, _ in list_values()}

@@ -30,11 +30,7 @@ CALLS: dict[str, list[list[str]]] = {
     "datasets show": [["snow_rte"]],
     "datasets path": [["snow_rte"]],
     "demo": [[]],  # with a report
-    "methods": [[]],
-    "domains": [[]],
-    "rules": [[]],
-    "formats": [[]],
-    "schema": [["jury"]],
+    "list": [["methods"], ["domains"], ["rules"], ["formats"], ["schemas", "jury"]],
 }
 ON_THE_NETWORK = {"datasets fetch", "serve"}
 WATCH = """
@@ -133,9 +129,10 @@ def test_the_page_listens_to_this_computer_and_asks_nobody(tmp_path: Path, watch
         try:
             assert program.stdout is not None
             address = program.stdout.readline().split()[-1]
-            while (state := json.load(urlopen(f"{address}state")))["doing"]:
+            urlopen(f"{address}run", data=b"{}").close()
+            while (state := json.load(urlopen(f"{address}state")))["progress"]:
                 time.sleep(0.02)
-            assert state["reading"]["facts"][0] == "6 answers"
+            assert state["result"]["facts"][0] == "6 answers"
         finally:
             program.kill()
     assert seen(tmp_path) == {"socket.bind 127.0.0.1"}

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from allalike.cli.app import app
-from allalike.telling.schemas import SCHEMAS, make_schema
+from allalike.cli.schemas import SCHEMAS, make_schema
 from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS
 from running.program import call
@@ -50,7 +50,12 @@ def run(folder: Path, line: str) -> Any:
 def check(record: Any, command: str) -> None:
     schema = make_schema(command)
     Draft202012Validator(schema).validate(record)
-    fitting = [form for form in schema.get("anyOf", [schema]) if Draft202012Validator(form).is_valid(record)]
+    forms = (
+        [schema["$defs"][each["$ref"].rpartition("/")[2]] for each in schema["anyOf"]]
+        if "anyOf" in schema
+        else [schema]
+    )
+    fitting = [form for form in forms if Draft202012Validator({**form, "$defs": schema["$defs"]}).is_valid(record)]
     assert min((set(record) - set(form["properties"]) for form in fitting), key=len) == set()  # all has a name
     assert record["schema"] == f"allalike/{command}/1"
 
@@ -58,10 +63,18 @@ def check(record: Any, command: str) -> None:
 def test_every_command_that_prints_json_has_a_schema(tmp_path: Path) -> None:
     groups = {name: getattr(command, "commands", {"": command}) for name, command in app.commands.items()}
     parts = [(name, {option.name for option in part.params}) for name, each in groups.items() for part in each.values()]
-    assert {name for name, options in parts if "as_json" in options} == set(SCHEMAS)
-    assert call("schema", folder=tmp_path).stdout.split() == [f"allalike/{command}/1" for command in SCHEMAS]
+    assert {name for name, options in parts if "as_json" in options} == set(SCHEMAS) - {"error"}
+    assert call("list", "schemas", folder=tmp_path).stdout.split() == [f"allalike/{command}/1" for command in SCHEMAS]
     for command in SCHEMAS:
-        Draft202012Validator.check_schema(json.loads(call("schema", command, folder=tmp_path).stdout))
+        Draft202012Validator.check_schema(json.loads(call("list", "schemas", command, folder=tmp_path).stdout))
+
+
+@pytest.mark.parametrize("line", ["discover none.csv", "discover in.csv --gold none.csv", "jury none.csv"])
+def test_an_error_is_json_too(tmp_path: Path, line: str) -> None:
+    (tmp_path / "in.csv").write_text("worker,task,label\nada,1,[1]\nbob,1,[2]\n")
+    done = call(*line.split(), "--json", folder=tmp_path)
+    assert done.returncode == 2
+    check(json.loads(done.stdout), "error")
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ import allalike
 from allalike import Engine
 from allalike._core.system.tables import guard_table, guard_text, unguard_text
 from allalike._core.words import count
-from allalike.api.history import read_history
 from allalike.cli import console, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.errors import DataWarning
-from allalike.result.flags import find_monotonous
+from allalike.history import read_history
+from allalike.result.flags import find_constant_workers
 from crowds import samples
 from running.program import call
 
@@ -117,9 +117,9 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("engine", ["memory", "disk"])
 def test_only_a_worker_who_always_says_what_others_do_not_is_monotonous(engine: str) -> None:
     said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz", "kim": "zzz", "lea": "yzxxyzxyzx"}
-    assert find_monotonous(allalike.discover(rows(said), engine=engine).run) == {2: "z"}
+    assert find_constant_workers(allalike.discover(rows(said), engine=engine).run) == {2: "z"}
     common = {"ada": "xxxxxxxxxxxxxxxxxxxy", "bob": "xxxxxxxxxxxxxxxxxxyx", "eve": "xxxxxxxxxxxxxxxxxxxx"}
-    assert find_monotonous(allalike.discover(rows(common), engine=engine).run) == {}
+    assert find_constant_workers(allalike.discover(rows(common), engine=engine).run) == {}
 
 
 FORMULAS = [

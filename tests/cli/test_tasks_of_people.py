@@ -81,7 +81,7 @@ def test_five_judges_in_json_lines_with_fifty_human_labels(coded: bool, tmp_path
     write(tmp_path / "human.csv", "question_id,verdict", human)
     said, asked = follow("jury", "judges.jsonl", "--gold", "human.csv", "-o", "out", folder=tmp_path)
     assert asked <= 1 + coded
-    assert "with known truths" in " ".join(said.split())
+    assert "with gold labels" in " ".join(said.split())
     right = [row["label"] == "AB"[int(row["task"][1:]) % 2] for row in table(tmp_path / "out" / "truth.csv")]
     assert np.mean(right) > 0.9
 

@@ -16,9 +16,7 @@ from allalike._core.compiled.calls import Cells, cells_of
 from allalike._core.compiled.library import find_library
 from allalike.distances.hamming import _sparse_pair_sums
 from allalike.engines.ranges import _connect
-from allalike.methods.auto.classes.consensus import agreement_sums, hit_sums
-from allalike.methods.auto.classes.rows import LEVELS, _complete_rows, _weigh_strength, posterior
-from allalike.methods.auto.signal import deviation_sums, signal_sums
+from allalike.methods.auto.confusion_matrices import LEVELS, _complete_rows, _weigh_strength, posterior
 from allalike.methods.auto.voices import voices_of
 from allalike.methods.steps.ballots import _count_others, add_up, count, count_votes
 
@@ -105,8 +103,6 @@ def test_more_cells_than_numbers_of_four_bytes_can_count(n_workers: int) -> None
     np.testing.assert_allclose(votes[:, labels], count_votes(small, few, k=4))
     assert votes.sum() == pytest.approx(votes[:, labels].sum())
     agree(count_votes, large, weights, k=k)
-    agree(hit_sums, large, weights, k=k)
-    agree(agreement_sums, large, weights, k=k)
     assert cells_of(large, k).cell.max() == int((large.worker * k + large.label).max())
 
 
@@ -138,18 +134,7 @@ def test_agreement_with_the_others(shape: tuple[int, int, int], grouped: bool) -
     _, n_workers, k = shape
     block = draw(*shape, grouped=grouped, gold=True)
     for weights in (np.ones(n_workers), weigh(n_workers)):
-        agree(agreement_sums, block, weights, k=k)
-        agree(hit_sums, block, weights, k=k)
         agree(_count_others, block, weights[block.worker], block.label, k)
-
-
-@pytest.mark.parametrize("shape", [*SHAPES, (20, 9, 60)])
-def test_signal(shape: tuple[int, int, int]) -> None:
-    _, n_workers, k = shape
-    rng, block = np.random.default_rng(4), draw(*shape)
-    voice = np.where(rng.random(n_workers) < 0.3, 0.0, 1.0)
-    agree(signal_sums, block, voice, k=k)
-    agree(deviation_sums, block, voice, rng.random((n_workers, k)), rng.random((n_workers, k)), voice / 3, k=k)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 6, 20])
@@ -174,7 +159,6 @@ def test_pairs_and_parts(shape: tuple[int, int, int]) -> None:
 
 def test_answers_of_dropped_tasks_are_those_of_the_dummy_worker() -> None:
     block = draw(40, 7, 2).without(np.arange(40) % 3 == 0)
-    agree(agreement_sums, block, np.append(weigh(7), 1.0), k=2)
     agree(posterior, block, *draw_rows(8, 2), k=2)
 
 

@@ -13,7 +13,7 @@ from allalike._core.blocks import pairs
 from allalike._core.blocks.block import Block, Ties
 from allalike._core.system import memory
 from allalike.domains.rankings import ballots as ballots_module
-from allalike.domains.rankings import elimination, kemeny
+from allalike.domains.rankings import kemeny, voting
 from allalike.domains.rankings.ballots import Ballots, Part
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
@@ -62,7 +62,7 @@ def test_texts_that_meet_again_and_again_are_compared_once(monkeypatch: pytest.M
     from allalike.domains.text import Text
 
     compared: list[int] = []
-    plain = Text.compare
+    plain = Text._compare
 
     def count(self: Text, left: Any, i: Any, right: Any, j: Any) -> Any:
         compared.append(len(i))
@@ -70,9 +70,9 @@ def test_texts_that_meet_again_and_again_are_compared_once(monkeypatch: pytest.M
 
     rows = [(worker, 1, ("the cat", "a cat", "the dog")[worker % 3]) for worker in range(60)]
     with monkeypatch.context() as each:
-        each.setattr(Text, "_compare_once", lambda self, store, i, j: self.compare(store, i, store, j))
+        each.setattr(Text, "_compare_once", lambda self, store, i, j: self._compare(store, i, store, j))
         expected = allalike.discover(rows, domain="text", method="UA").workers["disparity"]
-    monkeypatch.setattr(Text, "compare", count)
+    monkeypatch.setattr(Text, "_compare", count)
     found = allalike.discover(rows, domain="text", method="UA").workers["disparity"]
     assert max(compared) <= 60  # and not all 1,770 pairs
     np.testing.assert_allclose(found, expected)
@@ -98,7 +98,7 @@ def ranked(rule: str, q: int, workers: int = 3, **options: Any) -> Any:
 @pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
 def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kemeny, "MAX_ORDERED_ITEMS", 20)
-    monkeypatch.setattr(elimination, "MAX_ORDERED_ITEMS", 20)
+    monkeypatch.setattr(voting, "MAX_ORDERED_ITEMS", 20)
     ranked(rule, 20)
     with pytest.raises(TooLargeError, match="21 items.* schulze"):
         ranked(rule, 21)
@@ -139,13 +139,13 @@ def ballots(q: int, seed: int, *, equal: bool) -> Ballots:
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_ranked_pairs_of_many_items_are_those_of_few(equal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elimination, "_PAIRS_AT_ONCE", 5)
+    monkeypatch.setattr(voting, "_PAIRS_AT_ONCE", 5)
     for seed in range(20):
         votes = ballots(4 + seed % 9, seed, equal=equal)
-        monkeypatch.setattr(elimination, "_MAX_TOGETHER", 40)
-        order, drawn = elimination._lock_in(votes)[:2]
-        monkeypatch.setattr(elimination, "_MAX_TOGETHER", 0)
-        again, drawn_again = elimination._lock_in(votes)[:2]
+        monkeypatch.setattr(voting, "_MAX_TOGETHER", 40)
+        order, drawn = voting._lock_in(votes)[:2]
+        monkeypatch.setattr(voting, "_MAX_TOGETHER", 0)
+        again, drawn_again = voting._lock_in(votes)[:2]
         assert again.tolist() == order.tolist()
         assert drawn_again.tolist() == drawn.tolist()
 

@@ -23,12 +23,12 @@ def own_groups(root: Path, lines: str) -> None:
 
 
 def a_group(root: Path, place: str, limit: str, used: int, cached: int = 0) -> None:
-    """Write the files of a control group, of version 1 if it lies in the folder `memory`."""
-    folder, old = root / "sys/fs/cgroup" / place, place.startswith("memory")
+    """Write the files of a control group."""
+    folder = root / "sys/fs/cgroup" / place
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ("memory.limit_in_bytes" if old else "memory.max")).write_text(f"{limit}\n")
-    (folder / ("memory.usage_in_bytes" if old else "memory.current")).write_text(f"{used}\n")
-    (folder / "memory.stat").write_text(f"anon 1\n{'total_' * old}inactive_file {cached}\nfile 1\n")
+    (folder / "memory.max").write_text(f"{limit}\n")
+    (folder / "memory.current").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 1\ninactive_file {cached}\nfile 1\n")
 
 
 def test_without_control_groups_the_machine_counts(tmp_path: Path) -> None:
@@ -47,10 +47,7 @@ def test_linux_says_itself_what_it_has(tmp_path: Path) -> None:
     ("lines", "folder", "limit", "used", "cached", "free"),
     [
         ("0::/\n", ".", "max", 10**9, 0, AVAILABLE),
-        ("4:memory:/\n", "memory", str(2**63 - 4096), 10**6, 0, AVAILABLE),
         ("0::/\n", ".", "5000000", 3_000_000, 1_000_000, 3_000_000),  # files that can be dropped are free
-        ("7:cpu:/\n4:memory:/\n", "memory", "5000000", 3_000_000, 1_000_000, 3_000_000),
-        ("4:memory:/docker/0123abc\n", "memory", "5000000", 1_000_000, 0, 4_000_000),  # the host's name for it
         ("0::/\n", ".", "5000000", 6_000_000, 0, 0),
     ],
 )
@@ -62,7 +59,7 @@ def test_a_container_has_what_its_limit_leaves_and_files_that_can_be_dropped(
     assert free_memory(tmp_path) == free
 
 
-@pytest.mark.parametrize(("lines", "folder"), [("0::/a/b\n", "."), ("4:cpuset,memory:/a/b\n", "memory")])
+@pytest.mark.parametrize(("lines", "folder"), [("0::/a/b\n", ".")])
 @pytest.mark.parametrize("inner", ["5000000", "2000000"])
 def test_the_smallest_rest_of_a_group_and_those_above_counts(
     tmp_path: Path, lines: str, folder: str, inner: str

@@ -20,7 +20,7 @@ from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import route
 from allalike.errors import OutputError
 from allalike.readers import scan
-from allalike.readers.formats import tables
+from allalike.readers.formats import source as opened_source
 
 strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["a", "b", "c"])
 
@@ -121,7 +121,7 @@ def test_an_interrupted_run_leaves_nothing(
     stop: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "_BATCH_ROWS", 4)
-    monkeypatch.setattr(tables, "_SLICE_ROWS", 4)
+    monkeypatch.setattr(opened_source, "_SLICE_ROWS", 4)
     stream = scan([("a", number, "x") for number in range(20)], domain="categorical").stream()
 
     def batches() -> Iterator[dict[str, Column]]:

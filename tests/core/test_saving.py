@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
-STATE = [f"state/{name}" for name in ("answers-1.parquet", "state.json", "truth-1.parquet")]
+STATE = [f"state/{name}" for name in ("answers-1.parquet", "call.json")]
 FILES = ["confusion.csv", "next.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
 
 
@@ -223,7 +224,7 @@ def test_no_name_is_no_folder(command: list[str], here: Path) -> None:
 
 
 def test_a_run_that_could_not_be_saved_does_not_begin(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("It began."))
+    monkeypatch.setattr(import_module("allalike.discover"), "discover", lambda *_, **__: pytest.fail("It began."))
     assert "truth.csv is there already" in refused("discover", "answers.csv", "-o", ".")
     assert "is a file, not a folder" in refused("discover", "answers.csv", "-o", "truth.csv/out")
 

@@ -6,14 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.engines import Run
-from allalike.methods import Weighing
-from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-from allalike.methods.auto.screening import screen
+from allalike.methods import Auto, Fit
 
 
-def weigh(run: Run, *, plain: bool = False) -> Weighing:
-    """Look at the crowd, and weigh its workers by how far they are from the others."""
-    return weigh_distances(run, screen(run, plain=plain))
+def weigh(run: Run, *, plain: bool = False) -> Fit:
+    """Fit the workers of a run by the default method."""
+    return Auto(plain=plain).fit(run)
 
 
 def all_distances(run: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:

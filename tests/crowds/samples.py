@@ -12,17 +12,16 @@ import numpy as np
 import crowds.custom
 import crowds.record
 from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real, Record
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.domains.things.matched import NUMBERS
+from allalike.domains.objects.objects import NUMBERS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike import Domain
-    from allalike.methods import Weighing
+    from allalike.methods import Fit
 
 Row = tuple[Any, Any, Any]
 
@@ -95,24 +94,28 @@ def kind(domain: str) -> Domain:
     return Custom(distance=crowds.custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 
-def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
-    """Make many independent problems of complete matrices, each with its own workers and tasks; classes or numbers."""
-    r, n, m = matrices.shape
+def answers_of(matrix: npt.NDArray[Any], classes: int | None = None) -> Answers:
+    """Return the answers of a complete matrix, with a row per worker and a column per task; classes or numbers."""
+    n, m = matrix.shape
     domain: Domain = Real() if classes is None else Categorical(classes=classes)
     return Answers(
-        workers=Values(arrow_of(np.arange(r * n))),
-        tasks=Values(arrow_of(np.arange(r * m))),
+        workers=Values(arrow_of(np.arange(n))),
+        tasks=Values(arrow_of(np.arange(m))),
         encoding=domain.learn(Column.of_objects("label", list(range(classes or 0)))),
-        starts=np.arange(0, r * m * n + 1, n),
-        worker=np.repeat(np.arange(r * n, dtype=np.int32).reshape(r, n), m, axis=0).ravel(),
-        label=matrices.transpose(0, 2, 1).ravel(),
-        problems=Problems(np.full(r, n)),
+        starts=np.arange(0, m * n + 1, n),
+        worker=np.tile(np.arange(n, dtype=np.int32), m),
+        label=matrix.T.ravel(),
     )
 
 
-def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> Weighing:
-    """Weigh the workers of many problems in one pass."""
-    return method.weigh(Memory().load(problems(matrices, classes)))
+def fit_all(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> list[Fit]:
+    """Fit the workers of each of several crowds."""
+    return [method.fit(Memory().load(answers_of(matrix, classes))) for matrix in matrices]
+
+
+def weights_of(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> npt.NDArray[Any]:
+    """Return the weights of the workers of several crowds, with a row per crowd."""
+    return np.array([fit.weight for fit in fit_all(matrices, method, classes)])
 
 
 @cache

@@ -21,7 +21,7 @@ from allalike._core.masks import Mask
 from allalike.domains.bitmap import Bitmap, fill_outline
 from allalike.rules.geometric import geometric_median
 from allalike.rules.levels import level_mean, level_median
-from allalike.rules.vote import AnswerMasks, pixel_majority
+from allalike.rules.majority import AnswerMasks, pixel_majority
 from crowds.bitmap import disc
 from crowds.plain_distances import PLAIN
 from crowds.samples import crowd, kind
@@ -327,10 +327,10 @@ def test_packed_masks_keep_their_pixels_and_are_filled_as_by_scipy(
 def test_outlines_are_filled_when_asked_and_a_gap_is_warned_of() -> None:
     solid = disc(20, 30, (10, 14), 6)
     outline = solid & ~ndimage.binary_erosion(solid)
-    assert np.array_equal(Bitmap(fill=True).parse(outline).pixels(), solid)
-    assert np.array_equal(Bitmap().parse(outline).pixels(), outline)
+    assert np.array_equal(Bitmap(fill=True)._parse(outline).pixels(), solid)
+    assert np.array_equal(Bitmap()._parse(outline).pixels(), outline)
     with pytest.warns(UserWarning, match="added nothing"):
-        Bitmap(fill=True).parse([[1, 1, 1], [1, 0, 0], [1, 1, 1]])
+        Bitmap(fill=True)._parse([[1, 1, 1], [1, 0, 0], [1, 1, 1]])
 
 
 def rate(answers: list[int]) -> Block:

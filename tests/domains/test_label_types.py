@@ -1,6 +1,5 @@
 """What only one label type has: custom distances, dates, scales, forecasts, texts, masks and sets of real data."""
 
-import ast
 import itertools
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -15,13 +14,12 @@ from nltk.translate.gleu_score import sentence_gleu
 from scipy.spatial.distance import cdist
 
 import allalike
-from allalike import Bitmap, Custom, Date, Disk, Memory, Ordinal, Probability, Real, Set, Vector
+from allalike import Custom, Date, Disk, Memory, Ordinal, Probability, Real, Set, Vector
 from allalike._core.columns.column import Column
 from allalike.distances import tokens
 from allalike.domains.text import Text
 from allalike.engines import Engine
 from allalike.errors import LabelError
-from allalike.readers import read_gold
 from crowds.custom import distance
 from crowds.probability import answers as forecasts
 from crowds.samples import crowd, kind, rows
@@ -313,11 +311,11 @@ def medoids(answers: allalike.Answers, similarity: Any) -> tuple[float, float]:
 def test_gleu_is_that_of_nltk_on_translations(data: Path) -> None:
     answers, _, _ = load(data, "T1")
     distinct = list(dict.fromkeys(answers.label))
-    store = answers.domain.pack(distinct)  # type: ignore[attr-defined]
+    store = answers.domain._pack(distinct)  # type: ignore[attr-defined]
     i, j = np.arange(len(distinct) - 1), np.arange(1, len(distinct))
     texts = [tokens.split_words(text.lower()) for text in distinct]
     expected = [1 - sentence_gleu([texts[a]], texts[b]) for a, b in zip(i, j, strict=True)]
-    found = answers.domain.compare(store, i, store, j)  # type: ignore[attr-defined]
+    found = answers.domain._compare(store, i, store, j)  # type: ignore[attr-defined]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -349,34 +347,3 @@ def test_schema_matchers_are_as_far_from_the_truth_as_known(data: Path) -> None:
     majority = allalike.discover(answers, domain=Set(), method="UA", gold={"Excel - CIDX": truth})
     assert len(majority.truth["label"][0]) == known["majority_3_of_5"]["n_pairs"]
     assert 1 - majority.summary["gold"]["error"] == pytest.approx(known["majority_3_of_5"]["jaccard"], abs=5e-5)
-
-
-def boxed(boxes: list[Any], height: int, width: int) -> dict[str, Any]:
-    """Return the pixels of all boxes, as run lengths."""
-    columns = np.zeros((width, height), np.bool_)
-    for (left, top), (right, bottom) in boxes:
-        columns[round(left) : round(right), round(top) : round(bottom)] = True
-    changes = np.flatnonzero(np.diff(columns.ravel(), prepend=False))
-    return {"size": [height, width], "counts": np.diff(changes, prepend=0, append=columns.size).tolist()}
-
-
-@pytest.mark.long
-def test_bounding_boxes_are_masks_of_all_their_pixels(data: Path) -> None:
-    source = data / "bounding_boxes_braylan"
-    frame = pd.read_csv(source / "data" / "boundingbox_data.csv")
-    truth = json.loads((source / "data" / "boundingbox_gold.json").read_text())
-    facts = json.loads((source / "SOURCE.json").read_text())["verification"]
-    counts = (len(frame), frame["uid"].nunique(), frame["item"].nunique())
-    assert counts == (facts["n_rows"], facts["n_workers"], facts["n_items"])
-    frame = frame[frame["item"] % 4 == 0]  # masks of a quarter of the pictures are enough
-    gold = {int(item): list(map(ast.literal_eval, boxes)) for item, boxes in truth.items() if int(item) % 4 == 0}
-    drawn = [ast.literal_eval(text) for text in frame["annotation"]]
-    corners = np.array([corner for boxes in [*drawn, *gold.values()] for box in boxes for corner in box])
-    width, height = (np.ceil(corners.max(axis=0)).astype(int) + 1).tolist()
-    answers = list(zip(frame["uid"], frame["item"], [boxed(boxes, height, width) for boxes in drawn], strict=True))
-    known = {item: boxed(boxes, height, width) for item, boxes in gold.items()}
-    answered = read_gold(known, allalike.read(answers, domain=Bitmap(rule="medoid")))
-    result = allalike.discover(answered, method="auto(use_gold=False, plain=True)")
-    truths = np.repeat(answered.gold_label, np.diff(answered.starts))
-    each = answered.encoding.kernels.distance_between(answered.label, truths)
-    assert result.summary["gold"]["error"] < 0.75 * each.mean()

@@ -13,7 +13,7 @@ import allalike
 from allalike import Categorical
 from allalike.cli.options import list_notes
 from allalike.errors import InputError, LabelError
-from allalike.telling.summary import Summary
+from allalike.result.summary import Summary
 from running.program import call
 
 ENGINES = ["memory", "disk"]
@@ -246,7 +246,7 @@ def test_points_are_recognised_and_the_radius_is_asked_for_with_the_command(tmp_
     assert asked.returncode == 2
     assert "allalike discover marks.jsonl --domain 'points(radius=50)'" in asked.stderr
     more = call("discover", "marks.jsonl", "--domain", "points(middle=median)", folder=tmp_path)
-    assert "points(radius=50, middle=median)" in more.stderr.replace("\n", " ")
+    assert 'points(radius=50, middle="median")' in more.stderr.replace("\n", " ")
     assert not list(tmp_path.glob("*/"))
 
 

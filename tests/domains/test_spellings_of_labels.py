@@ -91,7 +91,7 @@ SPELLINGS: dict[str, list[Any]] = {
 )
 def test_every_spelling_of_a_label_is_the_same_label(spec: str, label: Any) -> None:
     domain: Any = make(spec, DOMAINS, "domain")
-    assert domain.parse(label) == domain.parse(SPELLINGS[spec][0])
+    assert domain._parse(label) == domain._parse(SPELLINGS[spec][0])
 
 
 NUMBERS: dict[str, list[Any]] = {
@@ -189,7 +189,7 @@ def test_labels_of_a_file_that_all_are_numbers_are_what_is_asked_for(domain: str
     ],
 )
 def test_on_says_which_pixel_value_is_the_object(table: Any, on: float | None, expected: Any) -> None:
-    assert Bitmap(on=on).parse(table).pixels().astype(int).tolist() == expected
+    assert Bitmap(on=on)._parse(table).pixels().astype(int).tolist() == expected
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 40), st.floats(0, 1))
@@ -204,4 +204,4 @@ def test_run_lengths_are_read_as_cocos_own_code_writes_them(seed: int, height: i
             assert np.array_equal(of_run_lengths({"size": [height, width], "counts": counts}), pixels)
         if pixels.any():
             known = {"size": [height, width], "counts": packed.decode()}
-            assert np.array_equal(Bitmap().parse(json.dumps(known)).pixels(), pixels)
+            assert np.array_equal(Bitmap()._parse(json.dumps(known)).pixels(), pixels)

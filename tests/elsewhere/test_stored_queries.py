@@ -8,7 +8,7 @@ import pytest
 
 import allalike
 from allalike.errors import InputError
-from allalike.result.inputs import state
+from allalike.result import saved
 from running.elsewhere import ROWS
 from running.program import call
 
@@ -27,7 +27,7 @@ def test_a_result_keeps_no_query_and_no_table(tmp_path: Path) -> None:
     for option in (["--query", "SELECT * FROM answers WHERE 'sesame' = 'sesame'"], ["--table", "answers"]):
         done = call("discover", "crowd.db", *option, "-o", "out", "--no-report", folder=tmp_path)
         assert done.returncode == 0, done
-        told = json.loads((tmp_path / "out" / "state" / "state.json").read_text(encoding="utf-8"))["told"]
+        told = json.loads((tmp_path / "out" / "state" / "call.json").read_text(encoding="utf-8"))["call"]
         assert not told["read"].keys() & {"query", "table"}
         assert "sesame" not in json.dumps(told)
 
@@ -36,16 +36,16 @@ def test_a_result_keeps_no_query_and_no_table(tmp_path: Path) -> None:
 def test_a_query_in_a_saved_result_is_refused_and_not_run(tmp_path: Path, stored: dict[str, str]) -> None:
     allalike.discover(ROWS).save(tmp_path / "out")
     write_database(tmp_path / "new.db", [("zoe", "t0", "x"), ("zoe", "t1", "y")])
-    path = tmp_path / "out" / "state" / "state.json"
+    path = tmp_path / "out" / "state" / "call.json"
     index = json.loads(path.read_text(encoding="utf-8"))
-    index["told"]["read"] |= stored
-    index["sum"] = state._digest(json.dumps(index["told"]))  # as whoever wrote it would
+    index["call"]["read"] |= stored
+    index["sum"] = saved._digest(index["call"])  # as whoever wrote it would
     path.write_text(json.dumps(index), encoding="utf-8")
     before = {each: each.read_bytes() for each in (tmp_path / "out").rglob("*") if each.is_file()}
-    with pytest.raises(InputError, match=r"state\.json"):
+    with pytest.raises(InputError, match=r"call\.json"):
         allalike.load(tmp_path / "out")
     for words in (["update", "out", "new.db"], ["next", "out"], ["explain", "out", "task", "t0"]):
         done = call(*words, folder=tmp_path)
         assert done.returncode == 2
-        assert "state.json" in done.stderr
+        assert "call.json" in done.stderr
     assert {each: each.read_bytes() for each in (tmp_path / "out").rglob("*") if each.is_file()} == before

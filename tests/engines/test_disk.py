@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_a_script_without_a_guard_is_not_run_again_in_every_process_and_its_dist
 def test_files_larger_than_half_of_the_free_memory_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "answers.csv", crowd())
     assert "engine" not in allalike.discover(path).summary["guessed"]
-    monkeypatch.setattr("allalike.api.discover.free_memory", lambda: path.stat().st_size)
+    monkeypatch.setattr(import_module("allalike.discover"), "free_memory", lambda: path.stat().st_size)
     summary = allalike.discover(path).summary
     assert (summary["engine"], summary["guessed"]["engine"]) == ("disk", "disk")
 
@@ -162,7 +163,7 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     del changed
     gc.collect()
     assert len(list(space.glob("allalike-*"))) == 1
-    found = find_truths(run, allalike.UA().weigh(run))
+    found = find_truths(run, allalike.UA().fit(run))
     assert found.joined().found["label"].shape == (run.n_tasks,)
 
 

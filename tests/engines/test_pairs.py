@@ -21,10 +21,10 @@ from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
 from allalike.methods.auto.copies.likeness import Medians
-from allalike.methods.pairwise import mas, scaling
-from allalike.methods.pairwise.scaling import Tiled, Whole
+from allalike.methods.pairwise import mas
+from allalike.methods.pairwise.mas import Tiled, Whole
 from allalike.methods.steps import pairs
-from allalike.methods.steps.pairs import Large, Ranged, Stack, StackedMatrix, stacks
+from allalike.methods.steps.pairs import PairMatrix, all_pairs
 from crowds.samples import crowd, kind, rows
 from running.turns import in_turn
 
@@ -38,7 +38,7 @@ every_form = pytest.mark.parametrize("form", ["dense", "sparse"])
 
 def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Treat a crowd of three as a large one, read some pairs at a time, and keep them in one form."""
-    monkeypatch.setattr(pairs, "_MAX_STACKED_WORKERS", 2)
+    monkeypatch.setattr(pairs, "_MAX_WHOLE_WORKERS", 2)
     monkeypatch.setattr(pairs, "_ENTRIES_PER_RANGE", 20)
     monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
     monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
@@ -60,7 +60,7 @@ def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
     return distance, common
 
 
-def whole(matrix: Ranged) -> Floats:
+def whole(matrix: PairMatrix) -> Floats:
     return np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in matrix.parts])
 
 
@@ -71,12 +71,10 @@ def test_sums_of_pairs_are_those_of_one_by_one(
 ) -> None:
     answers = allalike.read(crowd(domain, seed=1, n=7, m=12, missing=0.4), domain=kind(domain))
     expected = plain_pairs(answers)
-    [stack] = stacks(engine.load(answers), each=0)
-    assert isinstance(stack, Stack)
-    np.testing.assert_allclose([stack.distance[0], stack.common[0]], expected, atol=1e-12)
+    small = all_pairs(engine.load(answers), each=0).measure(lambda pairs: (pairs.distance, pairs.common))
+    np.testing.assert_allclose([whole(matrix) for matrix in small], expected, atol=1e-12)
     be_large(monkeypatch, form)
-    [large] = stacks(engine.load(answers), each=0)
-    assert isinstance(large, Large)
+    large = all_pairs(engine.load(answers), each=0)
     assert len(large.ranges) > 1
     found = large.measure(lambda pairs: (pairs.distance, pairs.common))
     assert all(isinstance(part, np.ndarray) == (form == "dense") for matrix in found for part in matrix.parts)
@@ -107,32 +105,27 @@ def test_a_large_crowd_is_weighed_like_a_small_one(
     form: str, method: Method, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = allalike.read(crowd(domain, seed=2, n=12, m=40, missing=0.6), domain=kind(domain))
-    apart = allalike.read(crowd(domain, seed=2, n=9, m=6), domain=kind(domain)).per_task()
-    for problem in (answers, apart):
-        small = allalike.discover(problem, method=method).workers
-        with monkeypatch.context() as patch:
-            be_large(patch, form)
-            large = allalike.discover(problem, method=method).workers
-        for column in ("disparity", "fault", "weight"):
-            np.testing.assert_allclose(large[column], small[column], rtol=1e-9, atol=1e-12)
+    small = allalike.discover(answers, method=method).workers
+    be_large(monkeypatch, form)
+    large = allalike.discover(answers, method=method).workers
+    for column in ("disparity", "fault", "weight"):
+        np.testing.assert_allclose(large[column], small[column], rtol=1e-9, atol=1e-12)
 
 
 @every_form
 def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
-    monkeypatch.setattr(scaling, "_PAIRS_PER_STEP", 50)
-    monkeypatch.setattr(scaling, "_PRODUCTS_PER_TILE", 100)
+    monkeypatch.setattr(mas, "_PAIRS_PER_STEP", 50)
+    monkeypatch.setattr(mas, "_PRODUCTS_PER_TILE", 100)
     distance = np.triu(np.where(rng.random((17, 17)) < 0.7, rng.uniform(0.1, 2, (17, 17)), np.nan), 1)
     distance = distance + distance.T + np.diag(np.full(17, np.nan))
     known = ~np.isnan(distance)
-    given = Whole(np.nan_to_num(distance)[None], known[None].astype(np.float64))
-    tiled = Tiled((distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)),))
+    given = Whole(np.nan_to_num(distance), known.astype(np.float64))
+    tiled = Tiled(distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)))
     for expected, found in zip(given.moments, tiled.moments, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     points = rng.normal(size=(3, 17, 4))
-    for expected, found in zip(
-        given.misfit(points, np.zeros(3, int)), tiled.misfit(points, np.zeros(3, int)), strict=True
-    ):
+    for expected, found in zip(given.misfit(points), tiled.misfit(points), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -142,19 +135,19 @@ def test_ranges_of_rows_compute_like_whole_matrices(form: str) -> None:
     values = rng.normal(size=(30, 30)) * (rng.random((30, 30)) < 0.3)
     values = values + values.T
     parts = np.split(values, [7, 8, 20])
-    ranged = Ranged(parts if form == "dense" else [sparse.csr_array(part) for part in parts])
-    stacked, vector = StackedMatrix(values[None]), rng.normal(size=(1, 30))
+    ranged = PairMatrix(parts if form == "dense" else [sparse.csr_array(part) for part in parts])
+    one, vector = PairMatrix([values]), rng.normal(size=30)
     np.testing.assert_allclose(ranged.times(vector), vector @ values)
-    np.testing.assert_allclose(ranged.totals(np.square), stacked.totals(np.square))
+    np.testing.assert_allclose(ranged.totals(np.square), one.totals(np.square))
     np.testing.assert_allclose(ranged.peak(), values.max())
     for worker in range(30):
-        np.testing.assert_array_equal(ranged.row(np.array([worker])), values[worker, None])
-    assert ranged.first(np.array([1.5])) == stacked.first(np.array([1.5]))
-    for diagonal in (np.zeros((1, 30)), rng.normal(size=(1, 30))):
-        (value, ours), (expected, vectors) = ranged.leading(diagonal), stacked.leading(diagonal)
+        np.testing.assert_array_equal(ranged.row(worker), values[worker])
+    assert ranged.first(1.5) == one.first(1.5)
+    for diagonal in (np.zeros(30), rng.normal(size=30)):
+        (value, ours), (expected, leading) = ranged.leading(diagonal), one.leading(diagonal)
         np.testing.assert_allclose(value, expected)
-        np.testing.assert_allclose(np.abs(ours), np.abs(vectors), atol=1e-10)
-    np.testing.assert_array_equal(Ranged([np.zeros((3, 3))]).leading(np.zeros((1, 3)))[0], 0)
+        np.testing.assert_allclose(np.abs(ours), np.abs(leading), atol=1e-10)
+    assert PairMatrix([np.zeros((2, 3)), np.zeros((1, 3))]).leading(np.zeros(3))[0] == 0
 
 
 @every_form
@@ -163,12 +156,12 @@ def test_of_several_solutions_the_smallest_is_taken(form: str) -> None:
     used = np.zeros((9, 9))
     for i, j in ((0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7), (7, 4)):
         used[i, j] = used[j, i] = 1
-    degree, logs = used.sum(axis=1)[None], (used * np.random.default_rng(6).normal(size=(9, 9))).sum(axis=1)
-    logs = np.linalg.multi_dot([used + np.diag(degree[0]), logs])[None]  # something that has a solution
-    ranged = Ranged([used] if form == "dense" else [sparse.csr_array(used)])
-    expected = np.linalg.lstsq(used + np.diag(degree[0]), logs[0], rcond=None)[0]
-    np.testing.assert_allclose(ranged.solve(degree, logs)[0], expected, atol=1e-10)
-    np.testing.assert_allclose(StackedMatrix(used[None]).solve(degree, logs)[0], expected, atol=1e-10)
+    degree, logs = used.sum(axis=1), (used * np.random.default_rng(6).normal(size=(9, 9))).sum(axis=1)
+    logs = (used + np.diag(degree)) @ logs  # something that has a solution
+    parts = np.split(used, [4])
+    expected = np.linalg.lstsq(used + np.diag(degree), logs, rcond=None)[0]
+    for matrix in (parts if form == "dense" else [sparse.csr_array(part) for part in parts], [used]):
+        np.testing.assert_allclose(PairMatrix(matrix).solve(degree, logs), expected, atol=1e-10)
 
 
 def test_products_of_matrices_count_what_pairs_count() -> None:

@@ -26,7 +26,8 @@ from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
 from allalike.readers import scan
-from allalike.readers.formats import arrow, tables, text
+from allalike.readers.formats import arrow, text
+from allalike.readers.formats import source as opened_source
 from crowds.samples import KINDS, crowd, kind
 from files.broken_files import FILES
 from running.updates import assert_same
@@ -125,8 +126,8 @@ def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (stream, "_BATCH_ROWS"),
         (arrow, "_BATCH_ROWS"),
-        (tables, "_SLICE_ROWS"),
-        (tables, "_SLICE_OBJECTS"),
+        (opened_source, "_SLICE_ROWS"),
+        (opened_source, "_SLICE_OBJECTS"),
     ):
         monkeypatch.setattr(module, name, 4)
 

@@ -40,7 +40,7 @@ def test_a_round_is_one_job_and_reading_two(spark: Spark, tmp_path: Path) -> Non
     with counted() as found:
         result.save(tmp_path / "out")
     fetched = 1 + 3  # truths, and the answers of three partitions, one after the other
-    assert found.jobs == 4 + fetched  # truths, who always says the same, what to ask next, and who confuses what
+    assert found.jobs == 3 + fetched  # who always says the same, what to ask next, and who confuses what
 
 
 def test_the_default_keeps_to_few_jobs(spark: Spark, tmp_path: Path) -> None:

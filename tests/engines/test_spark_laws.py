@@ -17,7 +17,7 @@ from crowds.field_records import GOLD, KINDS, check_alone, goods
 from crowds.samples import crowd, kind
 from examples.method import Soft
 from running.local_spark import SPARK, need_spark
-from running.updates import flat
+from running.updates import assert_same, flat
 
 pytestmark = need_spark()
 OTHERS = [("iP-TD", "boxes"), ("auto", "record"), ("DS", "ordinal"), ("OA", "vector"), ("P-TD", "bitmap")]
@@ -63,12 +63,12 @@ def test_fields_are_weighed_on_spark_as_they_are_alone() -> None:
 @pytest.mark.long
 def test_copies_and_empty_answers_are_found_on_spark() -> None:
     _, said = attack(4)
-    rows = rows_of(np.concatenate([said, np.zeros((5, 100), np.int64)]))
+    rows = rows_of(np.concatenate([said, np.zeros((2, 100), np.int64)]))
     expected, found = (allalike.discover(rows, engine=engine) for engine in (Memory(), SPARK))
     pd.testing.assert_frame_equal(found.groups, expected.groups, rtol=1e-9, atol=1e-12)
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
     assert found.groups["members"].tolist() == ["w007; w008; w009; w010"]
-    assert found.workers["no_signal"].sum() == 5
+    assert found.workers["no_signal"].sum() == 2
 
 
 @pytest.mark.long
@@ -94,3 +94,10 @@ def test_spark_has_the_same_doubts() -> None:
     rows = [*crowd("categorical", seed=1, n=3, m=12), *crowd("categorical", seed=1, n=3, m=12)[:3], ("w000", "s", 0)]
     runs = [engine.load(allalike.read(rows, domain="categorical")) for engine in (Memory(), SPARK)]
     assert check_answers(runs[0]) == check_answers(runs[1]) != []
+
+
+def test_a_result_on_spark_is_updated() -> None:
+    rows = crowd("categorical", seed=2, n=5, m=20)
+    result = allalike.discover(rows[:-9], domain="categorical", engine=SPARK, method="iP-TD").update(rows[-9:])
+    assert result.summary["engine"] == "spark"
+    assert_same(result, allalike.discover(rows, domain="categorical", method="iP-TD"))

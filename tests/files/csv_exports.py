@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 
 
 class Sheets:
@@ -20,7 +20,7 @@ class Sheets:
         return path
 
 
-def answers(table: Table, label: str | None = None) -> list[tuple[str, str, Any]]:
+def answers(table: Source, label: str | None = None) -> list[tuple[str, str, Any]]:
     """Return worker, task and label of the rows that have one."""
     roles = {**table.roles, "label": label or table.roles["label"]}
     assert all(isinstance(name, str) for name in roles.values()), roles

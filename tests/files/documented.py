@@ -163,6 +163,9 @@ def _write_panel_of_texts(folder: Path, *, epochs: bool) -> None:
     if not epochs:
         _write_table(folder / "verdicts.csv", head, _draw(4, 5, items, ("A", "B")))
         _write_table(folder / "pairs.csv", (*head, "shown"), _draw_pairs(epochs=False))
+        names = {"w0": "gpt", "w1": "ada", "w2": "bob", "w3": "eve"}
+        named = [(names[who], *rest) for who, *rest in _draw(5, 4, items, ("A", "B"))]
+        _write_table(folder / "labels.csv", head, named)
         write_logs(folder, _draw(7, 1, range(12), ("yes", "no")))
 
 

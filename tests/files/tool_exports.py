@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 from allalike.readers.sources import open_files
 from allalike.readers.tools import TOOLS, Peek
 
@@ -26,7 +26,7 @@ def recognised(path: Path) -> list[str]:
     return [name for name, tool in TOOLS.items() if tool().recognises(peek)]
 
 
-def opened(*paths: Path, **options: Any) -> Table:
+def opened(*paths: Path, **options: Any) -> Source:
     return open_files(list(paths), Files(**options))
 
 
@@ -35,7 +35,7 @@ def answers(*paths: Path, **options: Any) -> list[tuple[Any, ...]]:
     return sorted(zip(*columns.values(), strict=True), key=repr)
 
 
-def counted(table: Table) -> tuple[int, int, int]:
+def counted(table: Source) -> tuple[int, int, int]:
     columns = table.load(["worker", "task"])
     return len(columns["worker"]), len(set(columns["worker"])), len(set(columns["task"]))
 

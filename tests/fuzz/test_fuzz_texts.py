@@ -17,8 +17,8 @@ from allalike.engines import ENGINES
 from allalike.errors import AllalikeError
 from allalike.methods import METHODS
 from allalike.readers import scan
-from allalike.serve.desk import Desk
 from allalike.serve.server import Server
+from allalike.serve.session import Session
 from files.mutations import mutated, often, repeat, soups
 
 DOMAIN_NAMES = sorted(set(DOMAINS) - {"custom"})
@@ -104,18 +104,18 @@ def test_a_label_is_found_in_odd_texts_or_none(examples: int) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(Desk(tmp_path_factory.mktemp("desk"), limit=10_000)) as started:
+    with Server(Session(tmp_path_factory.mktemp("session"), limit=10_000)) as started:
         yield started
 
 
 def requests_of(server: Server) -> list[bytes]:
     """Return what browsers send."""
     head = f"Host: 127.0.0.1:{server.server_port}\r\nOrigin: http://127.0.0.1:{server.server_port}\r\n"
-    body = json.dumps({"method": "UA", "domain": ["x"]})
+    body = json.dumps({"options": "--method UA"})
     return [
         f"GET /{server.token}/ HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode(),
         f"GET /{server.token}/state HTTP/1.0\r\n{head}\r\n".encode(),
-        f"POST /{server.token}/preview HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
+        f"POST /{server.token}/run HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
         f"POST /{server.token}/answers?name=a.csv HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\na,b\r\n1,2\r\n".encode(),
     ]
 

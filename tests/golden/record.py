@@ -56,7 +56,12 @@ NAMES = {
     "adds_voices": "added_effective_judges",
 }
 # Phrases that name a choice of the program, and may be worded otherwise later -> what is stored.
-CHOICES = {"everyone the same": "equal", "weighted vote": "weighted", "reading": "confusion"}
+CHOICES = {
+    "everyone the same": "equal",
+    "majority vote": "vote",
+    "knows or guesses": "knows",
+    "confusion matrices": "confusion",
+}
 # Keys whose values are sentences, times, versions or a repetition.
 UNSTORED = {"versions", "warnings", "remarks", "why", "seconds", "note", "reason", "coefficients", "options", "ways"}
 

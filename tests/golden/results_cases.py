@@ -210,11 +210,11 @@ next none
 update allalike-out more.csv --json
 simulate one-coin -o drawn.csv --workers 5 --tasks 9 --json
 simulate nobody -o drawn.csv
-domains
-methods
-rules
-formats
-schema
+list domains
+list methods
+list rules
+list formats
+list schemas
 datasets list
 datasets show nobody
 """

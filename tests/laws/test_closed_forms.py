@@ -13,7 +13,6 @@ from scipy.spatial.distance import pdist, squareform
 import allalike
 from allalike import DTD, PTD, PTDAK, Categorical
 from allalike._core.blocks.block import Block, Ties
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike.domains import Custom
 from allalike.engines import Engine
@@ -72,8 +71,8 @@ def test_the_closed_form_solves_the_regularised_least_squares(n: int, ridge: flo
     np.testing.assert_array_equal(design.T @ design, 2 * (n - 2) * np.eye(n) + 2)
     expected = np.linalg.solve(design.T @ design + ridge * np.eye(n), design.T @ target)
     disparity = distances.sum(axis=1) / (n - 1)
-    mubar = np.full(n, disparity.mean() / 2)
-    found = Gaussian(ridge=ridge).fault(disparity, mubar, Problems.single(n))
+    mubar = float(disparity.mean() / 2)
+    found = Gaussian(ridge=ridge).fault(disparity, mubar)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 

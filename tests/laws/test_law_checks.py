@@ -14,7 +14,7 @@ from allalike.domains import Real
 from allalike.domains.real import RealEncoding, RealKernels
 from allalike.engines import Run
 from allalike.errors import OptionError
-from allalike.methods import Weighing
+from allalike.methods import Fit
 from allalike.testing import check_domain, check_method
 from crowds.boxes import answers as boxes
 from crowds.samples import RUNNING_EXAMPLE, Row, crowd, kind, rows
@@ -100,9 +100,9 @@ class Lopsided(Real):
 class Doubled(PTD):
     """Weights that do not sum to 1."""
 
-    def weigh(self, run: Run) -> Weighing:
-        weighing = super().weigh(run)
-        return Weighing(disparity=weighing.disparity, fault=weighing.fault, weight=2 * weighing.weight)
+    def fit(self, run: Run) -> Fit:
+        weighing = super().fit(run)
+        return Fit(disparity=weighing.disparity, fault=weighing.fault, weight=2 * weighing.weight)
 
 
 def test_what_breaks_a_law_is_named_and_too_few_answers_say_nothing_about_laws() -> None:

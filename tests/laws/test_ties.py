@@ -36,7 +36,7 @@ def test_tied_tasks_are_marked_and_no_others() -> None:
 def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> None:
     rows = [(0, "t", "a"), (1, "t", "b"), (2, "u", "a"), (0, "u", "a"), (1, "u", "a")]
     noise = allalike.Categorical(classes=2).noise
-    weight = noise.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]
+    weight = noise.weight(np.array([0.2, 0.2 + difference]))
     assert (abs(weight[0] - weight[1]) < 1e-9 * weight[0]) == tied
     faults = {0: 0.2, 1: 0.2 + difference, 2: 0.4}
     result = allalike.discover(rows, domain="categorical", method=allalike.OA(faults=faults))

@@ -16,7 +16,7 @@ from allalike import GLAD, MACE, Memory
 from allalike._core.blocks.block import Block, Ties, group_labels
 from allalike.answers import Answers
 from allalike.engines import Run
-from allalike.methods.base import Weighing
+from allalike.methods.fit import Fit
 from allalike.methods.glad import Abilities
 from allalike.methods.mace import Strategies
 from allalike.result.summaries import find_posteriors
@@ -48,7 +48,7 @@ def run_of(matrix: Ints, seed: int = 0) -> Run:
     return Memory().load(allalike.read(rows(matrix, present=matrix >= 0), domain="categorical"), Ties(seed))
 
 
-def posteriors(run: Run, weighing: Weighing) -> Floats:
+def posteriors(run: Run, weighing: Fit) -> Floats:
     found: Floats = find_posteriors(run, weighing).joined().found["probability"]
     return found
 
@@ -70,8 +70,8 @@ def climb(matrix: Ints, k: int, point: Floats) -> float:
 def test_glad_reaches_the_top_of_the_likelihood_of_its_paper(k: int, seed: int) -> None:
     matrix = drawn_matrix(seed, n=4, m=8, k=k)
     run = run_of(matrix)
-    weighing = GLAD(tol=1e-10).weigh(run)
-    [ability] = weighing.decision.parameters
+    weighing = GLAD(tol=1e-10).fit(run)
+    [ability] = weighing.parameters
 
     def find_ease(block: Block, ability: Floats) -> dict[str, Floats]:
         return {"ease": Abilities(k, 1.0).find_ease(block, ability)}
@@ -112,7 +112,7 @@ def compare_glad(frame: pd.DataFrame, **options: Any) -> tuple[float, float, flo
     result = allalike.discover(frame, domain="categorical", method=GLAD(tol=1e-8))
     table = result.probabilities.set_index("task")
     theirs = model.probas_.loc[table.index, table.columns]  # type: ignore[union-attr]
-    ability = pd.Series(result.weighing.decision.parameters[0], result.workers["worker"])
+    ability = pd.Series(result.weighing.parameters[0], result.workers["worker"])
     return (
         float((model.alphas_ - ability).abs().max()),
         float((theirs - table).abs().to_numpy().max()),
@@ -167,7 +167,7 @@ def test_mace_is_what_its_equations_say(rounds: int, form: str) -> None:
     matrix = drawn_matrix(2)
     run = run_of(matrix)
     expected, _ = mace(matrix, np.full((6, 2), 1 / 2), np.full((6, 3), 1 / 3), rounds, form=form)
-    weighing = MACE(form=form, starts=1, max_iter=rounds, tol=0).weigh(run)
+    weighing = MACE(form=form, starts=1, max_iter=rounds, tol=0).fit(run)
     np.testing.assert_allclose(posteriors(run, weighing), expected, rtol=1e-9, atol=1e-12)
     right = np.take_along_axis(expected, np.maximum(matrix, 0).T, axis=1).T
     np.testing.assert_allclose(weighing.fault, 1 - np.average(right, axis=1, weights=matrix >= 0), rtol=1e-9)
@@ -186,7 +186,7 @@ def test_mace_keeps_the_start_with_the_largest_likelihood(form: str, seed: int) 
     found = [mace(matrix, know[:, s], says[:, s], 30, form=form) for s in range(6)]
     assert np.ptp([likelihood for _, likelihood in found]) > 1e-4
     best, _ = max(found, key=lambda each: each[1])
-    np.testing.assert_allclose(posteriors(run, method.weigh(run)), best, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(posteriors(run, method.fit(run)), best, rtol=1e-5, atol=1e-9)
 
 
 def numbered(frame: pd.DataFrame) -> pd.DataFrame:

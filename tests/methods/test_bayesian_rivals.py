@@ -20,7 +20,7 @@ from allalike.result.summaries import find_posteriors, find_truths
 from crowds.estimates import Floats
 from crowds.one_coin import draw_matrix
 from crowds.public_data import blind, drawn_hits, load_from
-from crowds.samples import crowd, problems, rows
+from crowds.samples import crowd, rows
 from running.updates import both_engines, check, cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
@@ -94,7 +94,7 @@ def test_ebcc_is_the_best_of_what_its_equations_say(rounds: int, seed: int) -> N
         for start in range(5)
     ]
     best = max(found, key=lambda each: each[1])[0]
-    weighing = EBCC(subtypes=4, starts=5, max_iter=rounds, tol=0).weigh(run)
+    weighing = EBCC(subtypes=4, starts=5, max_iter=rounds, tol=0).fit(run)
     ours = find_posteriors(run, weighing).joined().found["probability"]
     np.testing.assert_allclose(ours, best, rtol=1e-8, atol=1e-12)
 
@@ -163,9 +163,9 @@ def test_la_is_what_plain_loops_find() -> None:
     order, ties = in_order(matrix, run)
     tasks = [[(w, int(matrix[w, j])) for w in range(len(matrix)) if matrix[w, j] >= 0] for j in order]
     truths, accuracy = walk(tasks, len(matrix), ties)
-    once, twice = (LA(passes=passes).weigh(run) for passes in (1, 2))
+    once, twice = (LA(passes=passes).fit(run) for passes in (1, 2))
     np.testing.assert_array_equal(find_truths(run, once).joined().found["label"][order], truths)
-    np.testing.assert_allclose(twice.decision.parameters[0], K * accuracy - 1, rtol=1e-12)
+    np.testing.assert_allclose(twice.parameters[0], K * accuracy - 1, rtol=1e-12)
     votes = np.einsum("w,wjl->jl", K * accuracy - 1, one_hot(matrix))
     votes = np.where(one_hot(matrix).sum(axis=0) > 0, votes, -np.inf)
     np.testing.assert_array_equal(find_truths(run, twice).joined().found["label"], votes.argmax(axis=1))
@@ -220,7 +220,7 @@ def accuracy_of(data: Path, name: str, spec: str, seed: int = 0) -> float:
     """Return how often the most probable class is right; classes that are equally probable share it."""
     known = load_from(data, name)
     run = Memory().load(blind(known), Ties(seed))
-    table = find_posteriors(run, make(spec, allalike.METHODS, "method").weigh(run)).joined().found["probability"]
+    table = find_posteriors(run, make(spec, allalike.METHODS, "method").fit(run)).joined().found["probability"]
     return float(drawn_hits(known, table).mean())
 
 
@@ -264,18 +264,6 @@ def test_la_is_as_accurate_as_the_code_of_its_authors(name: str, expected: float
     for number in range(50 if name == "bench_bluebird" else 8):  # there, an order more or less is a point
         tasks = type(answers.tasks)([(number, task) for task in answers.tasks.tolist()])
         run = Memory().load(replace(answers, tasks=tasks))
-        label = find_truths(run, LA().weigh(run)).joined().found["label"]
+        label = find_truths(run, LA().fit(run)).joined().found["label"]
         scores.append(np.mean(label[known.gold_task] == known.gold_label))
     assert np.mean(scores) == pytest.approx(expected, abs=0.005)
-
-
-@pytest.mark.parametrize("method", [EBCC(starts=3, subtypes=4), LA(), LA(passes=1)])
-def test_a_problem_is_solved_as_if_others_were_not_there(method: allalike.Method) -> None:
-    """Draws and order are made of the ids of tasks, which the first problem keeps when there are more."""
-    matrices = np.stack([np.maximum(drawn_matrix(seed), 0) for seed in range(4)])
-    alone, together = (Memory().load(problems(matrices[:n], K)) for n in (1, 4))
-    one, all_of_them = method.weigh(alone), method.weigh(together)
-    np.testing.assert_allclose(all_of_them.weight[:7], one.weight, rtol=1e-9)
-    np.testing.assert_allclose(all_of_them.fault[:7], one.fault, rtol=1e-9)
-    labels = [find_truths(run, found).joined().found["label"] for run, found in ((alone, one), (together, all_of_them))]
-    assert labels[0].tolist() == labels[1][:25].tolist()

@@ -53,7 +53,7 @@ def test_one_step_on_four_classes_is_that_of_crowd_kit(data: Path) -> None:
     method = DS(max_iter=6, tol=0)
     answers = allalike.read(adult, domain="categorical")
     run = allalike.Memory().load(answers)
-    before, after = (DS(max_iter=n, tol=0).weigh(run).decision.parameters[0] for n in (6, 7))
+    before, after = (DS(max_iter=n, tol=0).fit(run).parameters[0] for n in (6, 7))
     workers, labels = answers.workers.tolist(), list(range(4))
     index = pd.MultiIndex.from_product([workers, labels], names=["worker", "label"])
     errors = pd.DataFrame(np.exp(before[:, :, :4]).transpose(0, 2, 1).reshape(-1, 4), index=index, columns=labels)
@@ -110,7 +110,7 @@ def test_one_coin_is_what_plain_loops_find(k: int, positive: bool) -> None:
     matrix[:2] = np.arange(12) % k
     answers = allalike.read(rows(matrix, present=matrix >= 0), domain=Categorical(classes=k))
     run = allalike.Memory().load(answers)
-    found = DS1(positive=positive, max_iter=7, tol=0).weigh(run).decision.parameters[0]
+    found = DS1(positive=positive, max_iter=7, tol=0).fit(run).parameters[0]
     np.testing.assert_allclose(found, one_coin(matrix, k, 7, positive=positive), rtol=1e-9)
 
 
@@ -159,11 +159,11 @@ def test_the_memory_that_is_asked_for_is_what_it_takes(n: int, k: int, m: int, m
     answers = [(worker, task, (task + worker * (task % 3 == 0)) % k) for worker in range(n) for task in range(m)]
     run = allalike.Memory().load(allalike.read(answers, domain="categorical"))
     tracemalloc.start()
-    DS(max_iter=2).weigh(run)
+    DS(max_iter=2).fit(run)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 0.9 * most)
     with pytest.raises(TooLargeError):
-        DS().weigh(run)
+        DS().fit(run)
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 2 * most)
-    assert DS(max_iter=2).weigh(run).rounds.iterations == 2
+    assert DS(max_iter=2).fit(run).iterations == 2

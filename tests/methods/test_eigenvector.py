@@ -11,7 +11,7 @@ from allalike import Categorical, Memory, Result
 from allalike.methods.pairwise.eigenvector import DIAGONALS, EVD
 from allalike.noise import OneCoin
 from crowds.estimates import Floats, improvement, vote_errors
-from crowds.samples import rows, weigh_problems
+from crowds.samples import fit_all, rows, weights_of
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,8 @@ def test_faults_are_the_probabilities_of_error_be_the_classes_balanced_or_not(sh
     rng = np.random.default_rng(7)
     faults = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.7])
     truth = (rng.random(40_000) < share).astype(np.int64)
-    found = weigh_problems(OneCoin(classes=2).sample(truth, faults, 7)[None], EVD(diagonal=diagonal), 2).fault
+    [fit] = fit_all(OneCoin(classes=2).sample(truth, faults, 7)[None], EVD(diagonal=diagonal), 2)
+    found = fit.fault
     # Variances do not follow the model, nor do the logarithms of covariances that are 0 but for noise (one worker
     # guesses): the eigenvector is a little off with them.
     np.testing.assert_allclose(found, faults, atol={"raw": 0.1, "loglsq": 0.06}.get(diagonal, 0.02))
@@ -138,15 +139,15 @@ def test_it_beats_the_vote_as_published() -> None:
     """The paper's table has -20 and -6 for its two binary crowds of n=10, m=15 (its two rows are swapped)."""
     rng = np.random.default_rng(11)
     for published, faults in (
-        (-20, np.clip(rng.normal(0.35, 0.15, (1500, 10)), 0, 1)),
-        (-6, np.where(rng.random((1500, 10)) < 0.2, 0.2, 0.5)),
+        (-20, np.clip(rng.normal(0.35, 0.15, (600, 10)), 0, 1)),
+        (-6, np.where(rng.random((600, 10)) < 0.2, 0.2, 0.5)),
     ):
-        truth = rng.integers(0, 2, (1500, 15))
+        truth = rng.integers(0, 2, (600, 15))
         matrices = np.stack(
             [OneCoin(classes=2).sample(z, f, s) for s, (z, f) in enumerate(zip(truth, faults, strict=True))]
         )
         votes = 2.0 * matrices - 1
-        weight = weigh_problems(matrices, EVD(), 2).weight.reshape(1500, 10, 1)
+        weight = weights_of(matrices, EVD(), 2)[:, :, None]
         evd, vote = (vote_errors(each.sum(axis=1), truth, rng) for each in (weight * votes, votes))
         assert improvement(evd, vote).mean() == pytest.approx(published, abs=4)
 

@@ -13,13 +13,21 @@ from scipy.stats import binom
 import allalike
 from allalike import EXP, TOP2, Categorical, Memory, Method
 from allalike.answers import Answers
-from allalike.methods.pairwise.expert_core import _log_deep_tails, closeness, largest_core, log_tails, peel, surprises
+from allalike.methods.pairwise.expert_core import (
+    _log_deep_tails,
+    _log_tails_of,
+    closeness,
+    largest_core,
+    log_tails,
+    peel,
+    surprises,
+)
 from allalike.methods.proximity import Peers
-from allalike.methods.steps.pairs import Stack, StackedMatrix, stacks
+from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
 from allalike.noise import OneCoin
 from crowds.estimates import Floats
 from crowds.public_data import load_from
-from crowds.samples import BINARY, RUNNING_EXAMPLE, problems, rows, weigh_problems
+from crowds.samples import BINARY, RUNNING_EXAMPLE, answers_of, rows, weights_of
 
 pytestmark = pytest.mark.slow
 
@@ -27,52 +35,48 @@ PAIRS = list(combinations(range(1, 6), 2))
 BINARY_GAMMA = [3.348, 1.9343, 1.0126, 0.1561, 1.0126, 0.4514, 0.4514, 0.1561, 0.1561, 0.0358]
 
 
-def stack_of(answers: Answers, **options: Any) -> Stack:
-    [stack] = stacks(Memory(**options).load(answers), each=0)
-    assert isinstance(stack, Stack)
-    return stack
+def pairs_of(answers: Answers, **options: Any) -> AllPairs:
+    return all_pairs(Memory(**options).load(answers), each=0)
 
 
-def surprise(stack: Stack, p: float) -> StackedMatrix:
-    gamma = surprises(stack, np.full(stack.workers.size, p))
-    assert isinstance(gamma, StackedMatrix)
-    return gamma
+def surprise(pairs: AllPairs, p: float) -> Floats:
+    return whole(surprises(pairs, np.full(len(pairs.run.workers), p)))
 
 
-def close(stack: Stack) -> StackedMatrix:
-    gamma = closeness(stack)
-    assert isinstance(gamma, StackedMatrix)
-    return gamma
+def whole(gamma: PairMatrix) -> Floats:
+    assert gamma.array is not None
+    return gamma.array
 
 
 def test_the_running_example_keeps_all_five() -> None:
-    gamma = close(stack_of(problems(RUNNING_EXAMPLE[None])))
+    gamma = closeness(pairs_of(answers_of(RUNNING_EXAMPLE)))
     order, _ = peel(gamma)
-    assert (order[0] + 1).tolist() == [3, 2, 1, 4, 5]
+    assert (order + 1).tolist() == [3, 2, 1, 4, 5]
     assert largest_core(gamma).all()
     result = allalike.discover(rows(RUNNING_EXAMPLE), domain="real", method=EXP())
     np.testing.assert_allclose(result.truth["label"], RUNNING_EXAMPLE.mean(axis=0))
 
 
 def test_the_binary_example_keeps_two() -> None:
-    gamma = surprise(stack_of(problems(BINARY[None], 2)), 1 / 2)
+    gamma = surprise(pairs_of(answers_of(BINARY, 2)), 1 / 2)
     for (i, j), value in zip(PAIRS, BINARY_GAMMA, strict=True):
-        assert gamma.values[0, i - 1, j - 1] == gamma.values[0, j - 1, i - 1] == pytest.approx(value, abs=6e-5)
-    assert (peel(gamma)[0][0] + 1).tolist() == [5, 4, 3, 1, 2]
+        assert gamma[i - 1, j - 1] == gamma[j - 1, i - 1] == pytest.approx(value, abs=6e-5)
+    assert (peel(PairMatrix([gamma]))[0] + 1).tolist() == [5, 4, 3, 1, 2]
     result = allalike.discover(rows(BINARY), domain=Categorical(classes=2), method=EXP())
     assert result.workers["weight"].tolist() == [0.5, 0.5, 0, 0, 0]
     # The two differ on one of eight tasks; the others differ from both together on 5, 7 and 9 of sixteen.
     np.testing.assert_allclose(result.workers["fault"], np.array([2, 2, 5, 7, 9]) / 16)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_peeling_finds_the_best_of_all_sets_and_the_largest_of_equals(whole: bool) -> None:
+@pytest.mark.parametrize("integers", [False, True])
+def test_peeling_finds_the_best_of_all_sets_and_the_largest_of_equals(integers: bool) -> None:
     rng = np.random.default_rng(0)
     for n in range(1, 11):
-        gamma = np.triu(rng.integers(0, 4, (20, n, n)) if whole else rng.random((20, n, n)), 1).astype(np.float64)
+        gamma = np.triu(rng.integers(0, 4, (20, n, n)) if integers else rng.random((20, n, n)), 1).astype(np.float64)
         gamma += gamma.transpose(0, 2, 1)
         inside = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 == 1
-        for matrix, core in zip(gamma, largest_core(StackedMatrix(gamma)), strict=True):
+        for matrix in gamma:
+            core = largest_core(PairMatrix([matrix]))
             lowest = np.where(inside, inside @ matrix, np.inf).min(axis=1)
             best = lowest >= lowest.max() - 1e-9
             assert core.tolist() == inside[best].any(axis=0).tolist()  # the union of the best sets is one of them
@@ -120,9 +124,10 @@ def test_similarities_of_busy_workers_need_no_more_memory_than_there_are_pairs()
     activity = np.exp(rng.normal(0, 1.2, 60))
     common = np.triu(np.rint(np.outer(activity, activity) * 1e5), 1)
     distance = np.rint(common * rng.uniform(0.1, 0.7, (60, 60)))
-    stack = Stack(np.arange(60)[None], (distance + distance.T)[None], (common + common.T)[None])
+    left, right = np.arange(60)[:, None], np.arange(60)[None]
+    pairs = Pairs(left, right, distance + distance.T, common + common.T)
     tracemalloc.start()
-    gamma = surprise(stack, 1 / 4).values
+    gamma = -_log_tails_of(pairs, np.array([1 / 4]), np.zeros((60, 1), np.int64))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 2e6
@@ -139,7 +144,7 @@ def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(ch
     run = Memory(block_answers=7).load(answers)
     p = EXP(chance=chance, tail=tail)._chance(run, Peers(run).unweighted)
     assert p is not None
-    gamma = surprise(stack_of(answers, block_answers=7), float(p[0])).values[0]
+    gamma = surprise(pairs_of(answers, block_answers=7), float(p[0]))
     both = present[:, None] & present[None]
     agree = ((matrix[:, None] == matrix[None]) & both).sum(axis=2)
     common = both.sum(axis=2)
@@ -154,20 +159,20 @@ def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(ch
 def test_unknown_pairs_of_other_labels_are_no_evidence() -> None:
     labels = {"ada": (1.0, 2.0, None), "bob": (1.5, 2.0, 7.0), "eve": (4.0, None, 9.0), "joe": (None, None, 7.0)}
     answers = [(w, t, x) for w, given in labels.items() for t, x in enumerate(given) if x is not None]
-    stack = stack_of(allalike.read(answers, domain="real"))
+    pairs = pairs_of(allalike.read(answers, domain="real"))
     # ada-bob (1/4 + 0) / 2, ada-eve 9, bob-eve (25/4 + 4) / 2, bob-joe 0, eve-joe 4, ada-joe unknown; the largest is 9
-    gamma = close(stack).values[0]
+    gamma = whole(closeness(pairs))
     np.testing.assert_allclose(gamma[np.triu_indices(4, 1)], [8.875, 0, 0, 3.875, 9, 5], atol=1e-12)
 
 
 def test_the_closest_pair_is_the_closest_of_all() -> None:
     matrices = np.random.default_rng(2).normal(size=(30, 7, 4))
-    weight = weigh_problems(matrices, TOP2(method="pair")).weight.reshape(30, 7)
+    weight = weights_of(matrices, TOP2(method="pair"))
     for matrix, found in zip(matrices, weight, strict=True):
         closest = min(combinations(range(7), 2), key=lambda two: np.square(matrix[two[0]] - matrix[two[1]]).sum())
         assert np.flatnonzero(found).tolist() == list(closest)
     tied = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])[None]
-    assert weigh_problems(tied, TOP2(method="pair")).weight.tolist() == [0.5, 0.5, 0, 0, 0]
+    assert weights_of(tied, TOP2(method="pair")).tolist() == [[0.5, 0.5, 0, 0, 0]]
 
 
 def test_few_experts_beat_a_crowd_on_quizzes(data: Path) -> None:
@@ -195,7 +200,7 @@ def test_errors_on_numbers_are_as_published() -> None:
     off = rng.normal(1, 0.5, (1000, 10, 1)) * rng.normal(size=(1000, 10, 50))
 
     def change(method: Method) -> float:
-        weight = weigh_problems(truth + off, method).weight.reshape(1000, 10, 1)
+        weight = weights_of(truth + off, method)[:, :, None]
         return 100 * float(np.square((weight * off).sum(axis=1)).mean() / np.square(off.mean(axis=1)).mean() - 1)
 
     assert change(EXP()) == pytest.approx(-15, abs=3.5)

@@ -17,7 +17,7 @@ from allalike._core.blocks.pairs import Centred
 from allalike.methods.kde import KDE
 from allalike.rules.modes import mode
 from crowds.estimates import Floats, improvement, square
-from crowds.samples import problems, rows
+from crowds.samples import answers_of, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ def test_no_place_on_a_fine_grid_is_denser_than_the_mode(size: int) -> None:
     tasks = 12 if size < 100 else 2
     matrix = rng.standard_t(2, (size, tasks)) + 3 * rng.integers(0, 2, (size, tasks))
     weights = rng.uniform(0.5, 1.5, size)
-    run = Memory().load(problems(matrix[None]))
+    run = Memory().load(answers_of(matrix))
     found = run.collect(lambda block, w: {"label": mode(block, w, w, Ties()).label + block[Centred].centre}, weights)
     for x, label in zip(matrix.T, found["label"], strict=True):
         dense = density(x, weights)
@@ -167,10 +167,12 @@ def test_with_gaussian_errors_the_mode_is_worse_than_the_mean_as_the_paper_found
     deviation = np.take_along_axis(deviation, np.argmax(deviation > 0, axis=2)[:, :, None], axis=2)
     truth = rng.normal(0, 2, (300, 15))
     matrices = truth[:, None] + deviation * rng.normal(size=(300, 10, 15))
-    run = Memory().load(problems(matrices))
-    weighing = KDE().weigh(run)
-    assert weighing.decision.decide is not None
-    found = run.collect(weighing.decision.decide, weighing.weight, weighing.fault)["label"].reshape(truth.shape)
+    found = np.empty(truth.shape)
+    for number, matrix in enumerate(matrices):
+        run = Memory().load(answers_of(matrix))
+        fit = KDE().fit(run)
+        assert fit.decide is not None
+        found[number] = run.collect(fit.decide, fit.weight, fit.fault)["label"]
     each = improvement(square(found - truth), square(matrices.mean(axis=1) - truth))
     assert 2 < each.mean() < 18
     assert each.std() / np.sqrt(300) < 2.5

@@ -42,7 +42,9 @@ BEFORE = {  # commands by which a reader of a page has what it begins with
 }
 MISSING = re.compile(r"pip install 'allalike\[(\w+)\]'")
 PROVIDES = {"duckdb": "sql", "polars": "polars", "pyspark": "spark", "sklearn": "sklearn"}
-PLAIN = {"from allalike.compat.inspect import panel": "needs models; tests/tools/test_inspect_plugin.py has a task"}
+PLAIN = {
+    "from allalike.integrations.inspect import panel": "needs models; tests/tools/test_inspect_plugin.py has a task"
+}
 RUN = """
 import doctest, sys
 flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -16,11 +16,11 @@ import numpy as np
 
 import allalike
 from allalike._core.system import output
-from allalike.api.history import read_history
 from allalike.errors import InputError
+from allalike.history import read_history
 from allalike.result.result import Result
 from allalike.result.targets import result_names, result_output
-from allalike.serve.desk import Desk
+from allalike.serve.session import Session
 
 Files = dict[str, bytes]
 _STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}
@@ -123,8 +123,8 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
 def is_incomplete(folder: Path) -> bool:
     """Return whether the result is reported as incomplete by whoever opens it, and nothing is changed by that."""
     there, messages = content(folder), set()
-    desk = Desk(folder.parent, limit=1)
-    opening = (allalike.load, lambda folder: allalike.update(folder, [("zoe", "t0", "1")]), desk.show, read_history)
+    session = Session(folder.parent, limit=1)
+    opening = (allalike.load, lambda folder: allalike.update(folder, [("zoe", "t0", "1")]), session.show, read_history)
     for each in opening:
         try:
             each(folder)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import allalike
-from allalike._core.compiled.library import find_library
 
 
 def test_importing_loads_numpy_and_nothing_else_that_is_large() -> None:
@@ -43,7 +42,6 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert code == "0"
     assert {"pandas", "rich", "matplotlib", "pyarrow.compute"}.isdisjoint(loaded)
     assert "psutil" not in loaded or sys.platform != "linux"
-    assert "scipy" not in loaded or find_library() is None  # the twins in numpy need its sparse matrices
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
     assert {f"methods.{name}" for name in ("crh", "mace", "glad", "pairwise")}.isdisjoint(own)
     assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base"}

@@ -91,11 +91,11 @@ def test_the_program_lists_and_runs_what_other_packages_offer(install: Install) 
         env = {**os.environ, "PYTHONPATH": str(folder)}
         return subprocess.run([program, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
 
-    listed = call("methods")
+    listed = call("list", "methods")
     assert "TINY-TD  a method of another package" in listed.stdout
     assert "BROKEN-TD" not in listed.stdout
     assert "'BROKEN-TD' of the package broken" in listed.stderr
-    assert "colours" in call("domains").stdout
+    assert "colours" in call("list", "domains").stdout
     refused = call("discover", "answers.csv", "--method", "broken-td")
     assert (refused.returncode, "'BROKEN-TD' of the package broken" in refused.stderr) == (2, True)
     assert "Traceback" not in refused.stderr

@@ -176,13 +176,6 @@ def test_the_best_proposal_comes_first_and_every_one_can_be_read(source: Any, se
         assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
 
 
-@pytest.mark.parametrize(("kind", "further"), [("vector", 0), ("points", 1)])
-def test_x_and_y_are_proposed_together_before_each_alone(kind: str, further: int) -> None:
-    settles = ask(at_places(further)).settles
-    assert settles["columns"]["label"] == "x y"
-    assert settles["domain"].partition("(")[0] == kind
-
-
 @pytest.mark.parametrize("column", ["gold", "time"])
 def test_a_label_and_a_column_that_its_name_sets_aside_are_no_two_workers(column: str) -> None:
     assert not any("wide" in each.settles for each in ask(two_workers("item", "label", column)).proposals)

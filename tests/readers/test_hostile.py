@@ -7,6 +7,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +275,7 @@ def test_what_does_not_fit_in_memory_goes_to_disk_or_is_refused(
     path = tmp_path / "a.parquet"
     pq.write_table(make_rows(10_000).set_column(1, "task", pa.array(np.arange(10_000) % 50)), path)
     free = 4 * path.stat().st_size
-    monkeypatch.setattr("allalike.api.discover.free_memory", lambda: free)
+    monkeypatch.setattr(import_module("allalike.discover"), "free_memory", lambda: free)
     assert allalike.discover(path, repeats="first").summary["guessed"]["engine"] == "disk"
     monkeypatch.setattr("allalike._core.system.memory.free_memory", lambda: free)
     monkeypatch.setattr("allalike._core.system.memory._LITTLE", 0)

@@ -41,11 +41,10 @@ MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "a title with a comma": ([["My survey", " 2024"], HEAD, *ROWS], "1 row above the header ('My survey  2024')"),
     "what describes it": ([["Project", "Birds"], ["Made by", "ada"], [], HEAD, *ROWS], "2 rows above the header"),
     "a title and a blank line": ([["My survey"], ["of 2024"], [], HEAD, *ROWS], "2 rows above the header"),
-    "comments": ([["# by ada"], ["# version 2"], HEAD, *ROWS], "2 rows above the header ('# by ada')"),
     "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "2 rows at the end"),
     "notes in a wide row": ([HEAD, *ROWS, ["Collected in May 2024.", "", ""]], "1 row at the end"),
-    "an empty first column": ([["", *row] for row in [HEAD, *ROWS]], "the first column, which is empty"),
     "all": ([["My survey"], HEAD, *ROWS, ["Note: of May."]], "1 row above the header"),
+    "comments": ([["# by ada"], ["# version 2"], HEAD, *ROWS], "2 rows above the header ('# by ada')"),
 }
 
 

@@ -46,7 +46,7 @@ def rows(folder: Path) -> list[tuple[str, str, str]]:
 
 def masked(source: Any, **options: Any) -> list[list[bool]]:
     source = MaskFile(str(source)) if isinstance(source, Path) else source
-    listed: list[list[bool]] = Bitmap(**options).parse(source).pixels().tolist()
+    listed: list[list[bool]] = Bitmap(**options)._parse(source).pixels().tolist()
     return listed
 
 

@@ -152,7 +152,7 @@ COLUMNS = [
     Message("columns without rows", read({"worker": 1, "task": 2, "label": 3}), ("'worker' is 1", "all rows")),
     Message("no part of several", read(THREE, columns={"label": "a b f"}, domain="boxes"), ("no column 'a b f'",)),
     Message("what cannot be read", read(5), ("int", "Give a path")),
-    Message("no value recurs", read(UNIQUE), ("No column is left",)),
+    Message("no value recurs", read(UNIQUE), ("None of them fits",)),
     Message("labels that hardly recur", read(UNIQUE, columns={"worker": "A", "task": "B", "label": "C"}),
             ("hardly recur",)),
     Message("matrix without a direction", read(np.zeros((2, 3))), ("2 x 3 cells", "wide='tasks'")),
@@ -196,7 +196,7 @@ VALUES = [
     Message("complex numbers", solve(rows(labels=[1j, 2j, 1j] * 2), domain="real"), ("1j in row 1",)),
     Message("durations", solve(rows(labels=[dt.timedelta(1)] * 6), domain="date"), ("row 1", "ISO date")),
     Message("periods", solve(rows(labels=[*pd.period_range("2020", periods=6)]), domain="date"), ("row 1", "ISO date")),
-    Message("times with and without a zone", solve(rows(labels=ZONED), domain="date"), ("far",)),
+    Message("times with and without a zone", solve(rows(labels=ZONED), domain="date"), ("write all of them alike",)),
     Message("no number as an id", solve(rows([NAN, Decimal(1), Decimal(2)] * 2)), ("Row 1 has no worker",)),
     Message("no time as an id", solve(rows(tasks=[pd.NaT, *[pd.Timestamp(0)] * 5])), ("Row 1 has no task",)),
     Message("lists as ids", solve(rows(tasks=[[1]] * 6)), ("row 1 is [1]", "list")),
@@ -267,8 +267,8 @@ TOOLS = [
     Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file for each")),
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
     Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
-    Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("size", "Export it")),
-    Message("truths alone", marked, ("no answers", "truths")),
+    Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("has no size",)),
+    Message("truths alone", marked, ("no answers", "marked as gold")),
     Message("inspect, a later version", alone({**inspect_log([]), "version": 3}), ("version 3", "up to 2")),
 ]  # fmt: skip
 

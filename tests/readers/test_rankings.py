@@ -140,7 +140,7 @@ def test_several_preflib_files_are_several_tasks_and_names_are_kept_apart(tmp_pa
     assert (answers.domain.name, answers.n_answers, answers.tasks.tolist()) == ("ranking", 6, ["one", "two"])
     for names, label in (("xx", ("2", "1")), ("", ("2", "1")), (["a>b", "c, d"], ("c, d", "a>b"))):
         head = "".join(f"# ALTERNATIVE NAME {n}: {name}\n" for n, name in enumerate(names, start=1))
-        assert [Ranking().parse(said) for said in load(tmp_path / "v.soc", f"{head}1: 2,1\n").values()] == [label]
+        assert [Ranking()._parse(said) for said in load(tmp_path / "v.soc", f"{head}1: 2,1\n").values()] == [label]
 
 
 def test_two_categories_are_classes_and_no_answer_is_none(tmp_path: Path) -> None:

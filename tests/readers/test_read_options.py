@@ -1,6 +1,7 @@
 """The options of reading are the same wherever answers are named: one list, and all faces have what is in it."""
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,16 @@ import click
 import pytest
 
 import allalike
-from allalike.cli.options import take_read_options
+from allalike.cli.options import take
 from allalike.errors import OptionError
 from allalike.readers import READ_OPTIONS, Scan
 from allalike.readers.formats.files import Files
-from allalike.serve.work import Choices
+from allalike.result.commands import complete_words
+from allalike.serve.session import parse_options
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
 SEVERAL = {"na", "abstain", "only", "skip"}
-ON_NO_PAGE = {"label_map", "layout"}  # these name files, or say how they lie in folders
+ON_NO_PAGE = {"label_map", "layout", "query"}  # these open files or databases, or describe folders
 DOORS: list[Callable[..., Any]] = [
     allalike.agreement,
     allalike.compare,
@@ -34,19 +36,19 @@ def test_every_option_is_kept_told_and_has_a_flag() -> None:
     told = [name for line in str(allalike.read.__doc__).splitlines() for name in line.strip().split(", ")]
     named = str(allalike.discover.__doc__).partition("**how")[2]
     assert [name for name in READ_OPTIONS if name not in told or f" {name}" not in named] == []
-    command = click.command(take_read_options(lambda **options: None))
+    command = click.command(take("Input", "Columns", files=True)(lambda **options: None))
     flags = {option.name: option.multiple for option in command.params if isinstance(option, click.Option)}
     assert {name: flags[name] for name in READ_OPTIONS} == {name: name in SEVERAL for name in READ_OPTIONS}
 
 
 @pytest.mark.parametrize("name", READ_OPTIONS)
-def test_a_page_chooses_every_option_but_those_of_files(name: str) -> None:
-    value = {"task": "photo"} if name == "columns" else "x"
+def test_a_page_takes_every_option_but_those_of_files(name: str) -> None:
+    words = complete_words([], {name: {"task": "photo"} if name == "columns" else "x"})
     if name in ON_NO_PAGE:
-        with pytest.raises(OptionError, match=name):
-            Choices.of({name: value})
+        with pytest.raises(OptionError, match=words[0]):
+            parse_options(shlex.join(words))
     else:
-        assert Choices.of({name: value}).read == {name: (value,) if name in SEVERAL else value}
+        assert parse_options(shlex.join(words)) == words
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: str(door.__name__))

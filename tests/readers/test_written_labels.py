@@ -103,8 +103,7 @@ ASKED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "two units": ([*KILOGRAMS, "99 lb"], {}, "different units"),
     "no unit": ([*KILOGRAMS, "99"], {"domain": 'real(form="1234.5 kg")'}, "others have none"),
     "a word": ([*KILOGRAMS, "heavy"], {"abstain": "heavy"}, "'heavy' is none"),
-    "bounds": (["<46", *spread("{:.1f}")[:49]], {"domain": 'real(form="<1234.5")'}, "bounds or rough, such as '<46'"),
-    "rough": (["~46", *spread("{:.1f}")[:49]], {"domain": 'real(form="<1234.5")'}, "bounds or rough, such as '~46'"),
+    "bounds": (["<46", *spread("{:.1f}")[:49]], {"abstain": "<46"}, "Most different labels are numbers"),
     "brackets": (["(46.7)", *spread("{:.1f}")[:49]], {"abstain": "(46.7)"}, "Correct it, or leave it out"),
     "shares beside per cent": (
         [*spread("{:.0f}%")[:40], *spread("{:.3f}", 0.4, 0.01)[:10]],

@@ -239,7 +239,7 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
         for pieces in content["panel"]["said"]
     ]
     assert said[0] == "750 verdicts of 5 judges on 150 tasks (categorical)."
-    assert any(line.startswith("Wrong together: ") and "gpt and gpt-4" in line for line in said)
+    assert any(line.startswith("Correlated errors: ") and "gpt and gpt-4" in line for line in said)
     tables = {table["name"]: table["columns"] for table in content["panel"]["tables"]}
     assert list(tables) == ["judges", "coverage", "pairs", "sizes", "pivotal"]
     assert tables["judges"][1] == {"title": "answers", "numbers": [150] * 5}

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,8 @@ import allalike
 from allalike.methods.citations import CITATIONS, MODELS
 from allalike.report.page import render
 from allalike.report.words import cite
-from allalike.serve.work import perform
-from allalike.telling.summary import Summary
+from allalike.result.summary import Summary
+from allalike.serve.session import Session
 from crowds import samples
 from running.program import call
 from textbook import method_pages, page_of
@@ -53,7 +54,8 @@ def test_every_method_is_described_with_its_own_papers(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "errors", "tasks"), [("vote", [0.2] * 3, 30), ("reading", [0.05] * 3 + [0.45] * 6, 200)]
+    ("taken", "errors", "tasks"),
+    [("knows or guesses", [0.2] * 3, 30), ("confusion matrices", [0.05] * 3 + [0.45] * 6, 200)],
 )
 def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[float], tasks: int) -> None:
     result = allalike.discover(rows_of(errors, tasks=tasks))
@@ -142,12 +144,15 @@ def test_what_was_found_in_python_is_repeated_there() -> None:
 def test_the_page_of_serve_proposes_what_was_chosen_on_it(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     write_matrix(source)
-    choices = {"wide": "tasks", "skip": ["the note"], "na": ["-"], "missing": "drop", "domain": "categorical"}
-    perform({"do": "run", "files": [str(source)], "gold": None, "choices": choices, "folder": str(tmp_path / "out")})
-    commands = read_commands((tmp_path / "out/report.html").read_text(encoding="utf-8"))
+    options = "--wide tasks --skip 'the note' --na=- --missing drop --domain categorical"
+    session = Session(tmp_path, limit=10**6)
+    with source.open("rb") as file:
+        session.upload("answers", "a.csv", file, source.stat().st_size)
+    session.run(options)
+    while session.describe()["progress"]:  # a test has a limit of time, so this has none
+        time.sleep(0.02)
+    assert session.result.page is not None
+    commands = read_commands(session.result.page.read_text(encoding="utf-8"))
     assert [shlex.split(command) for command in commands if "--gold" in command] == [
-        shlex.split(
-            "allalike discover a.csv --domain categorical --wide tasks --missing drop --skip 'the note' --na=- --gold"
-            " gold.csv"
-        )
+        shlex.split(f"allalike discover a.csv {options} -o allalike-out --gold gold.csv")
     ]

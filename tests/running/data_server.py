@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from allalike.datasets import File, Source
+from allalike.datasets import DataSource, File
 from allalike.datasets.downloads import sha256_of_tree
 
 BIG = bytes(range(251)) * 4000  # a million bytes that look different in every chunk
@@ -87,20 +87,20 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     server.server_close()
 
 
-def described(files: dict[str, bytes]) -> Source:
+def described(files: dict[str, bytes]) -> DataSource:
     """Return the source that the catalogue would describe."""
     listed = [File(file=name, bytes=len(text), sha256=hashlib.sha256(text).hexdigest()) for name, text in files.items()]
     facts = {"domain": "text", "citation": "nobody", "licence": "none", "repo": "ada/crowd", "commit": "c0ffee"}
-    return Source(name="little", files=tuple(listed), root="some data", **facts)  # type: ignore[arg-type]
+    return DataSource(name="little", files=tuple(listed), root="some data", **facts)  # type: ignore[arg-type]
 
 
-def published(mirror: Mirror, **files: bytes) -> Source:
+def published(mirror: Mirror, **files: bytes) -> DataSource:
     """Publish files one by one."""
     mirror.files |= {f"/ada/crowd/c0ffee/some data/{name}": text for name, text in files.items()}
     return described(files)
 
 
-def archived(mirror: Mirror, tmp_path: Path, **files: bytes) -> Source:
+def archived(mirror: Mirror, tmp_path: Path, **files: bytes) -> DataSource:
     """Publish files as an archive, among others."""
     for name, text in files.items():
         (tmp_path / name).write_bytes(text)
@@ -127,7 +127,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
-def mirror_of(source: Source, data: Path) -> dict[str, bytes]:
+def mirror_of(source: DataSource, data: Path) -> dict[str, bytes]:
     """Return what the repository of a source has, as far as it is on this machine."""
     files = {source.path(file): (data / source.name / file.file).read_bytes() for file in source.files}
     if source.sha256:

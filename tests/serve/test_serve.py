@@ -12,16 +12,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Event
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 import allalike
-from allalike.serve.desk import Desk, Job
 from allalike.serve.server import Server
-from allalike.serve.work import perform
+from allalike.serve.session import Session, parse_options
 from crowds import samples
 from running.program import call
 
@@ -30,10 +27,9 @@ LIMIT = 10_000
 ENDLESS = """
 import json, sys, time
 from pathlib import Path
-order = json.loads(sys.stdin.readline())
-if order["do"] == "run":
-    Path(order["folder"]).with_name("half.written").touch()
-print(json.dumps({"progress": {"stage": "weighing workers", "round": True, "done": 3, "total": 15}}), flush=True)
+Path("allalike-out").mkdir()
+Path("allalike-out/half.written").touch()
+print(json.dumps({"progress": {"stage": "weighing workers", "done": 3, "total": 15}}), file=sys.stderr, flush=True)
 time.sleep(600)
 """
 
@@ -50,20 +46,20 @@ class Reply(NamedTuple):
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(Desk(tmp_path_factory.mktemp("desk"), limit=LIMIT)) as started:
+    with Server(Session(tmp_path_factory.mktemp("session"), limit=LIMIT)) as started:
         yield started
 
 
 @pytest.fixture
 def server(running: Server) -> Iterator[Server]:
     yield running
-    running.desk.clear()
+    running.session.clear()
 
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Have another program do what is ordered."""
-    return lambda code: monkeypatch.setattr("allalike.serve.desk._WORK", code)
+    """Run another program instead of `allalike discover`."""
+    return lambda code: monkeypatch.setattr("allalike.serve.session._DISCOVER", code)
 
 
 def ask(
@@ -91,13 +87,13 @@ def say(server: Server, text: str, *, end: bool = True) -> bytes:
 
 def wait(server: Server, fits: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     """Ask for the state until it fits; a test has a limit of time, so this has none."""
-    while not fits(state := server.desk.describe()):
+    while not fits(state := server.session.describe()):
         time.sleep(0.01)
     return state
 
 
 def kept(server: Server) -> list[str]:
-    return sorted(path.relative_to(server.desk.folder).as_posix() for path in server.desk.folder.rglob("*.*"))
+    return sorted(path.relative_to(server.session.folder).as_posix() for path in server.session.folder.rglob("*.*"))
 
 
 @pytest.mark.parametrize("path", ["/", "/state", "/wrong/", "/wrong/state", "//state", "/%2e%2e/", "//[x"])
@@ -128,7 +124,7 @@ def test_it_listens_to_this_computer_only(server: Server) -> None:
 
 
 def test_the_token_is_drawn_anew_each_time_and_cannot_be_guessed(server: Server) -> None:
-    with Server(server.desk) as other:
+    with Server(server.session) as other:
         assert other.token != server.token
     assert len(server.token) == 32  # 24 random bytes
 
@@ -169,7 +165,7 @@ def test_no_file_of_the_disk_is_served_but_those_of_the_result(server: Server, t
     names = ["truth.csv", "workers.csv", "notes.txt", "labels/../../secret.csv", "labels/a\r\nb.png", "summary.json"]
     summary = {"files": names, "versions": {"allalike": "1"}}
     (tmp_path / "out" / "summary.json").write_text(json.dumps(summary))
-    server.desk.show(tmp_path / "out")
+    server.session.show(tmp_path / "out")
     assert ask(server, "files/truth.csv").body == b"task,label"
     hidden = "workers.csv notes.txt ../secret.csv %2e%2e%2fsecret.csv labels/a%0d%0ab.png labels/../../secret.csv"
     for place in (*hidden.split(), "/etc/passwd"):
@@ -188,7 +184,7 @@ def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
     assert ask(server, "answers?name=b.csv&more=1", b"xx").status == 413
     assert ask(server, "gold?name=b.csv", b"xx").status == 413
     assert kept(server) == ["files/a.csv"]
-    assert ask(server, "preview", b"[" * (1 << 20) + b" ").status == 413
+    assert ask(server, "run", b"[" * (1 << 20) + b" ").status == 413
 
 
 def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: Server) -> None:
@@ -201,16 +197,40 @@ def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: S
     assert b" 400 " in say(server, f"{start}Content-Length: 50\n\nabc")
     assert not kept(server)
     assert b" 200 " in say(server, f"{start}Content-Length: 3\n\nabcdef", end=False)
-    assert (server.desk.folder / "files" / "a.csv").read_bytes() == b"abc"
+    assert (server.session.folder / "files" / "a.csv").read_bytes() == b"abc"
 
 
-def test_choices_that_are_none_are_refused(server: Server) -> None:
+def test_requests_that_are_no_orders_are_refused(server: Server) -> None:
     assert ask(server, "answers?name=a.csv", ROWS).status == 200
-    fields = (b'"label_map": "x"', b'"columns": "x"', b'"columns": {"gold": "x"}', b'"wide": 3')
-    for wrong in (b"", b"{", b"[]", *(b"{%b}" % each for each in fields)):
+    for wrong in (b"", b"{", b"[]", b'{"options": 3}', b'{"options": "a.csv"}', b'{"suggestion": 0}'):
         assert ask(server, "run", wrong).status == 400
-    assert server.desk.describe()["doing"] is None
+    assert server.session.describe()["progress"] is None
     assert ask(server, "unknown", b"").status == 404
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--label-map /etc/passwd",
+        "--gold /etc/passwd",
+        "--gold=/etc/passwd",
+        "--gold-map /etc/passwd",
+        "--history out",
+        "-o /tmp/x",
+        "--output=/tmp/x",
+        "--folder /tmp",
+        "--engine spark",
+        "--query 'SELECT 1'",
+        "/etc/passwd",
+        "--domain real /etc/passwd",
+        "-- /etc/passwd",
+        "--label a --label b",
+        "--domain 'x",
+    ],
+)
+def test_options_open_no_file(options: str) -> None:
+    with pytest.raises(allalike.errors.OptionError):
+        parse_options(options)
 
 
 def test_names_of_files_are_shown_and_nothing_of_them_that_makes_a_path_is_used(server: Server) -> None:
@@ -221,47 +241,37 @@ def test_names_of_files_are_shown_and_nothing_of_them_that_makes_a_path_is_used(
     assert reply.data["gold"] == "gold.exe"
     ask(server, "answers?name=more.jsonl.gz&more=1", b"{}")
     assert kept(server) == ["files/b.csv", "files/more-2.jsonl.gz", "files/more.jsonl.gz"]
-    assert (server.desk.folder / "files" / "_gold").exists()
+    assert (server.session.folder / "files" / "_gold").exists()
 
 
 def test_uploads_are_removed_when_another_comes_and_at_the_end(server: Server) -> None:
     ask(server, "answers?name=a.csv", ROWS)
     ask(server, "gold?name=g.csv", ROWS)
-    assert ask(server, "no-gold", b"").data["gold"] is None
+    assert ask(server, "remove-gold", b"").data["gold"] is None
     assert kept(server) == ["files/a.csv"]
     ask(server, "answers?name=a.json", b"[]")
     assert kept(server) == ["files/a.json"]
-    with Server(server.desk):
+    with Server(server.session):
         pass
-    assert not list(server.desk.folder.iterdir())
+    assert not list(server.session.folder.iterdir())
 
 
 def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work: Callable[[str], None]) -> None:
     work(ENDLESS)
     assert ask(server, "run", b"{}").data["error"] == "There is no file yet. Drop one, or choose one."
     ask(server, "answers?name=a.csv", ROWS)
-    assert ask(server, "run", b"{}").data["doing"] == "run"
-    for place, body in (("run", b"{}"), ("preview", b"{}"), ("answers?name=b.csv", ROWS), ("gold?name=b.csv", ROWS)):
+    assert ask(server, "run", b"{}").data["progress"]
+    for place, body in (("run", b"{}"), ("answers?name=b.csv", ROWS), ("gold?name=b.csv", ROWS)):
         assert ask(server, place, body).status == 409
     state = wait(server, lambda state: state["progress"]["total"])
-    assert state["progress"] == {"stage": "weighing workers", "round": True, "done": 3, "total": 15}
-    assert kept(server) == ["files/a.csv", "result/half.written"]
-    job = server.desk._job
+    assert state["progress"] == {"stage": "weighing workers", "done": 3, "total": 15}
+    assert kept(server) == ["files/a.csv", "files/allalike-out/half.written"]
+    job = server.session._job
     assert job is not None
-    assert ask(server, "cancel", b"").data["doing"] is None
-    assert job._process.returncode == -signal.SIGKILL
+    assert ask(server, "cancel", b"").data["progress"] is None
+    assert job.process.returncode == -signal.SIGKILL
     assert kept(server) == ["files/a.csv"]
-    assert ask(server, "run", b"{}").data["doing"] == "run"
-
-
-def test_work_is_cancelled_before_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cancelled = Event()
-    slow = SimpleNamespace(dumps=lambda order: str(cancelled.wait()), loads=json.loads)
-    monkeypatch.setattr("allalike.serve.desk.json", slow)
-    job = Job({"do": "preview"}, tmp_path)
-    job.cancel()
-    cancelled.set()
-    job._thread.join()  # an error in it would fail this test
+    assert ask(server, "run", b"{}").data["progress"]
 
 
 def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp_path: Path) -> None:
@@ -269,7 +279,7 @@ def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp
     allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("bob", 2, "y")]).save(
         folder, report=True
     )
-    server.desk.show(folder)
+    server.session.show(folder)
     state = ask(server, "state").data
     assert state["result"]["facts"][:2] == ["5 answers", "3 workers"]
     assert [file["name"] for file in state["result"]["files"]][:2] == ["truth.csv", "workers.csv"]
@@ -284,84 +294,70 @@ def test_a_folder_shows_its_report_which_may_ask_for_nothing(server: Server, tmp
     assert (folder / "report.html").exists()
 
 
-def test_work_ends_with_whoever_ordered_it() -> None:
+def test_a_run_ends_with_its_server(tmp_path: Path) -> None:
     code = (
-        "import time, allalike.serve.work as work; work._ORDERS['preview'] = lambda order: (work.report('reading'),"
-        " time.sleep(600)); work.main()"
+        "import io, os, sys; from pathlib import Path; import allalike.serve.session as session;"
+        f"session._DISCOVER = {ENDLESS!r}; page = session.Session(Path(sys.argv[1]), limit=10_000);"
+        "page.upload('answers', 'a.csv', io.BytesIO(b'a,b'), 3); page.run(); print(page._job.process.pid, flush=True);"
+        "os._exit(0)"
     )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            child.stdin.write('{"do": "preview"}\n')
-            child.stdin.flush()
-            assert json.loads(child.stdout.readline())["progress"]["stage"] == "reading answers"
-            child.stdin.close()
-            assert child.wait(30) == 0
-        finally:
-            child.kill()
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True, check=True)
+    while Path(f"/proc/{int(done.stdout)}/cmdline").exists():  # a test has a limit of time, so this has none
+        time.sleep(0.01)
 
 
-def ordered(do: str, *files: Path, choices: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    return perform({"do": do, "files": [str(file) for file in files], "gold": None, "choices": choices or {}, **more})
-
-
-def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("annotator;item;vote\nada;1;x\nbob;1;x\neve;1;y\nada;2;y\nbob;2;y\n")
-    found = ordered("preview", path)
-    assert found["picked"] == {"worker": "annotator", "task": "item", "label": "vote"}
-    assert found["facts"][:3] == ["5 answers", "3 workers", "2 tasks"]
-    assert (found["columns"], found["rows"][2]) == (["annotator", "item", "vote"], ["eve", "1", "y"])
-    assert (found["rules"], "GTM" in found["methods"]) == (["plurality"], False)
-    other = ordered("preview", path, choices={"columns": {"worker": "item", "task": "annotator"}})
-    assert other["facts"][1:3] == ["2 workers", "3 tasks"]
+def run(server: Server, content: str, options: str = "", **more: Any) -> dict[str, Any]:
+    """Run the program on a page's file; return the state at the end."""
+    if content:
+        assert ask(server, "answers?name=a.csv", content.encode()).status == 200
+    reply = ask(server, "run", json.dumps({"options": options, **more}).encode())
+    assert reply.status == 200, reply.body
+    return wait(server, lambda state: state["progress"] is None)
 
 
 @pytest.mark.parametrize(
-    ("content", "settles"),
+    ("content", "options", "title"),
     [
-        ("", {}),
-        ("a,1,[1]\nb,1,[2]\n", {"domain": "set"}),
-        ("a,1,x\nb,1,\n", {}),
-        ("a,1,x\nb,1,x\n" * 9 + "c,1,\n", {"missing": "drop"}),
+        ("ada,1,[1]\nbob,1,[2]\n", {"domain": "set"}, "Read labels as set"),
+        ("ada,1,x\nbob,1,x\n" * 9 + "cy,1,\n", {"missing": "drop"}, "Leave out rows without a label"),
+        ("ada,1,x\nada,2,y\nada,3,y\n", {"force": True}, "Continue anyway"),
     ],
 )
-def test_a_bad_file_gives_the_message_of_the_library(tmp_path: Path, content: str, settles: dict[str, Any]) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"worker,task,label\n{content}" if content else "", encoding="utf-8")
-    question = ordered("preview", path)["question"]
-    with pytest.raises(allalike.AllalikeError) as caught:
-        allalike.read(path)
-    assert question["what"].split()[:4] == str(caught.value).split()[:4]
-    assert [each["settles"] for each in question["proposals"]][:1] == ([settles] if settles else [])
-    assert ordered("run", path, folder=str(tmp_path / "out"))["error"]["what"] == question["what"]
-    assert not (tmp_path / "out").exists()
+def test_an_error_has_suggestions_and_the_chosen_one_is_run(
+    server: Server, content: str, options: dict[str, Any], title: str
+) -> None:
+    error = run(server, f"worker,task,label\n{content}")["error"]
+    listed = [each["options"] for each in error["suggestions"]]
+    assert options in listed
+    index = listed.index(options)
+    assert error["suggestions"][index]["title"] == title
+    assert "files/" not in error["message"]
+    assert ask(server, "run", json.dumps({"suggestion": 99}).encode()).status == 400
+    again = run(server, "", suggestion=index)
+    assert again["error"] is None or options not in [each["options"] for each in again["error"]["suggestions"]]
 
 
-def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
-    path, out = tmp_path / "a.csv", tmp_path / "out"
-    path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
-    assert ordered("preview", path)["stops"][0].startswith("All 3 answers are by one worker")
-    stopped = ordered("run", path, folder=str(out))["error"]
-    assert [each["settles"] for each in stopped["proposals"]] == [{"force": True}]
-    done = ordered("run", path, choices={"force": True, "method": "UA"}, folder=str(out))
-    assert done["notes"][0].startswith("All 3 answers are by one worker"), "what was overridden stays visible"
-    assert (out / "truth.csv").exists()
-
-
-def test_a_run_is_that_of_the_program(tmp_path: Path) -> None:
-    path, out = tmp_path / "a.csv", tmp_path / "out"
+def test_a_run_is_that_of_the_program(server: Server, tmp_path: Path) -> None:
     rows = samples.crowd("categorical", seed=1, n=5, m=20)
-    path.write_text("worker,task,label,known\n" + "".join(f"{w},{t},{label},{rows[0][2]}\n" for w, t, label in rows))
-    choices = {"method": "iP-TD(max_iter=1)", "domain": "categorical", "gold": "known"}
-    done = ordered("run", path, choices=choices, folder=str(out))
-    assert "stopped at its limit of 1 rounds" in done["notes"][0]
-    call("discover", "a.csv", "--method", "iP-TD(max_iter=1)", "--gold", "column:known", "-o", "own", folder=tmp_path)
+    content = "worker,task,label,known\n" + "".join(f"{w},{t},{label},{rows[0][2]}\n" for w, t, label in rows)
+    (tmp_path / "a.csv").write_text(content)
+    options = "--method 'iP-TD(max_iter=1)' --domain categorical --gold column:known"
+    result = run(server, content, options)["result"]
+    assert any("stopped at its limit of 1 rounds" in note for note in result["notes"])
+    assert result["facts"][:2] == ["100 answers", "5 workers"]
+    call("discover", "a.csv", *parse_options(options), "-o", "own", folder=tmp_path)
     for name in ("truth.csv", "workers.csv"):
-        assert (out / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
-    assert (out / "report.html").exists()
+        assert ask(server, f"files/{name}").body == (tmp_path / "own" / name).read_bytes()
+    assert b"<html" in ask(server, "report").body
+    assert json.loads(ask(server, "files/summary.json").body)["files"]
+
+
+def test_a_saved_result_without_a_report_gets_one(server: Server, tmp_path: Path) -> None:
+    allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]).save(tmp_path / "out")
+    server.session.show(tmp_path / "out")
+    assert wait(server, lambda state: state["progress"] is None)["result"]["page"]
+    assert b"<html" in ask(server, "report").body
+    assert not (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
@@ -370,7 +366,7 @@ def test_the_program_ends_when_it_is_told_to_and_leaves_nothing(tmp_path: Path, 
     (tmp_path / "temporary").mkdir()
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        f"import allalike.serve.desk as jobs; jobs._WORK = {ENDLESS!r};"
+        f"import allalike.serve.session as session; session._DISCOVER = {ENDLESS!r};"
         "from allalike.cli import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "serve", "answers.csv", "--no-browser"]

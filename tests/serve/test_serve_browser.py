@@ -13,14 +13,14 @@ import pytest
 
 import allalike
 from allalike.errors import GoldError
-from allalike.serve.desk import Desk
 from allalike.serve.server import Server
+from allalike.serve.session import Session
 from crowds import samples
 from crowds.gold_misfits import MISFITS
 from running.chromium import WIDTHS, keep_picture, serious_problems, started, visited
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.timeout(180)  # a browser, and a run with its report in another process
 
@@ -44,14 +44,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(Desk(tmp_path_factory.mktemp("desk"), limit=10**6)) as server:
+    with Server(Session(tmp_path_factory.mktemp("session"), limit=10**6)) as server:
         yield server
 
 
 @pytest.fixture
 def server(running: Server) -> Iterator[Server]:
     yield running
-    running.desk.clear()
+    running.session.clear()
 
 
 def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
@@ -69,10 +69,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rows_of(path, ["worker", "task", "label", HOSTILE], rows)
 
 
-def ready(page: Page) -> None:
-    page.wait_for_selector("html[data-ready=yes]")
-
-
 @pytest.mark.parametrize(("width", "theme"), SCREENS)
 def test_from_the_drop_of_a_file_to_its_report(
     browser: Browser, server: Server, answers: Path, tmp_path: Path, width: str, theme: str
@@ -80,15 +76,13 @@ def test_from_the_drop_of_a_file_to_its_report(
     with visited(browser, server.address, width=WIDTHS[width], theme=theme) as page:
         keep_picture(page, f"serve-empty-{width}-{theme}")
         page.evaluate(DROP, [f"{HOSTILE}.csv", base64.b64encode(answers.read_bytes()).decode()])
-        page.wait_for_selector("#reading-facts span")
+        page.wait_for_selector("#form:not([hidden])")
         assert page.inner_text("#names b") == f"{HOSTILE}.csv"
-        assert page.locator("#sample th.role").all_inner_texts() == ["worker\nworker", "task\ntask", "label\nlabel"]
-        assert HOSTILE in page.locator("#sample th").last.inner_text()
-        keep_picture(page, f"serve-read-{width}-{theme}")
+        keep_picture(page, f"serve-uploaded-{width}-{theme}")
         assert not serious_problems(page)
         page.focus("#run")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.querySelector('#stage').textContent.trim()")  # whichever stage is seen
+        page.wait_for_selector("#stage:not(:empty)")  # whichever stage is seen
         keep_picture(page, f"serve-run-{width}-{theme}")
         page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
         assert page.frame_locator("#frame").locator("h1").inner_text() == "What the crowd knows"
@@ -97,7 +91,7 @@ def test_from_the_drop_of_a_file_to_its_report(
         keep_picture(page, f"serve-result-{width}-{theme}")
         assert not serious_problems(page)
         with page.expect_download() as download:
-            page.get_by_text("Save everything").click()
+            page.get_by_text("Save all files").click()
         with zipfile.ZipFile(download.value.path()) as archive:
             assert {"truth.csv", "workers.csv", "report.html", "summary.json"} <= set(archive.namelist())
         with page.expect_download() as download:
@@ -107,33 +101,27 @@ def test_from_the_drop_of_a_file_to_its_report(
 
 
 @pytest.mark.long
-def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
+def test_a_question_is_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text('worker,task,label\nada,1,"[1, 2]"\nbob,1,"[2]"\neve,1,"[1]"\neve,2,"[3]"\n', encoding="utf-8")
     with visited(browser, server.address, width=WIDTHS["phone"]) as page:
         page.set_input_files("#answers", path)
+        page.wait_for_selector("#form:not([hidden])")
+        page.click("#run")
         page.wait_for_selector("#problem:not([hidden])")
-        assert "look like lists" in page.inner_text("#problem-what")
-        assert page.is_disabled("#run")
+        assert "look like lists" in page.inner_text("#problem-message")
         keep_picture(page, "serve-question-phone-light")
         assert not serious_problems(page)
-        offered = page.locator("#settle li").all_inner_texts()
-        assert " ".join(offered[0].split()) == "Take domain = set set labels, 3 workers, 2 tasks, 2 answers a task"
+        offered = page.locator("#suggestions li").all_inner_texts()
+        assert " ".join(offered[0].split()) == "Read labels as set set labels, 3 workers, 2 tasks, 2 answers a task"
         assert len(offered) > 1
-        page.get_by_role("button", name="Take domain = set").click()
-        page.locator("#reading-facts", has_text="set labels").wait_for()
+        page.get_by_role("button", name="Read labels as set").click()
+        page.locator("#result-facts", has_text="set labels").wait_for()
         assert not page.is_visible("#problem")
-        assert page.input_value("#domain") == "set"
-        path.write_bytes(b"worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
-        page.set_input_files("#answers", path)
-        page.locator("#doubts", has_text="All 3 answers are by one worker").wait_for()
-        assert page.is_disabled("#run")
-        keep_picture(page, "serve-doubts-phone-light")
-        page.check("#force")
-        assert page.is_enabled("#run")
+        page.click("#clear")
         path.write_bytes(b"x" * (10**6 + 1))
         page.set_input_files("#answers", path)
-        assert page.inner_text("#message").startswith("These are 1.0 MB, and at most 1.0 MB are taken")
+        assert page.inner_text("#message").startswith("These files have 1.0 MB; the limit is 1.0 MB")
 
 
 @pytest.mark.long
@@ -146,17 +134,15 @@ def test_gold_that_does_not_fit_has_buttons(browser: Browser, server: Server, tm
         allalike.discover(answers, gold=gold)
     with visited(browser, server.address) as page:
         page.set_input_files("#answers", answers)
-        page.wait_for_selector("#reading-facts span")
-        ready(page)
+        page.wait_for_selector("#form:not([hidden])")
         page.set_input_files("#gold", gold)
-        page.locator("#reading-facts", has_text="30 known truths").wait_for()
-        ready(page)
+        page.locator("#gold-name", has_text="gold.csv").wait_for()
         page.click("#run")
-        page.wait_for_selector("#settle button")
-        assert "The gold does not fit the answers" in page.inner_text("#problem-what")
-        assert page.locator("#settle button").all_inner_texts() == [purpose for purpose, _ in stopped.value.ways]
+        page.wait_for_selector("#suggestions button")
+        assert "The gold does not fit the answers" in page.inner_text("#problem-message")
+        assert len(page.locator("#suggestions button").all()) == len(stopped.value.ways)
         keep_picture(page, f"serve-gold-{name.replace(' ', '-')}")
-        page.locator("#settle button").first.click()
+        page.locator("#suggestions button").first.click()
         page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
         assert not page.is_visible("#problem")
         with page.expect_download() as download:

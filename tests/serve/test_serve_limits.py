@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from allalike.serve.desk import Desk
 from allalike.serve.server import ConnectionLimits, Server
+from allalike.serve.session import Session
 
 LIMIT = 10_000
 LONG = 10_000.0  # seconds that no test has
@@ -23,7 +23,7 @@ def opened() -> Iterator[ExitStack]:
 
 
 def serve(opened: ExitStack, folder: Path, limits: ConnectionLimits) -> Server:
-    return opened.enter_context(Server(Desk(folder, limit=LIMIT), limits=limits))
+    return opened.enter_context(Server(Session(folder, limit=LIMIT), limits=limits))
 
 
 def connect(opened: ExitStack, server: Server, text: str = "") -> socket.socket:
@@ -90,8 +90,8 @@ def test_a_client_that_says_nothing_more_is_not_waited_for(opened: ExitStack, tm
 
 
 def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path / "desk", ConnectionLimits(connections=1, grace_seconds=SHORT, least_rate=1e12))
-    (tmp_path / "desk").mkdir()
+    server = serve(opened, tmp_path / "session", ConnectionLimits(connections=1, grace_seconds=SHORT, least_rate=1e12))
+    (tmp_path / "session").mkdir()
     (tmp_path / "out").mkdir()
     with (tmp_path / "out" / "truth.csv").open("wb") as file:
         file.truncate(1 << 28)  # more than any system keeps for a client
@@ -99,7 +99,7 @@ def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_
     (tmp_path / "out" / "summary.json").write_text(
         '{"files": ["truth.csv", "report.html", "summary.json"], "versions": {"allalike": "1"}}'
     )
-    server.desk.show(tmp_path / "out")
+    server.session.show(tmp_path / "out")
     slow = connect(opened, server, head(server, "GET files/truth.csv"))
     wait_for_room(opened, server)
     assert len(hear(slow)) < 1 << 28

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from allalike._core.blocks.problems import Problems
 from allalike.noise import Gaussian, IntervalNoise, Mallows, MaskNoise, OneCoin, TwoCoin
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +66,7 @@ def test_two_coin_workers_err_at_the_rate_of_the_true_class() -> None:
 
 def test_two_coin_weights_are_what_the_posterior_of_every_pattern_of_answers_says() -> None:
     faults = np.array([[0.05, 0.4], [0.3, 0.1], [0.2, 0.2]])
-    weight = TwoCoin().weight(faults, Problems.single(3))
+    weight = TwoCoin().weight(faults)
     odds = []
     for answers in product((0, 1), repeat=3):
         given = [
@@ -117,7 +116,7 @@ def test_mallows_rankings_are_as_far_from_the_truth_as_the_closed_form_says(
 def test_mallows_weights_make_kemeny_the_most_likely_ranking() -> None:
     phi, orders = np.array([0.2, 0.5, 0.9]), list(permutations(range(4)))
     votes = Mallows().sample(np.arange(4)[None], phi, seed=11)[:, 0]
-    weight = Mallows().weight(phi, Problems.single(3))
+    weight = Mallows().weight(phi)
     away = np.array([[wrong_pairs(vote, order) for vote in votes] for order in orders])
     constants = np.array([sum(p ** wrong_pairs(np.array(o), orders[0]) for o in orders) for p in phi])
     likelihood = np.log(phi**away / constants).sum(axis=1)

@@ -20,7 +20,7 @@ from allalike.errors import AllalikeError, OutputError
 from allalike.noise import Copiers
 from allalike.simulation import MODELS, Pool, as_model, pool, simulate
 from crowds.estimates import improvement
-from crowds.samples import weigh_problems
+from crowds.samples import weights_of
 from running.turns import in_turn
 from running.updates import flat
 
@@ -99,7 +99,7 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
     answers, truth = samples(pool(spec, workers=2000, tasks=500), 1500)
     unweighted = np.square(answers.mean(axis=1) - truth).mean(axis=1)
     for method, printed in ((allalike.PTD(), -20), (allalike.IPTD(), -25)):
-        weight = weigh_problems(answers, method).weight.reshape(1500, 10)
+        weight = weights_of(answers, method)
         error = np.square(np.einsum("rn,rnm->rm", weight, answers) - truth).mean(axis=1)
         assert improvement(error, unweighted).mean() == pytest.approx(printed, abs=within)
 

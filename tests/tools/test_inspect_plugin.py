@@ -29,7 +29,7 @@ SKILLS = {"good": 0.97, "fair": 0.9, "weak": 0.7, "poor": 0.55, "bad": 0.55}
 
 
 def plugin() -> Any:
-    return import_module("allalike.compat.inspect")
+    return import_module("allalike.integrations.inspect")
 
 
 def chance(*parts: Any) -> float:

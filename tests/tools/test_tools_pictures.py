@@ -88,17 +88,10 @@ def test_broken_areas_are_clear_errors(drawing: Any, size: tuple[int, int], word
         opened(ada, eve, tag="segmentation")
 
 
-@pytest.mark.parametrize("short", [False, True])
-def test_polygons_of_label_studio_are_in_percent_of_the_picture(short: bool, tmp_path: Path) -> None:
+def test_polygons_of_label_studio_are_in_percent_of_the_picture(tmp_path: Path) -> None:
     value = {"points": [[25, 10], [75, 10], [75, 50], [25, 50]], "polygonlabels": ["cat"], "closed": True}
-    size: dict[str, Any] = {"original_width": 8, "original_height": 10}
-    if short:
-        about = {"annotation_id": 1, "created_at": "2024", "lead_time": 1}
-        seen = [{"image": "a", "id": 7, "q": [{**value, **size}], "annotator": 1, **about}]
-        document: list[Any] = [*seen, {"image": "a", "id": 7, "annotator": 2, **about}]
-    else:
-        people = [annotation(1, result("polygonlabels", value, **size)), annotation(2)]
-        document = [{"id": 7, "annotations": people}]
+    outline = result("polygonlabels", value, original_width=8, original_height=10)
+    document = [{"id": 7, "annotations": [annotation(1, outline), annotation(2)]}]
     path = write(tmp_path / "tasks.json", document)
     assert areas(path) == [(1, 7, 16), (2, 7, 0)]
     assert drawn(path)[0][2].pixels().shape == (10, 8)

@@ -178,7 +178,7 @@ def test_executors_do_not_read_the_file_of_a_tool(written: Sheets, monkeypatch: 
 
 
 def test_formats_lists_every_tool_and_ending() -> None:
-    result = CliRunner().invoke(app, ["formats"])
+    result = CliRunner().invoke(app, ["list", "formats"])
     assert result.exit_code == 0
     assert all(name in result.output and tool.title in result.output for name, tool in TOOLS.items())
     assert all(ending in result.output for ending in (".csv", ".jsonl", ".parquet", ".xlsx", ".soc"))

@@ -1,1 +1,1 @@
-"""The ground floor, which is private: what every room above stands on, and nobody outside imports."""
+"""Private foundations of all packages: blocks, columns, masks, output, options, registry."""

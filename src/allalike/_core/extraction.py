@@ -1,4 +1,4 @@
-"""Extraction: from what somebody wrote around an answer to the answer alone."""
+"""Extract answers from free text, such as the output of a language model."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
     counts = ""
     for number in differences.tolist():
         more = True
-        while more:  # until the rest is told by the sign of the last piece
+        while more:  # until the sign of the last piece gives the rest
             piece, number = number & 31, number >> 5
             more = number != (-1 if piece & 16 else 0)
             counts += chr(48 + piece + 32 * more)
@@ -429,7 +429,7 @@ def write_masks(
 
 
 def _name_files(tasks: Sequence[object]) -> list[str]:
-    """Name files after tasks; what is odd, long or taken in any case of letters is told apart by a hash."""
+    """Name files after tasks; what is odd, long or taken in any case of letters is distinguished by a hash."""
     names: dict[str, str] = {}
     for task in tasks:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(task))[:60]

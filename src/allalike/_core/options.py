@@ -116,7 +116,7 @@ def check_number(
 
 
 def check_length(text: str, name: str) -> str:
-    """Return the text of an option, unless it is longer than any that somebody means."""
+    """Return the text of an option, unless it is too long."""
     if len(text) > MAX_OPTION_CHARACTERS:
         raise OptionError(
             f"{name} is written with {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most."

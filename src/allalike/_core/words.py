@@ -32,3 +32,21 @@ def write_options(sentence: str, write: Callable[[str, str], str]) -> str:
     'Use <engine memory>, or leave out <per_task >.'
     """
     return _OPTION.sub(lambda found: write(found[1], found[2] or ""), sentence)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, or its beginning with dots behind it.
+
+    >>> cut("a long story", 8), cut("short", 8)
+    ('a long \u2026', 'short')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}\u2026"
+
+
+def show_number(value: float) -> str:
+    """Write a number with three digits, or all of those before the point.
+
+    >>> show_number(2.5), show_number(9788.4)
+    ('2.5', '9,788')
+    """
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"

@@ -1,4 +1,4 @@
-"""Answers: who said what, sorted by task; truths that are known; answers that are still to be read."""
+"""Answers: labels by workers, sorted by task; gold labels; streams of answers."""
 
 from allalike.answers.answers import Answers
 from allalike.answers.gold import Gold, Truths

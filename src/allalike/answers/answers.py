@@ -1,4 +1,4 @@
-"""Answers: who said what about which task, sorted by task, ready to be cut into blocks."""
+"""Answers: labels of tasks by workers, sorted by task, ready to be cut into blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import shorten
@@ -65,21 +64,21 @@ class Answers:
     workers, tasks
         The ids, in order.
     encoding
-        How labels become codes: the kind of label, and what these labels have in common.
+        Conversion between labels and codes: the label type, and what was learned from the labels.
     starts
         The first answer of each task, and behind them the number of all answers.
     worker, label
-        Of each answer: the worker's number, and the code of the label.
-    problems
-        Which workers belong to which problem; mostly there is one problem.
+        Number of the worker and code of the label, one per answer.
     gold_task, gold_label
-        The tasks whose truth is known, in order, and the codes of these truths.
+        The tasks with gold labels, in order, and the codes of these labels.
     gold
-        The known truths as they came, which may be those of tasks that nobody answered yet.
+        The gold labels as they came, also those of unanswered tasks.
+    separate_tasks
+        Whether every task is a problem of its own, and its answers are those of separate workers.
     notes
-        What was guessed or set aside on the way, for the summary.
+        Detected settings and excluded rows, for the summary.
     read_options
-        How they were read, so that more can be read in the same way: options of `allalike.scan`.
+        Options of `allalike.scan` that they were read with, for further answers.
     inputs
         The files and folders that they were read from, which no output may replace.
     frame
@@ -103,10 +102,10 @@ class Answers:
     starts: npt.NDArray[np.int64]
     worker: npt.NDArray[np.int32]
     label: Array
-    problems: Problems
     gold_task: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     gold_label: Array = field(default_factory=lambda: np.empty(0))
     gold: Gold | None = None
+    separate_tasks: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     read_options: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
@@ -196,15 +195,13 @@ class Answers:
             starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
             worker=worker,
             label=encoding.fit_tasks(labels, task, tasks) if fit else labels,
-            problems=Problems.single(len(workers)),
             gold_label=labels[:0],
             notes={"repeats_added" if choice == "add" else "repeats_set_aside": n_repeats} if n_repeats else {},
         )
 
     def among(self, workers: Values, place: Codes) -> Answers:
         """Return the answers with their workers numbered among others; each one's place there is given."""
-        problems = Problems.single(len(workers))
-        return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False), problems=problems)
+        return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False))
 
     def under(self, encoding: Encoding) -> Answers:
         """Return the answers with the codes of an encoding that knows more labels."""
@@ -253,7 +250,7 @@ class Answers:
         return float(self.label[0])
 
     def per_task(self) -> Answers:
-        """Return the answers as one problem per task, in which every worker has a fault and a weight of her own.
+        """Return the answers as one problem per task, in which every worker has an error and a weight of their own.
 
         >>> import allalike
         >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x"), ("ada", 8, "x")]
@@ -269,7 +266,7 @@ class Answers:
             self,
             workers=self.workers.take(self.worker),
             worker=np.arange(self.n_answers, dtype=np.int32),
-            problems=Problems(np.diff(self.starts)),
+            separate_tasks=True,
         )
 
     @property
@@ -280,7 +277,7 @@ class Answers:
     @property
     def worker_task(self) -> Values | None:
         """The task of each worker, where every task is a problem of its own."""
-        if not len(self.problems.sizes) == len(self.tasks) > 1:
+        if not self.separate_tasks or len(self.tasks) < 2:
             return None
         return self.tasks.take(np.repeat(np.arange(len(self.tasks)), np.diff(self.starts)))
 
@@ -327,7 +324,7 @@ def _add_repeats(labels: Array, new: npt.NDArray[np.bool_], domain: Domain) -> A
             f"repeats is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer to a"
             " task with repeats='first' or repeats='last'."
         )
-    return domain.repeats.add(labels, np.flatnonzero(new))
+    return np.asarray(domain.repeats.add(labels, np.flatnonzero(new)))
 
 
 def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:

@@ -125,10 +125,10 @@ class Cleaning:
             example = label.row(row) - 1, str(values[codes[row]])
         kept[kept] = stays
         dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
-        rows, data = np.flatnonzero(stays), label.data
-        if isinstance(data, list):
+        rows, kind = np.flatnonzero(stays), label.form
+        if kind is None:
             return label.replaced([meant[row] for row in rows], rows), kept, dropped
-        kind = data.type.value_type if pa.types.is_dictionary(data.type) else data.type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not is_text(kind):
             return label.keep(stays), kept, dropped
         return label.replaced(_dictionary(codes[stays], meant, np.ones(len(rows), np.bool_), kind), rows), kept, dropped
@@ -144,7 +144,7 @@ class Cleaning:
 
     def _understand(self, label: Column) -> tuple[Any, list[Any], list[Any], npt.NDArray[np.int8]]:
         """Return the place of each row's value, the values, their meanings, and whether each row is kept."""
-        if isinstance(label.data, list):
+        if label.form is None:
             codes, values = np.arange(len(label.data)), label.data
         else:
             codes, found = distinct(label.data)
@@ -167,7 +167,7 @@ class Cleaning:
         """Replace spellings by their meanings; labels are texts from there on."""
         if not self.label_map:
             return label
-        if isinstance(label.data, list):
+        if label.form is None:
             data = [None if v is None else self._mapped(v) for v in label.data]
             return label.replaced(data, np.arange(len(data)))
         present = ~Column(label.name, label.data).missing()
@@ -189,7 +189,7 @@ class Cleaning:
         if not self.spelling.strip or label.kind not in ("text", "object"):
             return label
         data = label.data
-        if isinstance(data, list):
+        if label.form is None:
             return label.replaced([v.strip() if isinstance(v, str) else v for v in data], np.arange(len(data)))
         if pa.types.is_dictionary(data.type) and is_text(data.type.value_type):
             if not has_blank_edges(data):

@@ -107,7 +107,7 @@ class Gold:
         return {**counts, "blank": self.blank} if self.blank else counts
 
     def find_unanswered(self, encoding: Encoding) -> list[Any]:
-        """List the labels that nobody gave, each once."""
+        """List the labels that are in no answer, each once."""
         encoding, truths = self.encode(encoding)
         rows = np.sort(np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)])
         if not len(rows):

@@ -59,7 +59,7 @@ def column_values(column: Column) -> Values:
     if "factors" in vars(column):
         codes, values = column.factors
         return values.take(codes)
-    return Values(column.data if isinstance(column.data, list) else column.data.combine_chunks())
+    return Values(column.data if column.form is None else column.data.combine_chunks())
 
 
 def name_files(folder: Path, name: str) -> list[Path]:
@@ -135,9 +135,9 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, zlib.error, pa.ArrowException) as error:
-        said = " ".join((getattr(error, "strerror", None) or str(error)).split())
+        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
         raise InputError(
-            f"{path} is damaged, or is not what was saved there: {said.rstrip('.')}. Run 'allalike discover' again."
+            f"{path} is damaged, or is not what was saved there: {reason.rstrip('.')}. Run 'allalike discover' again."
         ) from error
 
 

@@ -21,15 +21,15 @@ from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
-from allalike.cli.lists import domains, formats, methods, rules, schema
+from allalike.cli.lists import echo_json, list_
 from allalike.cli.next import next_answers
-from allalike.cli.options import limit_options, write_flags
+from allalike.cli.options import write_flags
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
 from allalike.errors import AllalikeError, ColumnError, DataWarning, GoldError, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
-from allalike.telling.commands import LEFT_OUT, complete_command, find_flags
+from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,12 +68,20 @@ def app() -> None:
     """
 
 
-_COMMANDS = (
-    *(discover, update, next_answers, compare, jury, agreement, explain, serve, simulate, datasets, demo),
-    *(methods, domains, rules, formats, schema),
-)
-for _command in _COMMANDS:
-    limit_options(_command)
+for _command in (
+    discover,
+    update,
+    next_answers,
+    compare,
+    jury,
+    agreement,
+    explain,
+    serve,
+    simulate,
+    datasets,
+    demo,
+    list_,
+):
     app.add_command(_command)
 
 
@@ -97,20 +105,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except click.Abort:
         echo("Aborted!", err=True)
         sys.exit(1)
-    except InputError as error:
-        told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
-        told = told or _offer(arguments, error.proposals)
-        if not told and isinstance(error, ColumnError):
-            told = ["Once that is corrected, run:", f"  {complete_command(_typed(arguments), {})}"]
-        _stop(str(error.args[0]), 2, told, lines=error.lines)
-    except DataWarning as doubt:
-        settled = doubt.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
-        known = "" if settled else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
-        anyway = _complete(arguments, [("To go on all the same", {"force": True})])
-        _stop(f"{doubt.args[0]}{known}", 2, [*_offer(arguments, doubt.proposals), *anyway])
-    except AllalikeError as error:
-        what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
-        _stop(what, 1 if isinstance(error, UnheardError) else 2)
+    except (AllalikeError, DataWarning) as error:
+        _stop_at(error, arguments)
     except MemoryError:
         _stop(f"There is not enough memory for this. {_MORE_MEMORY}", 1)
     except Exception as error:
@@ -119,6 +115,28 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
             sys.exit(1)
         _stop(f"{_describe(error)} ALLALIKE_DEBUG=1 shows where.", 1)
     sys.exit(code or 0)
+
+
+def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None) -> NoReturn:
+    """Print an error of the input or of the call with the commands that settle it, and exit."""
+    if isinstance(error, InputError):
+        told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
+        told = told or _offer(arguments, error.proposals)
+        if not told and isinstance(error, ColumnError):
+            told = ["Once that is corrected, run:", f"  {complete_command(_typed(arguments), {})}"]
+        _print_json_error(arguments, str(error.args[0]), error.proposals, lines=error.lines)
+        _stop(str(error.args[0]), 2, told, lines=error.lines)
+    if isinstance(error, DataWarning):
+        settled = error.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
+        known = "" if settled else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
+        anyway = _complete(arguments, [("To go on all the same", {"force": True})])
+        _print_json_error(arguments, str(error.args[0]), [*error.proposals, Proposal({"force": True})])
+        _stop(f"{error.args[0]}{known}", 2, [*_offer(arguments, error.proposals), *anyway])
+    what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
+    if isinstance(error, UnheardError):
+        _stop(what, 1)
+    _print_json_error(arguments, what)
+    _stop(what, 2)
 
 
 def _describe(error: Exception) -> str:
@@ -203,6 +221,28 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
         lines.append(f"  {complete_command(_typed(arguments), proposal.settles, proposal.files)}")
         lines += [f"    ({proposal.gives})"] if proposal.gives else []
     return lines
+
+
+def _print_json_error(
+    arguments: Sequence[str] | None, message: str, proposals: Sequence[Proposal] = (), *, lines: Sequence[str] = ()
+) -> None:
+    """Print an error as JSON on standard output where --json asks for it, with each suggestion as a command."""
+    typed = _typed(arguments)
+    if "--json" not in typed:
+        return
+    suggestions = [
+        {
+            "options": dict(each.settles),
+            "title": describe_options(each.settles),
+            "preview": each.gives,
+            "files": list(each.files),
+            "command": complete_command(typed, each.settles, each.files),
+        }
+        for each in proposals
+        if _can_say(arguments, each.settles)
+    ]
+    shown = {"message": write_flags(message), "lines": list(map(write_flags, lines)), "suggestions": suggestions}
+    echo_json("error", shown)
 
 
 def _stop(message: str, code: int, commands: Sequence[str] = (), *, lines: Sequence[str] = ()) -> NoReturn:

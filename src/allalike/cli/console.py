@@ -247,7 +247,7 @@ class Bar:
         return faster
 
 
-class Lines(Bar):
+class ProgressLines(Bar):
     """The stage of a run where no bar can be shown: a line every half a minute, lest it seem to hang."""
 
     def _show(self) -> None:
@@ -261,6 +261,18 @@ class Lines(Bar):
                 echo(f"Still {self._what}{count and f': {count}'} ({seconds:,.0f} s).", err=True)
 
 
+class JsonLines(Bar):
+    """The stage of a run as lines of JSON, for a program that runs this one (`ALLALIKE_PROGRESS=json`)."""
+
+    def _show(self) -> None:
+        printed = None
+        while not self._stop.wait(0.1):
+            if self.stage and printed != (now := (self.stage, self.done, self.total)):
+                printed = now
+                progress = {"stage": self._what, "count": self._count, "done": self.done, "total": self.total}
+                echo(json.dumps({"progress": progress}), err=True)
+
+
 @contextmanager
 def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
     """Show a bar on a terminal while this takes longer than a second, and elsewhere a line now and then.
@@ -270,7 +282,8 @@ def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
     if quiet:
         yield
         return
-    bar = (Bar if sys.stderr.isatty() else Lines)(faster)
+    kind = JsonLines if os.environ.get("ALLALIKE_PROGRESS") == "json" else Bar if sys.stderr.isatty() else ProgressLines
+    bar = kind(faster)
     bar.start()
     try:
         with watching(bar):

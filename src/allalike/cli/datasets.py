@@ -10,11 +10,12 @@ import click
 from allalike._core.words import count
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
 from allalike.cli.lists import echo_json
+from allalike.cli.options import option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.datasets import Source
+    from allalike.datasets import DataSource
 
 _COUNTS = ("workers", "tasks", "answers")
 _MAX_SHOWN_FILES = 12  # some sources have thousands
@@ -26,7 +27,7 @@ def datasets() -> None:
 
 
 @datasets.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(as_json: bool) -> None:
     """List the data sets, one line each."""
     from allalike.datasets import DATASETS, source_of
@@ -49,7 +50,7 @@ def list_(as_json: bool) -> None:
 
 @datasets.command
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all files.")
+@option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all files.")
 def show(name: str, as_json: bool) -> None:
     """Show who made a data set, under which licence, and where its files lie."""
     from allalike.datasets import source_of
@@ -63,7 +64,7 @@ def show(name: str, as_json: bool) -> None:
 
 @datasets.command(no_args_is_help=True)
 @click.argument("names", nargs=-1, required=True)
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets, unless they are here, and check them."""
     from allalike.datasets import source_of
@@ -85,13 +86,13 @@ def path(name: str) -> None:
     echo(str(find(name)))
 
 
-def _dataset(name: str, source: Source) -> dict[str, Any]:
+def _dataset(name: str, source: DataSource) -> dict[str, Any]:
     """Say what the catalogue knows of a data set."""
     facts = source.datasets[name]
     return {"name": name, "summary": facts["summary"], **facts}
 
 
-def _facts(source: Source) -> dict[str, Any]:
+def _facts(source: DataSource) -> dict[str, Any]:
     """Say all that is known of a source."""
     from allalike.datasets import DATASETS, source_of
     from allalike.datasets.downloads import archive_url, file_url, find_folder
@@ -107,7 +108,7 @@ def _facts(source: Source) -> dict[str, Any]:
     }
 
 
-def _text(source: Source) -> str:
+def _text(source: DataSource) -> str:
     from allalike.datasets.downloads import folders, how_to_get
 
     facts = _facts(source)
@@ -155,7 +156,7 @@ def _right(values: Iterable[Any]) -> list[str]:
     return [(f"{value:,}" if isinstance(value, int) else value).rjust(7) for value in values]
 
 
-def _amount(source: Source) -> str:
+def _amount(source: DataSource) -> str:
     files = count(len(source.files), "file")
     size = f"{source.size / 1e6:,.1f} MB" if source.size >= 1e6 else f"{source.size / 1e3:,.1f} kB"
     return f"{files}, {size}" if source.public else files

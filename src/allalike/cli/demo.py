@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from allalike.cli.console import echo, fold, keep_whole, notes_for_warnings, rows, visible
-from allalike.cli.options import take_write_options
-from allalike.telling.summary import Summary
+from allalike.cli.options import command, option, take
+from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,15 +64,15 @@ def _ask(rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     return asked
 
 
-@click.command
-@click.option("-o", "--output", default="allalike-demo", help="The folder for the result.", show_default=True)
-@take_write_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Which crowd to generate.", show_default=True)
+@command(no_args_is_help=False)
+@option("-o", "--output", group="Output", default="allalike-demo", help="The folder for the result.", show_default=True)
+@take("Overwrite")
+@option("--seed", type=click.IntRange(min=0), default=0, help="Which crowd to generate.", show_default=True)
 def demo(output: str, overwrite: bool, seed: int) -> None:
     """Find the good workers in a generated crowd."""
     import numpy as np
 
-    from allalike.api.discover import discover
+    from allalike.discover import discover
     from allalike.methods import Auto
     from allalike.result.flags import list_reasons
 
@@ -92,7 +92,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
         " answers."
     )
     echo("\n".join([*fold(about), "", f"Found by {summary.method.name}, best first:", ""]))
-    flags = list_reasons(result.run, result.weighing, result.found, result.summary)
+    flags = list_reasons(result.run, result.weighing)
     order = np.lexsort((found.fault, -found.weight))
     ids = result.run.workers.tolist()
     table = [

@@ -14,21 +14,19 @@ from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    command,
     find_typed,
     list_notes,
     name_answers,
     name_engine,
     open_answers,
-    take_print_options,
-    take_read_options,
-    take_solve_options,
-    take_table_options,
-    take_write_options,
+    option,
+    take,
     write_flags,
 )
 from allalike.domains.contract import field_names
 from allalike.errors import AllalikeError, ColumnError, DataWarning, InputError, OptionError, UnsupportedError
-from allalike.telling.summary import Summary
+from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,36 +118,57 @@ def name_folders(names: Sequence[str]) -> list[str]:
 _FAST = ("UA", "P-TD", "iP-TD")
 
 
-@click.command(no_args_is_help=True)
-@click.option(
+@command()
+@option(
     "-o",
     "--output",
+    group="Output",
     default="allalike-out",
     help="The folder for truth, workers and summary.",
     show_default=True,
 )
-@click.option(
+@option(
     "--method",
+    group="Method",
     default="auto",
     help="How truths are found, such as 'iP-TD(max_iter=3)'.",
     show_default=True,
 )
-@click.option("--history", help="What is known of workers: the folder of an earlier result, or its workers.csv.")
-@click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
-@take_read_options
-@take_solve_options
-@click.option("--gold-only-measure", is_flag=True, help="Measure the error by the gold, and do not use it otherwise.")
-@click.option("--fail-over", type=float, help="Exit with code 3 if the error by the gold is above, as 0.1.")
-@click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
-@click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
-@click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
-@click.option("--to", multiple=True, help="Write it for another tool, too; 'allalike formats' lists those.")
-@click.option("--probabilities", is_flag=True, help="Write how probable each class of a task is, too: soft labels.")
-@click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
-@click.option("--no-answers", is_flag=True, help="Keep no answers in the folder; 'allalike update' needs them.")
-@take_table_options
-@take_write_options
-@take_print_options
+@option("--history", group="Method", help="Worker statistics from an earlier run: its folder or workers.csv.")
+@option("--plain", group="Method", is_flag=True, help="Do not merge copies or drop uninformative workers.")
+@take("Input", "Columns", "Gold", "Method", "Large data", files=True)
+@option(
+    "--gold-only-measure",
+    group="Gold",
+    is_flag=True,
+    help="Use gold to measure the error only.",
+)
+@option("--fail-over", group="Output", type=float, help="Exit with code 3 if the error on gold is above, as 0.1.")
+@option(
+    "--min-confidence",
+    group="Method",
+    type=float,
+    help="Least confidence of a label, from 0 to 1.",
+)
+@option(
+    "--format",
+    "file_format",
+    group="Output",
+    default="csv",
+    help="Format of the tables: csv or parquet.",
+    show_default=True,
+)
+@option("--block-list", group="Output", help="Write the ids of workers to exclude into this file, one a line.")
+@option("--to", group="Output", multiple=True, help="Tool to write labels for; see 'allalike list formats'.")
+@option(
+    "--probabilities",
+    group="Output",
+    is_flag=True,
+    help="Write the probability of each class of a task.",
+)
+@option("--no-report", group="Output", is_flag=True, help="Leave out report.html, the page to look at.")
+@option("--no-answers", group="Output", is_flag=True, help="Do not save the answers, which 'allalike update' needs.")
+@take("Tables", "Overwrite", "Output")
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the truth in FILES, and how good each worker is.
 
@@ -216,7 +235,7 @@ Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of 
 def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
     """Find the truths of one label column, and write them."""
     from allalike._core.system.progress import report
-    from allalike.api.discover import discover as run
+    from allalike.discover import discover as run
 
     _check_output(source, folder, options)
     answers, gold = open_answers(source, options)
@@ -246,8 +265,8 @@ def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.result.inputs.opening import inputs_of
     from allalike.result.targets import REPORT, find_writers, result_names, result_output, written_names
+    from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])

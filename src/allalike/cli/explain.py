@@ -10,7 +10,7 @@ import click
 
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.lists import echo_json
-from allalike.cli.options import name_engine, take_engine_options, take_print_options
+from allalike.cli.options import command, name_engine, take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,12 +23,11 @@ _CELL_WIDTHS = (40, 30, 20, 16, 12, 8)  # characters of an id or label, of which
 _TITLES = {"if_left_out": "left out", "if_changed": "changed"}
 
 
-@click.command(no_args_is_help=True, context_settings={"ignore_unknown_options": True})  # an id may be -7
+@command(context_settings={"ignore_unknown_options": True})  # an id may be -7
 @click.argument("out")
 @click.argument("kind", metavar="task|worker", type=click.Choice(["task", "worker"]))
 @click.argument("name", metavar="ID", type=click.UNPROCESSED)
-@take_engine_options
-@take_print_options
+@take("Output", "Large data")
 def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Say why a task has its truth, or what a worker is like.
 
@@ -37,7 +36,7 @@ def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **option
     Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
     and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
     """
-    from allalike.api.update import load
+    from allalike.update import load
 
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         found = load(out, engine=name_engine(options)).explain(**{kind: name})

@@ -8,6 +8,7 @@ import click
 
 from allalike._core.words import count
 from allalike.cli.console import echo, visible
+from allalike.cli.options import option
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
@@ -18,9 +19,14 @@ FAILED = 3  # the exit code
 
 def take_gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of what must be fulfilled."""
-    drift = click.option("--fail-if-drift", is_flag=True, help="Exit with code 3 if a judge changed (see --since).")
-    under = click.option("--fail-under", type=float, help="Exit with code 3 if the rate (see --good) is below, as 0.9.")
-    return under(drift(command))
+    drift = option(
+        "--fail-if-drift", group="Output", is_flag=True, help="Exit with code 3 if a judge changed (--since)."
+    )
+    under = option(
+        "--fail-under", group="Output", type=float, help="Exit with code 3 if the rate (--good) is below, as 0.9."
+    )
+    decorated: Callable[..., Any] = under(drift(command))
+    return decorated
 
 
 def check_gates(options: Mapping[str, Any]) -> None:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from allalike.cli.console import (
     WIDTH,
     Line,
@@ -26,21 +24,19 @@ from allalike.cli.discover import choose_label
 from allalike.cli.gates import check_gates, find_failures, leave_if, take_gate_options
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    command,
     dress,
     find_typed,
     list_notes,
     name_answers,
     name_engine,
     open_answers,
-    take_print_options,
-    take_read_options,
-    take_solve_options,
-    take_table_options,
-    take_write_options,
+    option,
+    take,
 )
 from allalike.errors import OptionError
-from allalike.telling.commands import complete_command
-from allalike.telling.summary import Summary
+from allalike.result.commands import complete_command
+from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +53,7 @@ _EXAMPLES = "\b\n" + "\n".join(
     )
 )
 _ASKED = ("quorum", "order", "about", "sample", "tie", "verdicts")
-_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since", *_ASKED)
+_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since", "epsilon", *_ASKED)
 _N_JUDGES = 8  # that are shown
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _HEADS = {
@@ -71,41 +67,44 @@ _HEADS = {
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
-@click.command(no_args_is_help=True, epilog=_EXAMPLES)
-@click.option("-o", "--output", default="allalike-out", help="The folder for tables and summary.", show_default=True)
-@click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
-@click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
-@click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
-@click.option("--max-error", type=float, help="Find the smallest panel that errs no more, such as 0.1.")
-@click.option(
+@command(epilog=_EXAMPLES)
+@option("-o", "--output", group="Output", default="allalike-out", help="Output folder.", show_default=True)
+@option("--prices", group="Panel", help="Prices of judges: a CSV file with worker and price.")
+@option("--price", group="Panel", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
+@option(
+    "--keep", group="Panel", type=float, default=0.99, help="Share that the smallest panel keeps.", show_default=True
+)
+@option("--max-error", group="Panel", type=float, help="Find the smallest panel that errs no more, such as 0.1.")
+@option(
     "--good",
+    group="Panel",
     multiple=True,
     help="Positive label: finds the share of tasks with it. With gold, yes, pass, true, 1, correct or good of two.",
 )
-@click.option("--gold-drawn", default="random", help="How known truths were drawn: random or truth.", show_default=True)
-@click.option("--by", help="A column of FILES that says in which group a task is, for a rate of each.")
-@click.option("--since", help="The folder of an earlier panel: which judges, and which rate, changed since?")
-@click.option("--quorum", type=float, help="How many independent voices a verdict needs.")
-@click.option("--order", help="The column that says in which of two orders a pair was shown.")
-@click.option("--about", help="What verdicts on pairs in two orders name: answers or places. Found out if possible.")
-@click.option("--sample", help="The column that tells a judge's samples on one task apart, such as epoch.")
-@click.option("--tie", help="The label that means a tie. Recognised if it is called so.")
-@click.option("--verdicts", help="The labels that are verdicts, such as A,B,tie; all others are unreadable.")
+@option("--gold-drawn", group="Gold", default="random", help="Sampling of gold: random or truth.", show_default=True)
+@option("--by", group="Panel", help="A column of FILES that says in which group a task is, for a rate of each.")
+@option("--since", group="Panel", help="Folder of an earlier panel to compare with.")
+@option("--humans", group="Panel", multiple=True, help="Human judge; tests whether models may replace humans.")
+@option("--epsilon", group="Panel", type=float, default=0.15, help="Margin of this test.", show_default=True)
+@option("--quorum", group="Panel", type=float, help="How many independent voices a verdict needs.")
+@option("--order", group="Panel", help="The column that says in which of two orders a pair was shown.")
+@option("--about", group="Panel", help="Meaning of verdicts in two orders: answers or places (default: inferred).")
+@option("--sample", group="Panel", help="The column that tells a judge's samples on one task apart, such as epoch.")
+@option("--tie", group="Panel", help="The label that means a tie. Recognised if it is called so.")
+@option("--verdicts", group="Panel", help="The labels that are verdicts, such as A,B,tie; all others are unreadable.")
 @take_gate_options
-@take_read_options
-@take_solve_options
-@click.option(
+@take("Input", "Columns", "Gold", "Method", "Large data", files=True)
+@option(
     "--min-confidence",
     "--abstain-below",
     "min_confidence",
+    group="Method",
     type=float,
     help="How sure a verdict must be, from 0 to 1; the panel abstains from less sure ones.",
 )
-@click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
-@click.option("--report", is_flag=True, help="Write report.html, too.")
-@take_table_options
-@take_write_options
-@take_print_options
+@option("--format", "file_format", group="Output", default="csv", help="The tables: csv or parquet.", show_default=True)
+@option("--report", group="Output", is_flag=True, help="Write report.html, too.")
+@take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Let the judges or models in FILES decide as a panel, and say who of them is needed.
 
@@ -128,8 +127,8 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         _check_output(source, options, wants_page=options["report"])
         answers, gold = open_answers(source, options)
         known = {name: options[name] for name in _KNOWN}
-        good = options["good"] or None
-        panel = run(answers, **gold, **known, good=good, prices=prices, engine=name_engine(options))
+        known |= {name: options[name] or None for name in ("good", "humans")}
+        panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
         panel = replace(panel, result=replace(panel.result, command=find_typed()))
         report("saving")
         how = {"format": options["file_format"], "report": options["report"]}
@@ -164,8 +163,8 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.result.inputs.opening import inputs_of
     from allalike.result.targets import PANEL_TABLES, REPORT, result_names, result_output
+    from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
     output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])
@@ -200,9 +199,7 @@ def draw_panel(panel: Panel, paths: Sequence[Path], further: Sequence[str] = ())
     >>> draw_panel(allalike.jury(rows), [])[0]
     '6 verdicts of 3 judges on 2 tasks (categorical).'
     """
-    from allalike.telling.panel import remark_panel
-
-    lines = [line for remark in remark_panel(panel.summary) for line in fold(dress(remark), "  ")]
+    lines = [line for remark in panel.messages for line in fold(dress(remark), "  ")]
     lines += ["", *_judge_lines(panel)]
     if "coverage" in panel.summary["panel"]:
         lines += ["", *_level_lines(panel)]

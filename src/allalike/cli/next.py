@@ -9,13 +9,7 @@ import click
 
 from allalike.cli.console import Line, bar_after_a_second, fold, keep_whole, notes_for_warnings, rows, shorten, show
 from allalike.cli.lists import echo_json
-from allalike.cli.options import (
-    name_engine,
-    take_engine_options,
-    take_print_options,
-    take_table_options,
-    take_write_options,
-)
+from allalike.cli.options import command, name_engine, option, take
 
 if TYPE_CHECKING:
     from allalike.result.plan import AnswerPlan
@@ -31,31 +25,27 @@ _N_SHOWN = 10  # answers
 _MAX_ID = 30  # characters of an id
 
 
-@click.command("next", no_args_is_help=True, epilog=_EXAMPLES)
+@command("next", epilog=_EXAMPLES)
 @click.argument("out")
-@click.option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
-@click.option("--price", type=float, help="The price of an answer, such as 0.05 (default: 1).")
-@click.option(
+@option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
+@option("--price", type=float, help="The price of an answer, such as 0.05 (default: 1).")
+@option(
     "--prices",
     help="What an answer of each worker costs: a CSV file with the columns worker and price. Only these are asked,"
     " unless --price is the price of all others; 'anyone' is somebody new.",
 )
-@click.option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
-@click.option(
-    "--max-load", type=int, help="How many of these of one worker, at most. By default twice what is her share."
-)
-@click.option(
+@option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
+@option("--max-load", type=int, help="How many of these of one worker, at most. By default twice what is her share.")
+@option(
     "--worth",
     type=float,
     default=0.0,
     help="How many errors a unit of money must save, or it is kept.",
     show_default=True,
 )
-@click.option("-o", "--output", help="A CSV file for the table: task, worker, price, gain.")
-@take_engine_options
-@take_table_options
-@take_write_options
-@take_print_options
+@option("-o", "--output", group="Output", help="A CSV file for the table: task, worker, price, gain.")
+@take("Large data")
+@take("Tables", "Overwrite", "Output")
 def next_answers(
     out: str,
     budget: float,
@@ -72,8 +62,8 @@ def next_answers(
     seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
     nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
     """
-    from allalike.api.update import load
     from allalike.result.targets import names_input, table_output
+    from allalike.update import load
 
     if output is not None:  # before hours of work
         inputs = (Path(output),) if names_input(out, output) else ()

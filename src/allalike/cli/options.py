@@ -1,11 +1,10 @@
-"""Options that commands share: what to read, how ties are drawn, and what is printed."""
+"""Options of the commands, each declared once, in the groups under which ``--help`` lists them."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +14,8 @@ from allalike._core.registry import make
 from allalike._core.words import write_options
 from allalike.cli.console import keep_whole, visible
 from allalike.errors import OptionError
-from allalike.telling.answers import remark_answers, remark_doubts
-from allalike.telling.commands import write_flag
-from allalike.telling.remark import Remark
+from allalike.result.commands import write_flag
+from allalike.result.messages import Remark, remark_answers, remark_doubts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,183 +24,151 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.engines import Engine
     from allalike.readers import Scan
-    from allalike.telling.summary import Summary
+    from allalike.result.summary import Summary
 
+GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data")
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
-_READ_OPTIONS = (
-    click.argument("files", nargs=-1, required=True),
-    click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
-    click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
-    click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
-    click.option(
-        "--fields",
-        help="Of records: the fields with their kinds, such as 'name:text, year:real'; they may be columns.",
-    ),
-    click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
-    click.option("--worker", help="The column that says who answered. Recognised if not given."),
-    click.option("--task", help="The column that says what was asked."),
-    click.option(
-        "--label",
-        multiple=True,
-        help="The column that says what was answered; several, or 'Answer.*', for a result for each.",
-    ),
-    click.option("--columns", help="The three of them in short: worker=...,task=...,label=... ."),
-    click.option("--worker-from", help="Where each worker has a file: filename."),
-    click.option("--from", "tool", help="The tool that wrote the files; 'allalike formats' lists them. Recognised."),
-    click.option("--tag", help="Which of several questions of an export to read."),
-    click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers')."),
-    click.option(
-        "--repeats",
-        help="A worker's further rows for a task: first, last, error, add (rankings), or set if they are one answer."
-        " [default: first; add]",
-    ),
-    click.option("--only", multiple=True, help="Which columns of a matrix are answers, such as 'Q*'."),
-    click.option("--skip", multiple=True, help="Which columns of a matrix are no answers."),
-    click.option("--layout", help="How masks lie in a folder: tasks/workers or workers/tasks. Told by names."),
-    click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
-    click.option("--na", multiple=True, help="What stands for no label, instead of NA, null and the like."),
-    click.option("--abstain", multiple=True, help="A label that means 'no answer', such as --abstain=-1."),
-    click.option("--label-map", help="What spellings mean: a file with the columns from and to."),
-    click.option("--encoding", help="How characters are written, such as latin-1. Recognised if not given."),
-    click.option("--table", help="The table of a database to read."),
-    click.option("--query", type=click.UNPROCESSED, help="SELECT statement whose rows are read from a database."),
-    click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
-    click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
-)
-_ENGINE_OPTIONS = (
-    click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
-    click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
-    click.option("--folder", help="Where the disk engine puts its work folder. By default where temporary files go."),
-    click.option(
-        "--master",
-        help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
-    ),
-)
-_SOLVE_OPTIONS = (
-    *_ENGINE_OPTIONS,
-    click.option(
-        "--gold",
-        help="Known truths, as evidence and to measure errors: a file with task and label, column:NAME of FILES, or"
-        " export for what the tool marks that wrote FILES.",
-    ),
-    click.option("--gold-columns", help="Which columns of the gold are which: task=...,label=... ."),
-    click.option(
-        "--gold-map",
-        help="Mapping of gold labels to answers: 0=no,1=yes, a file with from and to, or same.",
-    ),
-    click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
-    click.option(
-        "--ties",
-        default="random",
-        help="Among tied labels: random (by the seed) or first.",
-        show_default=True,
-    ),
-)
-_WRITE_OPTIONS = (
-    click.option(
-        "--overwrite",
-        is_flag=True,
-        help="Replace files that allalike did not write. Inputs are never replaced.",
-    ),
-)
-_TABLE_OPTIONS = (
-    click.option(
-        "--safe-csv",
-        is_flag=True,
-        help="Put an apostrophe before texts that a spreadsheet takes for formulas, such as =1+1.",
-    ),
-)
-_PRINT_OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
-    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
-)
 
 
 class _Text(click.types.StringParamType):
-    """Text that is no longer than options are."""
+    """Text that is not longer than options are."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return check_length(super().convert(value, param, ctx), param.opts[-1] if param else "An option")
 
 
-def limit_options(command: click.Command) -> None:
-    """Refuse texts in the place of options that are longer than any that somebody means.
+class Option(click.Option):
+    """An option of a group."""
 
-    >>> command = click.Command("x", params=[click.Option(["--how"])])
-    >>> limit_options(command)
+    def __init__(self, *names: Any, group: str = "Options", **how: Any) -> None:
+        super().__init__(*names, **how)
+        self.group = group
+        if self.type is click.STRING:
+            self.type = _Text()
+
+
+class Command(click.Command):
+    """A command whose options ``--help`` lists by their groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those without a group last."""
+        listed: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                listed.setdefault(getattr(param, "group", "Options"), []).append(record)
+        for group in (*GROUPS, "Options"):
+            if group in listed:
+                with formatter.section(group):
+                    formatter.write_dl(listed[group])
+
+
+def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any]:
+    """Give a command an option of a group.
+
+    >>> command = click.command(cls=Command)(option("--how", group="Input")(lambda how: None))
     >>> command.main(["--how", "x" * 2000], standalone_mode=False)
     Traceback (most recent call last):
     allalike.errors.OptionError: --how is written with 2,000 characters. It may have 1,000 at most.
     """
-    for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        limit_options(inner)
-    for option in command.params:
-        if isinstance(option, click.Option) and option.type is click.STRING:
-            option.type = _Text()
+    return click.option(*names, cls=Option, group=group, **how)
 
 
-def take_read_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command FILES, and the options that say how they are read.
+def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
+    """Make a command with grouped options; without arguments it prints its help."""
+    return click.command(name, cls=Command, **{"no_args_is_help": True, **how})
 
-    >>> command = click.command(take_read_options(lambda **options: None))
-    >>> [parameter.name for parameter in command.params][:3]
-    ['files', 'domain', 'distance']
+
+_FLAG: dict[str, Any] = {"is_flag": True}
+_MANY: dict[str, Any] = {"multiple": True}
+_SHOWN: dict[str, Any] = {"show_default": True}
+_DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "Input": {
+        "--domain": ("Label type, such as real or 'categorical(classes=4)' (default: inferred).", {}),
+        "--distance": ("Distance between labels; see 'allalike list domains'.", {}),
+        "--rule": ("Rule that aggregates a task's labels; see 'allalike list rules'.", {}),
+        "--fields": ("Fields of records with their types, such as 'name:text, year:real'.", {}),
+        "--per-task": ("Make every task a problem of its own, with its own weights.", _FLAG),
+        "--tool": ("Tool that exported the files (default: detected); see 'allalike list formats'.", {}),
+        "--tag": ("Question of an export to read.", {}),
+        "--missing": ("Rows without a label: error or drop.", {"default": "error", **_SHOWN}),
+        "--na": ("Word for a missing label, instead of NA, null and the like.", _MANY),
+        "--abstain": ("Label that means 'no answer', such as --abstain=-1.", _MANY),
+        "--label-map": ("Meaning of spellings: a file with the columns from and to.", {}),
+        "--encoding": ("Character encoding, such as latin-1 (default: detected).", {}),
+        "--decimal": ("Decimal mark: a point or a comma.", {"default": "."}),
+        "--table": ("Table of a database.", {}),
+        "--query": ("SELECT statement whose rows are read from a database.", {"type": click.UNPROCESSED}),
+        "--force": ("Continue despite data warnings.", _FLAG),
+    },
+    "Columns": {
+        "--worker": ("Column of the worker (default: inferred).", {}),
+        "--task": ("Column of the task (default: inferred).", {}),
+        "--label": ("Column of the label; several, or 'Answer.*', give a result for each.", _MANY),
+        "--columns": ("The three columns in short: worker=...,task=...,label=... .", {}),
+        "--worker-from": ("Source of the worker, if each has a file: filename.", {}),
+        "--wide": ("Matrix with one row per task ('tasks') or per worker ('workers').", {}),
+        "--repeats": (
+            "Several labels by a worker for a task: first, last, error, add (rankings) or set (one answer)."
+            " [default: first; add]",
+            {},
+        ),
+        "--only": ("Columns of a matrix that are answers, such as 'Q*'.", _MANY),
+        "--skip": ("Columns of a matrix that are not answers.", _MANY),
+        "--layout": ("Masks in a folder: tasks/workers or workers/tasks (default: inferred from names).", {}),
+    },
+    "Gold": {
+        "--gold": (
+            "Gold labels, as evidence and to measure errors: a file with task and label, column:NAME of FILES, or"
+            " export for those that a tool marks.",
+            {},
+        ),
+        "--gold-columns": ("Columns of the gold labels: task=...,label=... .", {}),
+        "--gold-map": ("Mapping of gold labels to answers: 0=no,1=yes, a file with from and to, or same.", {}),
+    },
+    "Method": {
+        "--seed": ("Random seed for breaking ties.", {"type": int, "default": 0, **_SHOWN}),
+        "--ties": ("Ties: random (by the seed) or first.", {"default": "random", **_SHOWN}),
+    },
+    "Tables": {
+        "--safe-csv": ("Put an apostrophe before texts that a spreadsheet takes for formulas.", _FLAG),
+    },
+    "Overwrite": {
+        "--overwrite": ("Replace files that allalike did not write. Inputs are never replaced.", _FLAG),
+    },
+    "Output": {
+        "--json": ("Print the summary as JSON on standard output.", _FLAG),
+        "--quiet": ("Print errors only (and JSON, with --json).", _FLAG),
+    },
+    "Large data": {
+        "--engine": ("Engine: memory, disk or spark (default: memory, and disk for large files).", {}),
+        "--memory": ("Memory of the disk engine, such as 2GB (default: half of the free).", {}),
+        "--folder": ("Folder of the disk engine's work folder (default: the system's).", {}),
+        "--master": ("Address of Spark, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
+    },
+}
+_NAMES = {"--json": ("--json", "as_json"), "--quiet": ("-q", "--quiet")}
+
+
+def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of groups, and perhaps FILES.
+
+    >>> made = click.command(cls=Command)(take("Large data", files=True)(lambda **options: None))
+    >>> [parameter.name for parameter in made.params]
+    ['files', 'engine', 'memory', 'folder', 'master']
     """
-    return _with(_READ_OPTIONS, command)
 
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        declared = [(group, *each) for group in groups for each in _DECLARED[group].items()]
+        for group, name, (text, how) in reversed(declared):
+            shown = "Output" if group in ("Tables", "Overwrite") else group
+            function = option(*_NAMES.get(name, (name,)), group=shown, help=text, **how)(function)
+        return click.argument("files", nargs=-1, required=True)(function) if files else function
 
-def take_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of where it runs.
-
-    >>> [parameter.name for parameter in click.command(take_engine_options(lambda **options: None)).params]
-    ['engine', 'memory', 'folder', 'master']
-    """
-    return _with(_ENGINE_OPTIONS, command)
-
-
-def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of how answers are solved.
-
-    >>> [parameter.name for parameter in click.command(take_solve_options(lambda **options: None)).params]
-    ['engine', 'memory', 'folder', 'master', 'gold', 'gold_columns', 'gold_map', 'seed', 'ties']
-    """
-    return _with(_SOLVE_OPTIONS, command)
-
-
-def take_write_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option of what may be replaced.
-
-    >>> [parameter.name for parameter in click.command(take_write_options(lambda **options: None)).params]
-    ['overwrite']
-    """
-    return _with(_WRITE_OPTIONS, command)
-
-
-def take_table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option of how texts are written in tables.
-
-    >>> [parameter.name for parameter in click.command(take_table_options(lambda **options: None)).params]
-    ['safe_csv']
-    """
-    return _with(_TABLE_OPTIONS, command)
-
-
-def take_print_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of what is printed.
-
-    >>> [parameter.name for parameter in click.command(take_print_options(lambda **options: None)).params]
-    ['as_json', 'quiet']
-    """
-    return _with(_PRINT_OPTIONS, command)
-
-
-def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command with options; as with stacked decorators, the last is applied first."""
-    return reduce(lambda decorated, option: option(decorated), reversed(options), command)
+    return decorate
 
 
 def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
-    """Name files as the options say, but for labels in several columns."""
+    """Return how files are to be read, except for labels in several columns."""
     from allalike.readers import READ_OPTIONS, scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
@@ -228,16 +194,15 @@ def _name_record(fields: str, domain: str | None) -> Domain:
 
 
 def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, Any]]:
-    """Return answers, and how their gold is named; both are read here if every task is a problem of its own."""
-    gold = options["gold"]
+    """Return answers, and the gold options; both are read here if every task is a problem of its own."""
     columns = read_roles(options["gold_columns"], "--gold-columns", "task=...,label=...")
     named = {"gold_columns": columns or None, "gold_map": options["gold_map"]}
     if not options["per_task"]:
-        return source, {"gold": gold, **named}
+        return source, {"gold": options["gold"], **named}
     from allalike.readers import Scan
-    from allalike.result.inputs.opening import open_source
+    from allalike.sources import open_source
 
-    answers, known = open_source(source, gold, **named)
+    answers, known = open_source(source, options["gold"], **named)
     whole = answers.read() if isinstance(answers, Scan) else answers
     return whole.per_task(), {"gold": known}
 
@@ -246,24 +211,25 @@ def name_engine(options: Mapping[str, Any]) -> Engine | None:
     """Return the engine that the options name, if they do."""
     from allalike.engines import ENGINES
 
-    chosen = {option: options[option] for option in _ENGINE_OF_OPTION if options[option] is not None}
-    name = options["engine"] or next((_ENGINE_OF_OPTION[option] for option in chosen), None)
+    chosen = {name: options[name] for name in _ENGINE_OF_OPTION if options[name] is not None}
+    name = options["engine"] or next((_ENGINE_OF_OPTION[each] for each in chosen), None)
     if name is None:
         return None
     engine = make(name, ENGINES, "engine")
-    for option in chosen:
-        if _ENGINE_OF_OPTION[option] != engine.name:
-            raise OptionError(f"--{option} is for --engine {_ENGINE_OF_OPTION[option]}, not for {engine.name}.")
+    for each in chosen:
+        if _ENGINE_OF_OPTION[each] != engine.name:
+            raise OptionError(f"--{each} is for --engine {_ENGINE_OF_OPTION[each]}, not for {engine.name}.")
     return replace(engine, **chosen)  # type: ignore[type-var]
 
 
 def find_typed() -> tuple[str, ...]:
-    """Return the words that were typed behind the name of the program."""
-    return tuple(click.get_current_context().find_root().obj or ())
+    """Return the words that were typed behind the name of the program, without options of what is printed."""
+    typed = click.get_current_context().find_root().obj or ()
+    return tuple(word for word in typed if word not in ("--json", "-q", "--quiet"))
 
 
 def read_roles(columns: str | None, flag: str, form: str) -> dict[str, str]:
-    """Read worker=...,task=...,label=... .
+    """Parse worker=...,task=...,label=... .
 
     >>> read_roles("worker=who, label=what", "--columns", "worker=...,task=...,label=...")
     {'worker': 'who', 'label': 'what'}
@@ -290,13 +256,13 @@ def write_flags(message: str) -> str:
 
 
 def list_notes(summary: Summary) -> list[str]:
-    """Say what was guessed or set aside, with the flag that overrides it."""
+    """List what was inferred or excluded, with the flag that overrides it, and data warnings."""
     notes = [*map(Remark, summary.remarks), *remark_doubts(summary)]
     return [*map(dress, remark_answers(summary)), *(f"Note: {dress(each)}" for each in notes)]
 
 
 def dress(remark: Remark) -> str:
-    r"""Write a remark with its flag.
+    r"""Format a message with its flag.
 
     >>> dress(Remark("Recognised: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
     "Recognised: 'who' is the worker (--columns 'worker=who,task=a b')."
@@ -306,10 +272,9 @@ def dress(remark: Remark) -> str:
     said = visible(write_flags(remark.sentence))
     for name in (*remark.names, *remark.words):
         said = said.replace(visible(name), keep_whole(name))
-    return f"{said.removesuffix('.')} ({visible(_flag(remark))})." if remark.option else said
-
-
-def _flag(remark: Remark) -> str:
+    if not remark.option:
+        return said
+    flag = write_flag(remark.option, remark.value)
     if isinstance(remark.value, dict):
-        return f"--{remark.option} {shlex.quote(','.join(f'{role}={name}' for role, name in remark.value.items()))}"
-    return write_flag(remark.option, remark.value)
+        flag = f"--{remark.option} {shlex.quote(','.join(f'{role}={name}' for role, name in remark.value.items()))}"
+    return f"{said.removesuffix('.')} ({visible(flag)})."

@@ -14,14 +14,13 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from allalike._core.words import count
+from allalike._core.words import count, show_number
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
 from allalike.cli.options import dress
-from allalike.report.material import show_number
-from allalike.telling.commands import complete_command
-from allalike.telling.remark import Remark, percent, two_digits
-from allalike.telling.summary import LabelKind, Summary
-from allalike.telling.truths import (
+from allalike.result.commands import complete_command
+from allalike.result.messages import (
+    Remark,
+    percent,
     remark_crowd,
     remark_gold,
     remark_reading,
@@ -30,14 +29,16 @@ from allalike.telling.truths import (
     say_counts,
     say_few,
     say_voices,
+    two_digits,
 )
+from allalike.result.summary import LabelKind, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from allalike.engines import Piece
-    from allalike.methods import Weighing
+    from allalike.methods import Fit
     from allalike.result.result import Result
 
 
@@ -128,11 +129,11 @@ def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...
     return [tuple(columns), *lines]
 
 
-def _fault_cells(weighing: Weighing, picked: list[int]) -> dict[str, Sequence[object]]:
+def _fault_cells(weighing: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
     """Return the faults of some workers, or what they are read as with its limits."""
     from allalike.result.tables import fault_columns
 
-    faults = weighing.insight.faults
+    faults = weighing.uncertainty
     if faults is None:
         return {"fault": weighing.fault[picked].tolist()}
     known = fault_columns(weighing, faults)
@@ -193,7 +194,7 @@ def draw_screen(
 
     summary = Summary.from_dict(result.summary)
     look = summary.answers <= _MAX_ANSWERS
-    flags = list_reasons(result.run, result.weighing, result.found, result.summary, look=look)
+    flags = list_reasons(result.run, result.weighing, look=look)
     unsure = rank_tasks(result.found.pieces(), _N_UNSURE)
     lines = [Line(line) for text in _sentences(result, summary, look=look) for line in fold(text, "  ")]
     lines += [Line(""), *worker_lines(result, flags)]
@@ -232,7 +233,7 @@ def _describe_labels(domain: LabelKind) -> str:
 
 def few_text(result: Result) -> list[str]:
     """Say how many workers are hardly known, if there are any."""
-    trust = result.weighing.insight.faults
+    trust = result.weighing.uncertainty
     if trust is None or not trust.few.any():
         return []
     return [f"{say_few(int(trust.few.sum()), len(trust.few))} (few in the table of workers)."]
@@ -248,7 +249,7 @@ def _crowd_text(result: Result, summary: Summary, *, look: bool) -> str:
 
 
 def _alpha_text(result: Result) -> str:
-    if len(result.run.problems.sizes) > 1 or math.isnan(result.agreement.alpha):
+    if result.run.worker_task is not None or math.isnan(result.agreement.alpha):
         return ""
     found = result.agreement
     limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
@@ -314,7 +315,7 @@ def _next_commands(
 ) -> list[tuple[str, str]]:
     """List what to do next: commands, and what each is for."""
     from allalike.readers.sources import is_passing
-    from allalike.result.inputs.state import find_digest
+    from allalike.result.saved import find_digest
     from allalike.result.targets import REPORT
 
     opener = _OPENERS.get(sys.platform, "xdg-open")

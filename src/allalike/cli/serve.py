@@ -16,25 +16,22 @@ from allalike.errors import UnsupportedError
 
 @click.command
 @click.argument("source", required=False, metavar="[DIR|FILE]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens. By default any free port.")
-@click.option(
-    "--open/--no-browser", "browse", default=None, help="Open a browser, or not. By default where there is a desktop."
-)
-@click.option("--max-size", default="200MB", help="How much may be handed in.", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on (default: any free port).")
+@click.option("--open/--no-browser", "browse", default=None, help="Open a browser (default: where there is a desktop).")
+@click.option("--max-size", default="200MB", help="Maximum size of all uploads.", show_default=True)
 def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
-    """Look at a result, or find one, in a browser.
+    """Run allalike, or show a saved result, on a page in the browser.
 
-    DIR is a folder that 'allalike discover' wrote: its report is shown. If it has none, the answers that it keeps are
-    solved again for it. FILE is a file of answers: the page shows how it was read, and finds the truths in it. Without
-    either, a file can be dropped on the page.
+    DIR is a folder that 'allalike discover' wrote: its report is shown, and written first if it is missing. FILE is a
+    file of answers to run on. Without either, drop a file on the page.
 
-    The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
-    Files that were handed in, and results that were found on the page, are removed then.
+    The page is for this computer only, and its address has a random token. It is served until Ctrl-C. Uploaded files,
+    and results of the page, are removed then.
     """
     from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size
-    from allalike.serve.desk import Desk
     from allalike.serve.server import Server
+    from allalike.serve.session import Session
 
     if source is not None and "://" in source:
         shown = shlex.quote(hide_in_word(source))
@@ -45,13 +42,13 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     limit = parse_size(max_size, "--max-size")
     path = None if source is None else Path(source)
     with ending_asked() as asked, work_folder() as folder:
-        desk = Desk(folder, limit=limit)
-        with Server(desk, port) as server:
+        session = Session(folder, limit=limit)
+        with Server(session, port) as server:
             if path is not None and path.is_dir():
-                desk.show(path)
+                session.show(path)
             elif path is not None:
-                desk.take(path)
-            echo(f"The page is at {server.address}\nIt is for this computer only. Ctrl-C ends it.")
+                session.take(path)
+            echo(f"The page is at {server.address}\nIt is for this computer only. Press Ctrl-C to stop.")
             if _has_desktop() if browse is None else browse:
                 _open(server.address)
             while not asked.wait(1):  # where a wait without limit hears no signal
@@ -59,7 +56,7 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
 
 
 def _has_desktop() -> bool:
-    """Tell whether somebody sits before this program who would see a browser open."""
+    """Return whether a user at this computer would see a browser open."""
     seen = os.name == "nt" or sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     return bool(seen and sys.stdout.isatty())
 

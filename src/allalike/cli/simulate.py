@@ -9,8 +9,8 @@ import click
 
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
 from allalike.cli.lists import echo_json
-from allalike.cli.options import take_print_options, take_write_options
-from allalike.telling.truths import say_counts
+from allalike.cli.options import command, option, take
+from allalike.result.messages import say_counts
 
 if TYPE_CHECKING:
     from allalike.simulation import Simulated
@@ -28,22 +28,23 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
         context.exit()
 
 
-@click.command(no_args_is_help=True)
+@command()
 @click.argument("model")
-@click.option("-o", "--output", required=True, help="The file of answers, .csv or .parquet; masks go to a folder.")
-@click.option("--truth", help="Another file, for the truths: the columns task and label. A folder for masks.")
-@click.option("--faults", help="A third file, for the workers: their true faults, and what these come from.")
-@click.option("--workers", type=int, default=20, help="How many workers there are.", show_default=True)
-@click.option("--tasks", type=int, help="How many tasks there are; the model has a usual number.")
-@click.option("--answers-per-task", type=int, help="How many workers answer each task. All, if not given.")
-@click.option("--population", help="Where the workers come from, such as 'uniform(low=0.1, high=0.4)'.")
-@click.option("--copiers", type=int, default=0, help="How many workers copy from another.", show_default=True)
-@click.option("--fidelity", type=float, default=1.0, help="How likely they copy an answer.", show_default=True)
-@click.option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
-@click.option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
-@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
-@take_write_options
-@take_print_options
+@option(
+    "-o", "--output", group="Output", required=True, help="File of the answers, .csv or .parquet; a folder for masks."
+)
+@option("--truth", help="Another file, for the truths: the columns task and label. A folder for masks.")
+@option("--faults", help="A third file, for the workers: their true faults, and what these come from.")
+@option("--workers", type=int, default=20, help="How many workers there are.", show_default=True)
+@option("--tasks", type=int, help="How many tasks there are; the model has a usual number.")
+@option("--answers-per-task", type=int, help="How many workers answer each task. All, if not given.")
+@option("--population", help="Where the workers come from, such as 'uniform(low=0.1, high=0.4)'.")
+@option("--copiers", type=int, default=0, help="How many workers copy from another.", show_default=True)
+@option("--fidelity", type=float, default=1.0, help="How likely they copy an answer.", show_default=True)
+@option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
+@option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
+@option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
+@take("Overwrite", "Output")
 def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Draw a crowd whose truth is known.
 

@@ -9,19 +9,18 @@ import click
 
 from allalike.cli.console import bar_after_a_second, echo, note, notes_for_warnings, spool_input
 from allalike.cli.lists import echo_json
-from allalike.cli.options import dress, name_engine, take_engine_options, take_print_options
+from allalike.cli.options import command, dress, name_engine, option, take
 from allalike.errors import OptionError
-from allalike.telling.answers import remark_doubts
-from allalike.telling.summary import Summary
+from allalike.result.messages import remark_doubts
+from allalike.result.summary import Summary
 
 
-@click.command(no_args_is_help=True)
+@command()
 @click.argument("out")
 @click.argument("files", nargs=-1)
-@click.option("--gold", help="Further truths that are known: a file with task and label.")
-@click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant.")
-@take_engine_options
-@take_print_options
+@option("--gold", help="Further truths that are known: a file with task and label.")
+@option("--force", is_flag=True, help="Go on with answers that are hardly what was meant.")
+@take("Output", "Large data")
 def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Add the answers in FILES to the result in OUT, and say what changed.
 
@@ -31,8 +30,8 @@ def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: 
     It says which truths turned, which workers got better or worse beyond chance, and which copies are new; changes.csv
     has all of them, and the report a line for each time that answers came.
     """
-    from allalike.api.update import update as run
-    from allalike.telling.truths import remark_changes
+    from allalike.result.messages import remark_changes
+    from allalike.update import update as run
 
     if not files:
         example = shlex.join(["allalike", "update", out, "more.csv"])

@@ -16,7 +16,7 @@ from typing import Any
 
 from allalike._core.registry import find
 
-__all__ = ["DATASETS", "SOURCES", "File", "Source", "fetch", "path", "source_of"]
+__all__ = ["DATASETS", "SOURCES", "DataSource", "File", "fetch", "path", "source_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class File:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DataSource:
     """Files that were published together.
 
     Parameters
@@ -108,12 +108,12 @@ def _expand(pattern: str) -> list[str]:
     return ["".join(chosen) for chosen in product(*choices)]
 
 
-def _read(name: str, text: str) -> Source:
+def _read(name: str, text: str) -> DataSource:
     facts = tomllib.loads(text)
     listed = facts.pop("files")
     if "sha256" in facts:
         listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
-    return Source(name=name, files=tuple(File(**file) for file in listed), **facts)
+    return DataSource(name=name, files=tuple(File(**file) for file in listed), **facts)
 
 
 _PAGES = {page.name: page for page in (files("allalike.datasets") / "catalog").iterdir() if page.name.endswith(".toml")}
@@ -156,7 +156,7 @@ def path(name: str) -> Path:
     return require_folder(source_of(name))
 
 
-def source_of(name: str) -> Source:
+def source_of(name: str) -> DataSource:
     """Return the source of a data set, or the source that has this name.
 
     >>> source_of("chinese").name, source_of("quiz_chinese").name

@@ -21,7 +21,7 @@ from allalike.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from allalike.datasets import File, Source
+    from allalike.datasets import DataSource, File
 
 _TIMEOUT = 30.0  # seconds without a byte
 _RETRIES = 2
@@ -36,19 +36,19 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "allalike"
 
 
-def folders(source: Source) -> list[Path]:
+def folders(source: DataSource) -> list[Path]:
     """Return where to look for a source, in order: the folders that ALLALIKE_DATA names, and the cache."""
     chosen = os.environ.get("ALLALIKE_DATA", "").split(os.pathsep)  # as PATH names its folders
     roots = [Path(folder).expanduser() for folder in chosen if folder]
     return [root / source.name for root in [*roots, cache_folder()]]
 
 
-def find_folder(source: Source) -> Path | None:
+def find_folder(source: DataSource) -> Path | None:
     """Return the first folder that has all files of a source, if there is one."""
     return next((folder for folder in folders(source) if not find_difference(source, folder)), None)
 
 
-def require_folder(source: Source) -> Path:
+def require_folder(source: DataSource) -> Path:
     """Return the first folder that has all files of a source, or raise an error that says how to get them."""
     folder = find_folder(source)
     if folder is not None:
@@ -57,14 +57,14 @@ def require_folder(source: Source) -> Path:
     raise DataError(f"The data of {source.name!r} are not here. {how_to_get(source)} Looked in {looked}.")
 
 
-def how_to_get(source: Source) -> str:
+def how_to_get(source: DataSource) -> str:
     """Return a sentence about how to get the files of a source."""
     if source.public:
         return f"'allalike datasets fetch {source.name}' fetches them."
     return f"{source.note} They belong in {folders(source)[0]}."
 
 
-def find_difference(source: Source, folder: Path, *, checksums: bool = False) -> str:
+def find_difference(source: DataSource, folder: Path, *, checksums: bool = False) -> str:
     """Describe how a folder differs from the catalogue, by sizes or also by checksums; "" if it does not.
 
     >>> from allalike.datasets import SOURCES
@@ -107,12 +107,12 @@ def sha256_of_tree(folder: Path, names: Iterable[str]) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def file_url(source: Source, file: File) -> str:
+def file_url(source: DataSource, file: File) -> str:
     """Return the address of a file; ALLALIKE_MIRROR names another host that has it under the same path."""
     return f"{_host('https://raw.githubusercontent.com')}/{source.repo}/{source.commit}/{quote(source.path(file))}"
 
 
-def archive_url(source: Source) -> str:
+def archive_url(source: DataSource) -> str:
     """Return the address of the archive of a source's repository; ALLALIKE_MIRROR names another host."""
     return f"{_host('https://github.com')}/{source.repo}/archive/{source.commit}.tar.gz"
 
@@ -121,7 +121,7 @@ def _host(usual: str) -> str:
     return (os.environ.get("ALLALIKE_MIRROR") or usual).rstrip("/")
 
 
-def fetch_source(source: Source) -> Path:
+def fetch_source(source: DataSource) -> Path:
     """Return a folder with all files of a source, checked; missing files are downloaded into the cache."""
     folder = find_folder(source)
     if not source.public:
@@ -149,7 +149,7 @@ def fetch_source(source: Source) -> Path:
 
 
 @contextmanager
-def _locked(source: Source) -> Iterator[None]:
+def _locked(source: DataSource) -> Iterator[None]:
     """Wait for another run that fetches the same source, because both would write to the same place."""
     try:
         import fcntl
@@ -161,7 +161,7 @@ def _locked(source: Source) -> Iterator[None]:
         yield
 
 
-def _fetch_files(source: Source, begun: Path, folder: Path) -> None:
+def _fetch_files(source: DataSource, begun: Path, folder: Path) -> None:
     """Download the files that are missing or wrong; each goes into the folder when it is complete and checked."""
     done = 0
     for file in source.files:
@@ -172,7 +172,7 @@ def _fetch_files(source: Source, begun: Path, folder: Path) -> None:
         done += file.bytes
 
 
-def _fetch_archive(source: Source, begun: Path, folder: Path) -> None:
+def _fetch_archive(source: DataSource, begun: Path, folder: Path) -> None:
     """Take the wanted files out of the archive of the whole repository, and check them together."""
     if not find_difference(source, folder, checksums=True):  # another run was faster
         return
@@ -188,7 +188,7 @@ def _fetch_archive(source: Source, begun: Path, folder: Path) -> None:
         _move(file, unpacked, folder)
 
 
-def _unpack(source: Source, archive: Path, folder: Path) -> None:
+def _unpack(source: DataSource, archive: Path, folder: Path) -> None:
     """Write the wanted files under the names of the catalogue: no member decides where it goes."""
     wanted = {source.path(file): folder / file.file for file in source.files}
     left = source.size
@@ -241,11 +241,11 @@ class _Progress:
     path: Path
     total = 0  # pooch sets it to what the server says
 
-    def __init__(self, source: Source, done: int, whole: int, most: int) -> None:
+    def __init__(self, source: DataSource, done: int, whole: int, most: int) -> None:
         self.stage, self.done, self.whole, self.most = f"fetching {source.name}, bytes", done, whole, most
 
     def update(self, _buffer: int) -> None:
-        """Look how many bytes are here: pooch tells the size of its buffer."""
+        """Count the bytes that are here: pooch gives the size of its buffer."""
         here = self.path.stat().st_size
         if here > self.most:
             raise DataError(f"{self.url} has more than {self.most:,} bytes. Nothing of it was kept.")

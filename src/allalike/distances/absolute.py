@@ -21,7 +21,7 @@ MAX_PRODUCT = 16  # levels up to which a product of matrices is faster than runn
 
 
 def distance(left: Array, right: Array) -> Floats:
-    """Measure how far numbers are apart, pair by pair.
+    """Compute distances of numbers, pair by pair.
 
     >>> distance(np.array([0.0, 1.0]), np.array([0.5, -3.0]))
     array([0.5, 4. ])
@@ -43,7 +43,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     rows, own = block[Order].rows, weights.take(block.worker)
     total = block.per_task(own)
     sums = np.empty(len(own))
-    sums[rows] = _add_in_order(block.label[rows], own[rows], block.sizes, total)
+    sums[rows] = add_in_order(block.label[rows], own[rows], block.sizes, total)
     return sums, block.to_answers(total) - own
 
 
@@ -65,11 +65,11 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
         total, sums = np.einsum("ij->i", by_level), (by_level @ distance(place[:, None], place)).ravel()
     else:
         total = np.add.reduceat(same, groups.first)
-        sums = _add_in_order(groups.label, same, groups.count, total)
+        sums = add_in_order(groups.label, same, groups.count, total)
     return sums.take(groups.group), block.to_answers(total) - own
 
 
-def _add_in_order(number: Array, weight: Floats, sizes: Array, total: Floats) -> Floats:
+def add_in_order(number: Array, weight: Floats, sizes: Array, total: Floats) -> Floats:
     """Add up weighted distances to all numbers of a segment, of numbers that are in order there."""
     product = weight * number
     below, up_to = add_up_to(weight, sizes), add_up_to(product, sizes)

@@ -19,7 +19,7 @@ _PAIRS_AT_ONCE = 1 << 16
 
 
 def distance(texts: list[str], i: Places, j: Places) -> Floats:
-    """Measure how far texts i[k] and j[k] are apart, for all k at once.
+    """Compute distances of texts i[k] and j[k], for all k at once.
 
     >>> distance(["kitten", "sitting", "", ""], np.array([0, 0, 2]), np.array([1, 2, 3])).round(3)
     array([0.429, 1.   , 0.   ])

@@ -1,9 +1,12 @@
-"""Squared Euclidean distance between numbers (the paper's NSED, once averaged over tasks).
+"""Squared Euclidean distance between numbers or vectors (the paper's NSED, once averaged over tasks).
 
-With a task's weight W, its weighted mean z and V = sum_j w_j (x_j - z)^2, the weighted squared distance of x_i to
-all answers is W (x_i - z)^2 + V: linear in the number of answers, and never negative. Labels are centred per task
+With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i to
+all answers is W |x_i - z|^2 + V: linear in the number of answers, and never negative. Labels are centred per task
 first, because a mean of numbers near 1e8 has few digits left for their differences.
 """
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -27,7 +30,7 @@ def squares(differences: Floats) -> Floats:
 
 
 def square_lengths(vectors: Floats) -> Floats:
-    """Add up the squares of each vector's numbers, with a trace as in `squares`.
+    """Sum the squares of each vector's numbers, with a trace as in `squares`.
 
     >>> square_lengths(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([25.,  0.])
@@ -39,11 +42,13 @@ def square_lengths(vectors: Floats) -> Floats:
 
 
 def lengths(vectors: Floats) -> Floats:
-    """Measure vectors; those that are small are scaled before they are squared.
+    """Measure vectors, or numbers; vectors that are small are scaled before they are squared.
 
     >>> lengths(np.array([[3.0, 4.0], [3e-200, 4e-200], [0.0, 0.0]]))
     array([5.e+000, 5.e-200, 0.e+000])
     """
+    if vectors.ndim == 1:
+        return np.abs(vectors)
     square = np.asarray(np.einsum("ij,ij->i", vectors, vectors), np.float64)
     length = np.sqrt(square)
     small = np.flatnonzero(square < _LEAST_SQUARE)
@@ -78,38 +83,52 @@ def distance(left: Array, right: Array) -> Floats:
     return squares(left - right)
 
 
-def centre(block: Block) -> Floats:
-    """Return a number near each task's mean: the first answer, plus the mean difference to it.
+def centre(block: Block, values: Floats | None = None) -> Floats:
+    """Return a number or vector near each task's mean: the first answer, plus the mean difference to it.
 
     Identical answers become exact zeros that way.
 
     >>> centre(Block.of([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1]]))
     array([3. , 0.1])
+    >>> centre(Block.of([[0], [1]]), np.array([[1.0, 0.1], [3.0, 0.1]]))
+    array([[2. , 0.1]])
     """
-    first = block.label[block.starts]
-    return first + block.per_task(block.label - block.to_answers(first)) / block.sizes
+    values = block.label if values is None else values
+    first = values[block.starts]
+    sizes = block.sizes if values.ndim == 1 else block.sizes[:, None]
+    middle: Floats = first + block.per_task(values - block.to_answers(first)) / sizes
+    return middle
 
 
-def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
-    """Return each task's weighted mean, and 0 where nobody has weight.
+@dataclass(frozen=True)
+class CentredVectors:
+    """The vectors of a block as they are compared, relative to their task's centre."""
 
-    >>> block = Block.of([[1.0], [4.0]])
-    >>> weighted_mean(block, np.array([2.0, 1.0]), np.array([3.0]))
-    array([2.])
-    """
-    mean: Floats = block.per_task(weight * block.label) / np.where(total > 0, total, 1.0)
-    return mean
+    vectors: Floats
+
+    @classmethod
+    def of(cls, block: Block, vectors: Floats) -> Self:
+        """Subtract the centre of its task from each vector."""
+        return cls(vectors - block.to_answers(centre(block, vectors)))
 
 
-def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
+def peer_distances(block: Block, weights: Floats, values: Floats | None = None) -> tuple[Floats, Floats]:
     """Return, per answer, the weighted distance to the other answers of its task, and their weight.
+
+    The values are numbers or vectors, which should be centred; by default the labels.
 
     >>> peer_distances(Block.of([[1.0], [2.0], [4.0]]), np.ones(3))
     (array([10.,  5., 13.]), array([2., 2., 2.]))
     """
+    values = block.label if values is None else values
     own = weights.take(block.worker)
     total = block.per_task(own)
-    square = squares(block.label - block.to_answers(weighted_mean(block, own, total)))
+    divisor = np.where(total > 0, total, 1.0)
+    if values.ndim == 1:
+        square = squares(values - block.to_answers(block.per_task(own * values) / divisor))
+    else:
+        mean = block.per_task(own[:, None] * values) / divisor[:, None]
+        square = square_lengths(values - block.to_answers(mean))
     around = block.per_task(own * square)
     all_weight = block.to_answers(total)
     square *= all_weight

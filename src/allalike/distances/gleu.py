@@ -31,13 +31,6 @@ def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
 
     A sequence is a number whose digits are its tokens; where numbers would become too large, those that occur are
     numbered anew.
-
-    >>> for codes, lengths, bound in sequences(number([["a", "b", "a"], ["b"]])):
-    ...     print(codes, lengths, bound)
-    [0 1 0 1] [3 1] 2
-    [1 2] [2 0] 4
-    [2] [1 0] 8
-    [] [0 0] 16
     """
     base = max(tokens.n_codes, 1)
     codes, bound = tokens.codes, base
@@ -53,11 +46,7 @@ def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
 
 
 def pack(texts: Iterable[list[str]]) -> Bags:
-    """Turn texts, given by their tokens, into counts of sequences of one to four tokens.
-
-    >>> pack([["a", "b", "a"], []]).totals
-    array([6, 0])
-    """
+    """Turn texts, given by their tokens, into counts of sequences of one to four tokens."""
     tokens = number(texts)
     parts, totals = [], np.zeros(len(tokens.lengths), np.int64)
     for codes, lengths, bound in sequences(tokens):
@@ -71,7 +60,7 @@ def pack(texts: Iterable[list[str]]) -> Bags:
 
 
 def distance(bags: Bags, i: Places, j: Places) -> Floats:
-    """Measure how far texts i[k] and j[k] are apart, for all k at once.
+    """Compute distances of texts i[k] and j[k], for all k at once.
 
     >>> texts = pack([text.split() for text in ("the cat sat", "the cat sat on the mat", "a dog", "", "")])
     >>> distance(texts, np.array([0, 1, 1, 1, 3]), np.array([1, 1, 2, 3, 4])).round(3)

@@ -1,7 +1,7 @@
 """Hamming distance: 1 where two labels differ, 0 where they agree.
 
-A worker's distance to the peers of a task needs no pairs: if the task's answers weigh W and those that say what
-she says weigh C, her peers are W - C away from her. So the sums are linear in the number of answers.
+A worker's distance to the peers of a task needs no pairs: if the task's answers weigh W and those with the
+same label weigh C, the distance to the peers is W - C. So the sums are linear in the number of answers.
 """
 
 from typing import Any
@@ -44,20 +44,14 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def is_crowded(block: Block) -> bool:
-    """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
-
-    >>> from allalike._core.blocks.block import group_labels
-    >>> block = Block.of(np.zeros((30, 2), int))
-    >>> is_crowded(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))))
-    True
-    """
+    """Return whether so many of the workers answered each task that products of matrices are faster than pairs."""
     columns = block.n_tasks + len(block[LabelGroups])
     pairs = np.square(block.sizes, dtype=np.float64).sum()
     return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
 
 
 def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
-    """Add up, per pair of workers, the distance and the number of common tasks, as matrices, sparse unless crowded.
+    """Sum, per pair of workers, the distance and the number of common tasks, as matrices, sparse unless crowded.
 
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
     with the same label. In a crowded block such counts are exact in single precision.

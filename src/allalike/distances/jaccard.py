@@ -9,7 +9,6 @@ distance knows nothing of likeness between elements: ``{"cat"}`` is as far from 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,35 +27,16 @@ _ELEMENTS_PER_CHUNK = 1 << 22  # elements that are compared together
 
 
 class Sets(NamedTuple):
-    """Many sets: set k has the elements numbered ``codes[first[k]:first[k + 1]]``, in order.
-
-    >>> sets = pack([("a", "b"), (), ("b",)])
-    >>> sets.first, sets.codes, sets.elements
-    (array([0, 2, 2, 3]), array([0, 1, 1]), ['a', 'b'])
-    """
+    """Many sets: set k has the elements numbered ``codes[first[k]:first[k + 1]]``, in order."""
 
     first: Places
     codes: Places
     elements: list[Any]
     place: dict[Any, int]
 
-    def take(self, rows: npt.NDArray[np.intp]) -> list[tuple[Any, ...]]:
-        """Return the sets in these rows as tuples, in order.
-
-        >>> pack([("a", "b"), (), ("b",)]).take(np.array([2, 0]))
-        [('b',), ('a', 'b')]
-        """
-        begin, end = self.first[rows], self.first[rows + 1]
-        found = [self.elements[code] for code in self.codes[ranges(begin, end)[1]]]
-        return [tuple(found[first:last]) for first, last in pairwise([0, *np.cumsum(end - begin).tolist()])]
-
 
 def pack(labels: Sequence[Sequence[Hashable]]) -> Sets:
-    """Number the elements in their order, and put all sets in one array.
-
-    >>> pack([(3, 5), (4,)]).codes
-    array([0, 2, 1])
-    """
+    """Number the elements in their order, and put all sets in one array."""
     elements = sorted({element for label in labels for element in label})  # type: ignore[type-var]
     place = {element: code for code, element in enumerate(elements)}
     codes = np.array([place[element] for label in labels for element in label], np.int64)
@@ -65,7 +45,7 @@ def pack(labels: Sequence[Sequence[Hashable]]) -> Sets:
 
 
 def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np.intp]) -> Floats:
-    """Measure how far set i[k] of the first sets is from set j[k] of the others, for all k at once.
+    """Compute how far set i[k] of the first sets is from set j[k] of the others, for all k at once.
 
     >>> sets = pack([("a", "b"), ("b", "c"), ()])
     >>> distance(sets, np.array([0, 0, 2]), sets, np.array([1, 2, 2]))
@@ -101,11 +81,7 @@ def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) 
 
 
 def chunks(sizes: npt.NDArray[np.integer[Any]], most: int) -> Iterator[slice]:
-    """Cut a list into slices whose sizes add up to about so many.
-
-    >>> list(chunks(np.array([3, 1, 2, 9, 1]), 5))
-    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
-    """
+    """Cut a list into slices whose sizes add up to about so many."""
     group = np.cumsum(sizes) // most
     bounds = np.flatnonzero(np.diff(group, prepend=group[:1])).tolist()
     for begin, end in zip([0, *bounds], [*bounds, len(sizes)], strict=True):

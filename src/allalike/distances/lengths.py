@@ -28,12 +28,7 @@ _INTERVALS_PER_CHUNK = 1 << 20  # intervals that are compared together
 
 
 class Unions(NamedTuple):
-    """Many unions: union k has the intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``, in order and found.
-
-    >>> unions = pack([((0, 2), (5, 9)), ()])
-    >>> unions.first, unions.begin, unions.end
-    (array([0, 2, 2]), array([0., 5.]), array([2., 9.]))
-    """
+    """Many unions: union k has the intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``, in order and found."""
 
     first: npt.NDArray[np.int64]
     begin: Floats
@@ -47,18 +42,14 @@ class Unions(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[tuple[float, float]]]) -> Unions:
-    """Put many unions in one array; the intervals of each must be in order and found.
-
-    >>> pack([((0, 2),), ((1, 3), (4, 5))]).first
-    array([0, 1, 3])
-    """
+    """Put many unions in one array; the intervals of each must be in order and found."""
     bounds = np.array([bound for label in labels for pair in label for bound in pair], np.float64)
     first = np.concatenate([[0], np.cumsum([len(label) for label in labels], dtype=np.int64)])
     return Unions(first, bounds[::2], bounds[1::2])
 
 
 def distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArray[np.intp]) -> Floats:
-    """Measure how far union i[k] of the first unions is from union j[k] of the others, for all k at once.
+    """Compute how far union i[k] of the first unions is from union j[k] of the others, for all k at once.
 
     >>> unions = pack([((0, 4),), ((1, 2), (3, 7)), ()])
     >>> distance(unions, np.array([0, 0, 2]), unions, np.array([1, 2, 2]))

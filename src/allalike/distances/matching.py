@@ -45,10 +45,6 @@ class Collections(NamedTuple):
     """Many collections: collection k has the objects ``first[k]`` up to ``first[k + 1]``.
 
     Of each object, ``geometry`` has a row of numbers, and ``kind`` the number of its class among ``classes``.
-
-    >>> collections = pack([((0.0, 1.0, "cat"),), (), ((0.0, 2.0, "dog"), (5.0, 6.0, "cat"))], 2)
-    >>> collections.first, collections.kind, collections.classes
-    (array([0, 1, 1, 3]), array([0, 1, 0]), ['cat', 'dog'])
     """
 
     first: Places
@@ -218,11 +214,7 @@ def _assign(
 
 
 def _assign_few(row: Places, column: Places, similarity: Floats, height: int, width: int) -> float:
-    """Match a large part of few edges; whoever is on the left may stay alone, which counts nothing.
-
-    >>> _assign_few(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.75, 0.5, 0.5]), 2, 2)
-    1.0
-    """
+    """Match a large part of few edges; whoever is on the left may stay alone, which counts nothing."""
     from scipy.sparse import csgraph
 
     alone = np.arange(height)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from allalike.distances.matching import Places
 
 _NEIGHBOURS = 8  # of each point that are looked at
-_SHARE_DOUBLED = 0.01  # of her points that a worker may set twice on the same thing
+_SHARE_DOUBLED = 0.01  # of the points that a worker may set twice on the same thing
 
 
 def find_near(points: Floats, cell: Places, radius: float) -> tuple[Places, Places]:

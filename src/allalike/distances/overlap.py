@@ -47,11 +47,7 @@ def dice(left: Counts, right: Counts, common: Counts) -> Floats:
 
 
 def common_area(left: Mask, right: Mask) -> int:
-    """Count the pixels that are on in both masks, within the box in which both have any.
-
-    >>> common_area(Mask.of(np.eye(4, dtype=np.bool_)), Mask.of(np.ones((4, 4), np.bool_)))
-    4
-    """
+    """Count the pixels that are on in both masks, within the box in which both have any."""
     top, bottom, begin, end = left.box
     other_top, other_bottom, other_begin, other_end = right.box
     rows = max(top, other_top), min(bottom, other_bottom)

@@ -37,7 +37,7 @@ def join_spans(members: Members) -> Members:
 
 
 def measure_positions(members: Members, left: Places, right: Places) -> Floats:
-    """Measure how far answer left[k] is from answer right[k]; both are in order, left before right.
+    """Compute how far answer left[k] is from answer right[k]; both are in order, left before right.
 
     >>> geometry, tag = np.array([[0.0, 4.0], [2.0, 5.0]]), np.zeros(2, int)
     >>> measure_positions(Members(geometry, tag, np.arange(2), tag), np.array([0]), np.array([1]))

@@ -53,11 +53,7 @@ def split_words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class TokenCodes:
-    """The tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has.
-
-    >>> TokenCodes(codes=np.array([0, 1, 0]), lengths=np.array([2, 1]), n_codes=2).lengths
-    array([2, 1])
-    """
+    """The tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has."""
 
     codes: Ints
     lengths: Ints
@@ -66,12 +62,7 @@ class TokenCodes:
 
 @dataclass(frozen=True)
 class Bags:
-    """Texts as rows of a sparse matrix of counts, and what the counts of each text add up to.
-
-    >>> texts = pack([["a", "b"], []])
-    >>> texts.counts.shape, texts.totals
-    ((2, 2), array([2, 0]))
-    """
+    """Texts as rows of a sparse matrix of counts, and what the counts of each text add up to."""
 
     counts: Any
     totals: Ints
@@ -97,12 +88,7 @@ def number(texts: Iterable[list[str]]) -> TokenCodes:
 
 
 def pack(texts: Iterable[list[str]]) -> Bags:
-    """Turn texts, given by their tokens, into sets of tokens.
-
-    >>> pack([["a", "b", "a"], ["b"]]).counts.toarray()
-    array([[1, 1],
-           [0, 1]], dtype=int8)
-    """
+    """Turn texts, given by their tokens, into sets of tokens."""
     tokens = number(texts)
     ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
     shape = len(tokens.lengths), max(tokens.n_codes, 1)
@@ -113,12 +99,7 @@ def pack(texts: Iterable[list[str]]) -> Bags:
 
 
 def shared(bags: Bags, i: Places, j: Places) -> Ints:
-    """Add up the smaller of the counts of texts i[k] and j[k], for all k.
-
-    >>> texts = pack([["a", "b"], ["b", "c"], ["d"]])
-    >>> shared(texts, np.array([0, 0, 1]), np.array([1, 2, 1]))
-    array([1, 0, 2])
-    """
+    """Sum the smaller of the counts of texts i[k] and j[k], for all k."""
     entries = np.diff(bags.counts.indptr) + 1  # empty texts take some room too
     done = np.cumsum(entries[i] + entries[j])
     marks = np.arange(_ENTRIES_AT_ONCE, done[-1] if len(done) else 0, _ENTRIES_AT_ONCE)
@@ -131,7 +112,7 @@ def shared(bags: Bags, i: Places, j: Places) -> Ints:
 
 
 def distance(bags: Bags, i: Places, j: Places) -> Floats:
-    """Measure how far texts i[k] and j[k] are apart, for all k at once.
+    """Compute distances of texts i[k] and j[k], for all k at once.
 
     >>> texts = pack([["dog", "bites", "man"], ["man", "bites", "dog"], ["man", "sleeps"], [], []])
     >>> distance(texts, np.array([0, 0, 0, 3]), np.array([1, 2, 3, 4]))

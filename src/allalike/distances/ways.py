@@ -29,11 +29,7 @@ class Ways(NamedTuple):
 
 
 def pack(ways: Sequence[Way]) -> Ways:
-    """Hash the nodes on each way; a node is known by its whole way, so that two of one name are two.
-
-    >>> pack([("a", "b"), ("c",)]).depth
-    array([2, 1])
-    """
+    """Hash the nodes on each way; a node is known by its whole way, so that two of one name are two."""
     depth = np.array([len(way) for way in ways], np.int64)
     nodes = np.zeros((len(ways), int(depth.max(initial=0))), np.uint64)
     hashes = np.fromiter((each for way in ways for each in _hash_nodes(way)), np.uint64, int(depth.sum()))
@@ -42,12 +38,7 @@ def pack(ways: Sequence[Way]) -> Ways:
 
 
 def _hash_nodes(way: Way) -> Iterator[int]:
-    """Hash each beginning of a way as `hash_objects` does, going on from the one before.
-
-    >>> from allalike._core.columns.hashes import hash_objects
-    >>> list(_hash_nodes(("a", "b"))) == hash_objects([("a",), ("a", "b")]).tolist()
-    True
-    """
+    """Hash each beginning of a way as `hash_objects` does, going on from the one before."""
     digest = blake2b(b"(", digest_size=8)
     for place, name in enumerate(way):
         digest.update((", " * (place > 0) + repr(name)).encode(errors="surrogatepass"))
@@ -57,7 +48,7 @@ def _hash_nodes(way: Way) -> Iterator[int]:
 
 
 def distance(left: Ways, i: Array, right: Ways, j: Array) -> Floats:
-    """Measure how far way i[k] of the first is from way j[k] of the others, for all k at once.
+    """Compute how far way i[k] of the first is from way j[k] of the others, for all k at once.
 
     >>> ways = pack([("a", "b", "c"), ("a", "b"), ("a", "d")])
     >>> distance(ways, np.array([0, 1]), ways, np.array([1, 2]))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from allalike.domains.custom import Custom
     from allalike.domains.date import Date
     from allalike.domains.interval import Interval
+    from allalike.domains.objects.boxes import Boxes
+    from allalike.domains.objects.points import Points
+    from allalike.domains.objects.spans import Spans
     from allalike.domains.ordinal import Ordinal
     from allalike.domains.place import Place
     from allalike.domains.probability import Probability
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
     from allalike.domains.records.record import Record
     from allalike.domains.sets import Set
     from allalike.domains.text import Text
-    from allalike.domains.things.boxes import Boxes
-    from allalike.domains.things.points import Points
-    from allalike.domains.things.spans import Spans
     from allalike.domains.tree import Tree
     from allalike.domains.vector import Vector
 
@@ -65,9 +65,9 @@ DOMAINS: Registry[Domain] = Registry(
         "bitmap": "bitmap:Bitmap",
         "set": "sets:Set",
         "interval": "interval:Interval",
-        "boxes": "things.boxes:Boxes",
-        "spans": "things.spans:Spans",
-        "points": "things.points:Points",
+        "boxes": "objects.boxes:Boxes",
+        "spans": "objects.spans:Spans",
+        "points": "objects.points:Points",
         "vector": "vector:Vector",
         "record": "records.record:Record",
         "circular": "circular:Circular",

@@ -15,7 +15,7 @@ pixel is as bad as another object; and for several objects of a picture, which a
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -41,12 +41,13 @@ from allalike._core.masks import (
 from allalike._core.options import check_number, flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
-from allalike.domains.capabilities import Marks, Pictures
+from allalike.domains.contract import Marks, spell_domain
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.vote import AnswerMasks, best_worker, medoid, pixel_majority
+from allalike.rules.majority import AnswerMasks, pixel_majority
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,34 +69,21 @@ _MIDDLE_OF_BYTES = 128
 
 
 def check_pixel_value(value: Any, name: str) -> float:
-    """Return the value of a pixel.
-
-    >>> check_pixel_value("black", "on")
-    Traceback (most recent call last):
-    allalike.errors.OptionError: on is 'black'. It must be a pixel value, such as 0 or 255.
-    """
+    """Return the value of a pixel."""
     if not isinstance(value, int | float):
         raise OptionError(f"{name} is {value!r}. It must be a pixel value, such as 0 or 255.")
     return value
 
 
 def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
-    """Return the values of pixels, each of which comes once.
-
-    >>> check_pixel_values([1, 2], "values")
-    (1, 2)
-    """
+    """Return the values of pixels, each of which comes once."""
     if not isinstance(values, list | tuple | range) or len(set(values)) < len(values):
         raise OptionError(f"{name} is {values!r}. It must be a list of different pixel values, such as [1, 2].")
     return tuple(check_number(value, f"each of {name}") for value in values)
 
 
 def have_one_value(pixels: Array) -> bool:
-    """Return whether all pixels have the same value, or the same colours.
-
-    >>> have_one_value(np.array([7, 7])), have_one_value(np.array([7, 8]))
-    (True, False)
-    """
+    """Return whether all pixels have the same value, or the same colours."""
     return not len(pixels) or bool((pixels == pixels[0]).all())
 
 
@@ -118,30 +106,16 @@ def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
         what += f" values other than 0, from {shades[0]:g} to {shades[-1]:g}"
     if not colours and len(shades) <= _MANY_VALUES and np.median(shades) < _MANY_CLASSES:
         option = f"values=[{', '.join(f'{shade:g}' for shade in shades)}]"
+    elif pixels.dtype == np.uint8:
+        option = f"threshold={_MIDDLE_OF_BYTES}"
     else:
-        option = f"threshold={_middle(pixels):g}"
+        option = f"threshold={pixels.min() / 2 + pixels.max() / 2:g}"
+    spelled = spell_domain(domain).removesuffix(")")
     return LabelError(
         f"{what}. In a label map each of them is an object (values); in a grey picture the object begins at one of them"
         " (threshold); or one of them is the object (on)",
-        domain=_write(domain, option),
+        domain=f"{spelled}{', ' if '(' in spelled else '('}{option})",
     )
-
-
-def _middle(pixels: Array) -> float:
-    if pixels.dtype == np.uint8:
-        return _MIDDLE_OF_BYTES
-    return float(pixels.min() / 2 + pixels.max() / 2)
-
-
-def _write(domain: Domain, option: str) -> str:
-    """Write a domain with its other options, and a further one."""
-    usual = type(domain)()
-    others = [
-        f"{field.name}={getattr(domain, field.name)!r}"
-        for field in fields(domain)
-        if getattr(domain, field.name) != getattr(usual, field.name)
-    ]
-    return f"{domain.name}({', '.join([*others, option])})"
 
 
 _DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
@@ -149,11 +123,7 @@ _KINDS = "a table of pixels, run lengths as in COCO, or an image file"
 
 
 class Masks(NamedTuple):
-    """Masks as an array of objects, and beside them their areas, heights and widths, and first pixels.
-
-    >>> Bitmap().pack([Mask.of(np.eye(3, dtype=np.bool_))]).area
-    array([3])
-    """
+    """Masks as an array of objects, and beside them their areas, heights and widths, and first pixels."""
 
     mask: npt.NDArray[np.object_]
     area: npt.NDArray[np.int64]
@@ -170,7 +140,7 @@ class _Layer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Marks, Pairwise, Pictures):
+class Bitmap(Marks, Pairwise):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
@@ -185,7 +155,7 @@ class Bitmap(Marks, Pairwise, Pictures):
     distance
         ``jaccard`` or ``dice``.
     rule
-        How a task's masks become one: ``majority``, ``medoid`` or ``best worker``.
+        Aggregation rule: ``majority``, ``medoid`` or ``best worker``.
     fill
         Whether masks are outlines, to be filled.
     on
@@ -207,11 +177,7 @@ class Bitmap(Marks, Pairwise, Pictures):
 
     name: ClassVar[str] = "bitmap"
     summary: ClassVar[str] = "masks of pixels, from arrays, images or run lengths; Jaccard or Dice distance"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("majority", pixel_majority),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", pixel_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
     noise: ClassVar[General] = General(farthest=1.0)  # of masks without a common pixel
     fill: bool = flag(False)
@@ -227,7 +193,6 @@ class Bitmap(Marks, Pairwise, Pictures):
 
     @property
     def pictures(self) -> Self:
-        """Masks are pictures."""
         return self
 
     @property
@@ -245,8 +210,7 @@ class Bitmap(Marks, Pairwise, Pictures):
         split |= {"task": Values(Column.of_objects("task", tasks).data), "label": Values(maps)}
         return {role: column.replaced(split[role].data, rows) for role, column in columns.items()}
 
-    def parse(self, value: Any) -> Mask:
-        """Read a mask, fill it if it is an outline, and pack it; what is packed already stays as it is."""
+    def _parse(self, value: Any) -> Mask:
         if isinstance(value, Mask):
             return value
         chosen = self.on
@@ -278,7 +242,7 @@ class Bitmap(Marks, Pairwise, Pictures):
         return self._is_on(table, chosen, ""), grid
 
     def _is_on(self, pixels: Array, chosen: float | None, path: str) -> Pixels:
-        """Tell which pixels belong to the object; those with several colours do if all of them have a chosen value."""
+        """Return which pixels belong to the object; of several colours, all must have a chosen value."""
         on: Pixels
         if pixels.dtype == np.bool_ and not self.values:  # whatever the threshold is, and if on is 255
             on = pixels == (chosen is None or chosen != 0)
@@ -292,8 +256,7 @@ class Bitmap(Marks, Pairwise, Pictures):
             raise ask_value(self, read_picture(path) if path else pixels, path)
         return on
 
-    def pack(self, parsed: list[Any]) -> Masks:
-        """Keep the masks, and measure them."""
+    def _pack(self, parsed: list[Any]) -> Masks:
         return Masks(
             objects(parsed),
             np.array([mask.area for mask in parsed], np.int64),
@@ -301,18 +264,12 @@ class Bitmap(Marks, Pairwise, Pictures):
             np.array([(mask.top, mask.left) for mask in parsed], np.int64).reshape(-1, 2),
         )
 
-    def unpack(self, store: Masks, places: Array) -> npt.NDArray[np.object_]:
-        """Return the masks, which stay packed."""
-        return store.mask[places]
-
-    def compare(self, left: Masks, i: npt.NDArray[np.intp], right: Masks, j: npt.NDArray[np.intp]) -> Floats:
-        """Count what masks have in common, pair by pair."""
+    def _compare(self, left: Masks, i: npt.NDArray[np.intp], right: Masks, j: npt.NDArray[np.intp]) -> Floats:
         pairs = zip(left.mask[i], right.mask[j], strict=True)
         common = np.array([overlap.common_area(a, b) for a, b in pairs], np.int64)
         return _DISTANCES[self.distance](left.area[i], right.area[j], common)
 
-    def compare_answers(self, block: Block, store: Masks) -> PairDistances:
-        """Compare the masks of each task with each other, all at once; they must have one size."""
+    def _compare_answers(self, block: Block, store: Masks) -> PairDistances:
         self._check_sizes(block, store)
         check_pairs(block)
         left, right = (np.concatenate(part) for part in zip(*pair_chunks(block), strict=True))
@@ -324,12 +281,10 @@ class Bitmap(Marks, Pairwise, Pictures):
         distance = _DISTANCES[self.distance](area[left], area[right], np.concatenate(common))
         return PairDistances(left, right, distance)
 
-    def prepare_rule(self, block: Block, store: Masks) -> list[object]:
-        """Return the mask of each answer."""
+    def _prepare_rule(self, block: Block, store: Masks) -> list[object]:
         return [AnswerMasks(store.mask[block.label])]
 
-    def hash_answers(self, block: Block, store: Masks, label_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Hash masks by their shape and by their place in the box around all of the task, wherever that lies."""
+    def _hash_answers(self, block: Block, store: Masks, label_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         blank = (store.area[block.label] == 0)[:, None]
         corner = np.where(blank, np.iinfo(np.int64).max, store.corner[block.label])
         first = np.minimum.reduceat(corner, block.starts, axis=0)
@@ -349,31 +304,26 @@ class Bitmap(Marks, Pairwise, Pictures):
                 raise _differ(one, other)
 
     def count_marks(self, said: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
-        """Count the pixels that both have, and those of each."""
         return {None: (overlap.common_area(said, truth), said.area, truth.area)}
 
     def measure_marks(self, said: Mask, truth: Mask) -> dict[str, float]:
-        """Return the Dice coefficient, and how far the borders are apart."""
         from allalike.distances.matching import measure_surfaces
 
         areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
         return {"dice": 1 - float(overlap.dice(*areas)[0]), **measure_surfaces(said, truth)}
 
-    def key(self, parsed: Any) -> object:
-        """Return a hash of the object, wherever it lies in the picture."""
+    def _key(self, parsed: Any) -> object:
         if not parsed.bits.size:
             return 0
         box = np.unpackbits(parsed.bits, axis=1)[:, parsed.left & 7 :]
         box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
         return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
 
-    def present(self, parsed: Any, common: Any) -> Pixels:
-        """Unpack a mask."""
+    def _present(self, parsed: Any, common: Any) -> Pixels:
         pixels: Pixels = parsed.shown()
         return pixels
 
-    def text(self, label: Any) -> str:
-        """Write how large a mask is."""
+    def _text(self, label: Any) -> str:
         unit = "pixels" if label.ndim == 2 else "voxels"
         return f"{' x '.join(map(str, label.shape))} {unit}, {int(label.sum())} on"
 
@@ -382,7 +332,6 @@ class Bitmap(Marks, Pairwise, Pictures):
         return Values(write_masks(masks.tolist(), tasks.tolist(), folder, on=self.on))
 
     def describe(self) -> dict[str, Any]:
-        """Return how masks were read."""
         on: Any = "not 0" if self.on is None else self.on
         if self.threshold is not None:
             on = f"at least {self.threshold:g}"
@@ -431,7 +380,7 @@ def _filled(pixels: Pixels) -> Pixels:
 
 
 def _differ(one: Mask, other: Mask) -> LabelError:
-    """Say how two masks of a task differ: in size, or in where their voxels lie."""
+    """Describe how two masks of a task differ: in size, or in where their voxels lie."""
     sizes = [f"{mask.source} has {mask.size_text}" if mask.source else mask.size_text for mask in (one, other)]
     if one.grid is not None and other.grid is not None and one.grid.shape == other.grid.shape:
         places = [mask.source or "one without a name" for mask in (one, other)]

@@ -50,14 +50,14 @@ class Categorical(Domain):
     Parameters
     ----------
     classes
-        How many classes there are. Without it, the classes that occur are counted, which is too few where a rare
+        Number of classes. By default, the classes that occur are counted, which is too few where a rare
         class was never answered; it matters for what a guess is worth.
     rule
-        How a task's labels become one: ``plurality``.
+        Aggregation rule: ``plurality``.
     strip, lower
         Whether blanks around a label, and its case, mean nothing.
     extract
-        How a label is found in what somebody wrote: ``number`` ("The answer is 42." and 42.0 are 42), ``choice``
+        Extraction of a label from free text: ``number`` ("The answer is 42." and 42.0 are 42), ``choice``
         ("[[A]]" and "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels in
         which none is found are missing, and counted. Several ways in a list follow each other.
 
@@ -81,21 +81,17 @@ class Categorical(Domain):
 
     @property
     def spelling(self) -> Spelling:
-        """What is done with each different label when labels are read."""
         return Spelling(self.strip, self.lower, self.extract)
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are, if that is given, or else 0."""
         return self.classes or 0
 
     @property
     def noise(self) -> OneCoin:
-        """Every worker errs with a probability of her own."""
         return OneCoin(classes=self.n_classes)
 
     def learn(self, labels: Column) -> ClassEncoding:
-        """Number the labels that occur, in their order."""
         return ClassEncoding.of(self, labels.factors[1])
 
 
@@ -119,46 +115,39 @@ class ClassEncoding(Encoding):
 
     @property
     def kernels(self) -> ClassKernels:
-        """Hamming distances."""
         return ClassKernels(domain=self.domain)
 
     @property
     def n_labels(self) -> int:
-        """How many different labels occur."""
         return len(self.label_hash)
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are: as many as were given, or else as occur."""
         return self.domain.classes or self.n_labels
 
     @property
     def noise(self) -> OneCoin:
-        """Every worker errs with a probability of her own, and then any other class is as likely."""
         return OneCoin(classes=self.n_classes)
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The labels in their order, and their hashes, in which 1 and 1.0 differ."""
         return [*self.labels.tolist(), *self.label_hash.tolist()]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Put the labels of all parts in their order."""
         return self.of(self.domain, _united([self.labels, *(other.labels for other in others)]))
 
     def encode(self, labels: Column) -> Array:
-        """Number the labels, in as few bytes as it takes."""
         codes, values = labels.factors
         if values is self.labels:
-            return codes.astype(_code_type(self.n_labels), copy=False)
+            return codes.astype(code_type(self.n_labels), copy=False)
         place = self._places(values)
         if (place == self.n_labels).any():
             row = int(np.argmax(place[codes] == self.n_labels))
             raise LabelError(f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is none of the classes.")
-        return place.astype(_code_type(self.n_labels))[codes]
+        return place.astype(code_type(self.n_labels))[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Number the truths like the labels; a truth that nobody answered gets the number after the last.
+        """Number the truths like the labels; a gold label that occurs in no answer gets the number after the last.
 
         A truth is the same label in another spelling, if the domain says so, and 1, 1.0 and ``"1"`` are one.
         """
@@ -176,13 +165,11 @@ class ClassEncoding(Encoding):
         return value if spelt is None else spelt
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
-        """Tell which truths have the number after the last."""
         return np.asarray(truths >= self.n_labels)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Number labels anew; a truth that nobody answered still has the number after the last."""
         place = np.append(self._places(known.labels), self.n_labels)
-        return place.astype(_code_type(self.n_labels))[codes]
+        return place.astype(code_type(self.n_labels))[codes]
 
     def _places(self, values: Values) -> npt.NDArray[np.int64]:
         """Return the numbers of some values, and the number after the last for others; ``"1"`` is 1 to numbers."""
@@ -193,15 +180,12 @@ class ClassEncoding(Encoding):
         return np.array(found, np.int64)
 
     def decode(self, codes: Array) -> Values:
-        """Return the labels of these numbers."""
         return self.labels.take(codes)
 
     def prepare(self, block: Block) -> Block:
-        """Number the pairs of task and label that occur."""
         return block.keeping(group_labels(block, self.label_hash))
 
     def describe(self) -> dict[str, Any]:
-        """Return how many classes there are, and where that is known from."""
         source = "data" if self.domain.classes is None else "given"
         chosen = {name: getattr(self.domain, name) for name in ("strip", "lower", "extract")}
         unusual = {name: value for name, value in chosen.items() if value != getattr(Categorical, name)}
@@ -224,15 +208,12 @@ class ClassKernels(Kernels):
     """Sums of Hamming distances, linear in the number of answers."""
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Compare labels pair by pair."""
         return hamming.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Weigh the answers that differ."""
         return hamming.peer_distances(block, weights)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        """Add up Hamming distances per pair of workers."""
         return hamming.pair_sums(block, rows)
 
 
@@ -255,7 +236,8 @@ def _united(parts: Sequence[Values]) -> Values:
         raise LabelError(f"The labels are of different types: {listed}. Give all of them the same type.") from None
 
 
-def _code_type(n_labels: int) -> Any:
+def code_type(n_labels: int) -> Any:
+    """Return the smallest integer type that can number so many labels, and one more."""
     return next(t for t in (np.int8, np.int16, np.int32) if n_labels <= np.iinfo(t).max)
 
 

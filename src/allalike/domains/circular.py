@@ -1,7 +1,7 @@
 """Numbers on a circle: directions, times of day, days of the year, whatever begins again after a period.
 
 The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two are d = (1 - cos a) / 2 apart with the
-angle a between them (`allalike.distances.angle`), and the truth is the direction of the weighted mean of the points
+angle a between them, and the truth is the direction of the weighted mean of the points
 (Mardia and Jupp, Directional Statistics, 2000). How long that mean is, from 0 to 1, says how much the answers agree.
 
 It works for directions, hours of the day and days of the year. It fails where answers are all around the circle: their
@@ -10,7 +10,7 @@ mean has no direction, or one that chance decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,11 +19,12 @@ from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
-from allalike.distances import angle
+from allalike.distances import euclidean
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.rules.base import Decision, Rule, unknown
+from allalike.rules.mean import weighted_mean
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
@@ -53,18 +54,10 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
     >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
     [0.0]
-
-    >>> from allalike._core.blocks.block import Block
-    >>> block = Block.of(np.radians([[350.0], [10.0]]))
-    >>> turns = Turns(angle.points_of(np.radians([0.0, 20.0])), np.radians([350.0]))
-    >>> from allalike._core.blocks.block import Ties
-    >>> found = direction(block.keeping(turns), np.ones(2), np.zeros(2), Ties())
-    >>> abs(np.sin(found.label)) < 1e-9, found.confidence.round(4)
-    (array([ True]), array([0.9848]))
     """
     turns = block[Turns]
     weight, total = block.answer_weights(weights)
-    mean = angle.mean_points(block, turns.points, weight, total)
+    mean = weighted_mean(replace(block, label=turns.points), weight, total)
     length = np.hypot(mean[:, 0], mean[:, 1])
     label = np.arctan2(mean[:, 1], mean[:, 0]) + turns.first
     lost = length < _NO_DIRECTION
@@ -85,7 +78,7 @@ class Circular(Domain):
     period
         After how much a number means the same again: 360 for degrees, 24 for hours.
     rule
-        How a task's numbers become one: ``direction``, that of the weighted mean of their points on the circle.
+        Aggregation rule: ``direction``, that of the weighted mean of their points on the circle.
 
     >>> import allalike
     >>> rows = [("ada", 1, 350), ("bob", 1, 10), ("ada", 2, 90), ("bob", 2, 100)]
@@ -103,17 +96,14 @@ class Circular(Domain):
     period: float = number(360.0)
 
     def __post_init__(self) -> None:
-        """Refuse a circle without length."""
         super().__post_init__()
         if self.period <= 0:
             raise OptionError(f"period is {self.period!r}. It must be more than 0, such as 360 for degrees.")
 
     def learn(self, labels: Column) -> CircularEncoding:
-        """Return the encoding, which is the same for all numbers."""
         return CircularEncoding(domain=self)
 
     def describe(self) -> dict[str, Any]:
-        """Return the period, too."""
         return {**super().describe(), "period": self.period}
 
 
@@ -125,39 +115,33 @@ class CircularEncoding(Encoding):
 
     @property
     def kernels(self) -> CircularKernels:
-        """Distances of angles."""
         return CircularKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
-        """Read the labels as numbers, and those as angles."""
         return np.asarray(labels.numbers % self.domain.period * (2 * np.pi / self.domain.period))
 
     def decode(self, codes: Array) -> Values:
-        """Return angles as numbers, from 0 to below the period."""
         period = self.domain.period
         share = np.round(codes / (2 * np.pi), _DIGITS) % 1.0
         return Values(arrow_of(np.asarray(_rounded(share * period, period))))
 
     def prepare(self, block: Block) -> Block:
-        """Turn each task so that its first answer is at angle 0."""
         first = block.label[block.starts]
-        points = angle.points_of(block.label - block.to_answers(first))
-        return block.keeping(Turns(points, first))
+        turned = block.label - block.to_answers(first)
+        return block.keeping(Turns(np.stack([np.cos(turned), np.sin(turned)], axis=1), first))
 
 
 class CircularKernels(Kernels):
     """Sums of distances of angles, linear in the number of answers."""
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Measure how far angles are apart."""
-        return angle.distance(left, right)
+        return np.asarray(np.sin((left - right) / 2) ** 2, np.float64)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up distances of angles."""
-        return angle.peer_distances(block, block[Turns].points, weights)
+        square, weight = euclidean.peer_distances(block, weights, block[Turns].points)
+        return square / 4, weight
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two angles differ by more than rounding."""
         return np.asarray(self.distance_between(left, right) > TOLERANCE**2)
 
 

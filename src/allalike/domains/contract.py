@@ -1,8 +1,8 @@
-"""What a kind of label must say: the contracts of domains, encodings and kernels.
+"""The contract of label types: domains, encodings and kernels.
 
-A `Domain` is a kind of label as the user chooses it: which distances and rules there are, and which noise to expect. It
-knows nothing of the labels at hand: `Domain.learn` looks at them, and returns an `Encoding`, which makes arrays of
-labels. `Kernels` compare and aggregate these arrays.
+A `Domain` is a label type with the options that the user chose: distances, rules, expected noise. `Domain.learn` looks
+at the labels and returns an `Encoding`, which turns labels into arrays. `Kernels` compare and aggregate these arrays.
+Label types whose distances come from no inner product need less: see `allalike.domains.pairwise`.
 
 A label has three forms. *Given* is the label as it came, and as it comes back to the user. A *code* is a row of an
 array that means the same in every part of the answers: the number of a class, a number, a parsed text. *Prepared* is
@@ -11,11 +11,11 @@ what a block makes of codes so that rounds are fast: a number without its task's
     given --encode--> code --prepare--> prepared
     given <--decode-- code <--restore-- prepared
 
-Answers, known truths and truths that were found are codes. `Encoding` has the verbs between given and code and prepares
-blocks; `Kernels` work on prepared blocks, and restore what they find.
+Answers, gold labels and estimated labels are codes. `Encoding` converts between given labels and codes and prepares
+blocks; `Kernels` work on prepared blocks, and restore their results. Overrides have the docstring of their base.
 
-What only some kinds can do is a capability (`allalike.domains.capabilities`): `Domain.record`, `Domain.pictures` and
-`Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets` are objects, or None.
+Capabilities that only some label types have are properties that are None for all others: `Domain.record`,
+`Domain.pictures`, `Domain.marks`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
-    from allalike.domains.capabilities import Adding, FieldKinds, Fields, Marks, Pictures, Things
     from allalike.domains.offsets import Offsets
     from allalike.noise import Noise
     from allalike.rules import Decision, Rule
@@ -54,7 +53,7 @@ E = TypeVar("E", bound="Encoding")
 
 @dataclass(frozen=True, kw_only=True)
 class Domain(Options, ABC):
-    """A kind of label, with the options that the user chose.
+    """A label type, with the options that the user chose.
 
     Every domain has a ``rule``, the name of one of its `rules` or a `Rule` of the user's own, and a ``distance``, one
     of its `distances`; the first of each is the default. `numeric` says that a label is one number.
@@ -69,7 +68,6 @@ class Domain(Options, ABC):
     distance: Any = ""
 
     def __post_init__(self) -> None:
-        """Take the first rule and the first distance unless others are asked for."""
         super().__post_init__()
         if isinstance(self.rule, str):
             self._choose("rule", tuple(rule.name for rule in self.rules))
@@ -82,11 +80,11 @@ class Domain(Options, ABC):
             hint = did_you_mean(chosen, choices)
             known = f"It has: {', '.join(choices)}."
             raise UnknownNameError(f"The {self.name} domain has no {option} called {chosen!r}.{hint} {known}")
-        object.__setattr__(self, option, chosen)  # before anybody has seen it
+        object.__setattr__(self, option, chosen)
 
     @abstractmethod
     def learn(self, labels: Column) -> Encoding:
-        """Find out what the labels have in common, such as the classes that occur."""
+        """Learn from the labels what they have in common, such as the classes that occur."""
 
     @property
     @abstractmethod
@@ -95,47 +93,81 @@ class Domain(Options, ABC):
 
     @property
     def n_classes(self) -> int | None:
-        """How many classes there are, 0 if that is to be counted, and None where labels are no classes."""
+        """The number of classes, 0 if it is to be counted, and None where labels are not classes."""
         return None
 
     @property
     def spelling(self) -> Spelling:
-        """What is done with each different label when labels are read: nothing, unless they are classes."""
+        """How each different label is normalised when labels are read: not at all, unless they are classes."""
         return Spelling(strip=False)
 
     @property
     def recurring(self) -> bool:
-        """Whether truths found in two ways can well be the same: not numbers, nor what is put together from parts."""
+        """Whether two estimates can well be the same label: not numbers, nor what is put together from parts."""
         return True
 
     @property
     def power(self) -> int:
-        """Which power of a length distances are, where they have no largest value: 2 if they are squares; else 0."""
+        """The power of a length that distances are, where they have no largest value: 2 for squares; else 0."""
         return 0
 
     @property
-    def record(self) -> FieldKinds[Domain] | None:
-        """The fields of a label, where it has some."""
+    def record(self) -> Any:
+        """The domain as a `Record`, where labels have fields; the label type of a field may still be open (None)."""
         return None
 
     @property
-    def pictures(self) -> Pictures | None:
-        """How labels that are pictures are split, and written as files."""
+    def pictures(self) -> Any:
+        """The domain as a `Bitmap`: how labels that are pictures are split, and written as files."""
         return None
 
     @property
     def marks(self) -> Marks | None:
-        """How much of an answer is right, where labels say several things."""
+        """How much of an answer is right, where a label consists of several parts."""
         return None
 
     @property
-    def repeats(self) -> Adding | None:
-        """How a worker's answers to a task add up, where they do; elsewhere the first counts."""
+    def repeats(self) -> Any:
+        """The domain as a `Ranking`, where a worker's answers to a task add up; elsewhere the first counts."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return what a summary says of this domain."""
+        """Return what a summary contains about this domain."""
         return {"name": self.name, "distance": self.distance, "rule": str(self.rule)}
+
+
+class Marks(ABC):
+    """Labels of several parts, each of which may be right: elements, objects, pixels (`Domain.marks`)."""
+
+    @property
+    def marks(self) -> Self:
+        """The label type itself."""
+        return self
+
+    @abstractmethod
+    def count_marks(self, said: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
+        """Return, by tag, the sizes of the intersection, of the answer, and of the truth."""
+
+    def measure_marks(self, said: Any, truth: Any) -> dict[str, float]:
+        """Return further measures of how good an answer is, by name; NaN is unknown."""
+        return {}
+
+
+class Things(ABC):
+    """Labels that list things, of which estimated labels have a table of their own (`Encoding.things`)."""
+
+    @abstractmethod
+    def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        """Return the columns of a table of the objects of some labels: one row each, ``task`` first."""
+
+    @property
+    def votes(self) -> Any:
+        """The `ObjectVotes`: how answers become votes on classes, for methods that need these, if they can."""
+        return None
+
+    def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
+        """Return further columns of the table of workers."""
+        return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +175,7 @@ class Encoding(ABC):
     """What the labels at hand have in common, and how they become arrays and labels again.
 
     It is the same for all parts of the answers. Encodings that were learned from parts are joined by `merge`.
-    `offsets` are what is each worker's own, to be found and taken away before answers are compared, where that was
-    asked for.
+    `offsets` are subtracted from each worker's numbers before answers are compared, where that was asked for.
     """
 
     domain: Domain
@@ -162,17 +193,17 @@ class Encoding(ABC):
 
     @property
     def n_classes(self) -> int | None:
-        """How many classes there are, where labels are classes and nothing else."""
+        """The number of classes, where labels are classes and nothing else."""
         return self.domain.n_classes
 
     @property
     def nominal(self) -> bool:
-        """Whether labels are classes that are the same or not, and nothing else: none is between two others."""
+        """Whether labels are classes without an order."""
         return self.n_classes is not None
 
     @property
     def coordinates(self) -> Floats | None:
-        """Of each label that codes number: a vector, such that distances are those of vectors, squared; if known."""
+        """A vector for each numbered label, such that distances are their squared distances; if known."""
         return None
 
     @property
@@ -182,7 +213,7 @@ class Encoding(ABC):
 
     @property
     def n_labels(self) -> int:
-        """How many different labels occur, where codes are their numbers."""
+        """The number of different labels, where codes are their numbers."""
         return 0
 
     @property
@@ -196,14 +227,14 @@ class Encoding(ABC):
 
     @abstractmethod
     def encode(self, labels: Column) -> Array:
-        """Turn given labels into codes; without labels, into none of the type and shape that codes have."""
+        """Turn given labels into codes; without labels, into an empty array of the type and shape that codes have."""
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Turn known truths into codes; nobody need have answered them, so the encoding may grow."""
+        """Turn gold labels into codes; the encoding may grow, because answers need not contain them."""
         return self, self.encode(labels)
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
-        """Tell which known truths are labels that nobody gave yet, and that later answers may give."""
+        """Return which gold labels occur in no answer yet, but may occur in later ones."""
         return np.zeros(len(truths), np.bool_)
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
@@ -219,15 +250,14 @@ class Encoding(ABC):
         """Turn codes into labels for the user."""
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return what else the table of truths says of some tasks, by what was found for them.
+        """Return further columns of the table of estimated labels.
 
-        Columns that are called ``label``, ``low`` or ``high`` stand in the place of the decoded label and of the limits
-        of a number.
+        Columns called ``label``, ``low`` or ``high`` replace the decoded label and the confidence interval of a number.
         """
         return {}
 
     def store(self, block: Block) -> Block:
-        """Put labels in the form that takes long to find, where there is one, for whatever tasks are made of them."""
+        """Convert labels to the form that takes long to find, where there is one, whatever tasks are made of them."""
         return block
 
     def prepare(self, block: Block) -> Block:
@@ -235,17 +265,17 @@ class Encoding(ABC):
         return block
 
     @property
-    def fields(self) -> Fields[Encoding] | None:
-        """How labels are compared and decided field by field, where they have fields."""
+    def fields(self) -> Any:
+        """The encoding as a `RecordEncoding`, where labels are compared and decided field by field."""
         return None
 
     @property
-    def things(self) -> Things[Encoding] | None:
-        """How the things are listed of which truths are made, where they are."""
+    def things(self) -> Things | None:
+        """How the objects are listed of which labels consist, where they do."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return what a summary says of the labels."""
+        """Return what a summary contains about the labels."""
         return self.domain.describe()
 
 
@@ -253,28 +283,27 @@ class Encoding(ABC):
 class Kernels(ABC):
     """How encoded labels are compared and aggregated, one block at a time.
 
-    A kernel is a function of a prepared block and of numbers per worker. It returns sums per worker, or what it found
-    for each task. Everything a kernel needs beside the options of the domain is in the block, so it can be sent
-    anywhere. A domain must say how far codes are apart, and add up over peers. Labels are equally far apart under
-    kernels that are equal.
+    A kernel is a function of a prepared block and of numbers per worker. It returns sums per worker, or results per
+    task. Everything a kernel needs beside the options of the domain is in the block, so it can be sent anywhere. A
+    domain must define distances of codes, and sums over peers. Kernels that are equal have equal distances.
     """
 
     domain: Domain
 
     @abstractmethod
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Measure how far codes are apart, pair by pair; NaN where that is unknown."""
+        """Compute distances of codes, pair by pair; NaN where they are unknown."""
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        """Measure how far codes of different tasks are apart; NaN where these cannot be compared."""
+        """Compute distances of codes of different tasks; NaN where these cannot be compared."""
         return self.distance_between(left, right)
 
     def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
-        """Measure how far answers to the same tasks of a prepared block are apart, by their places in it."""
+        """Compute distances of answers to the same tasks of a prepared block, by their places in it."""
         return self.distance_between(block.label[left], block.label[right])
 
     def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
-        """Return how far codes of one task are apart, and codes of different tasks, by their places among these."""
+        """Return distances of codes of one task, and of different tasks, as functions of places among these codes."""
         return (
             lambda i, j: self.distance_between(codes[i], codes[j]),
             lambda i, j: self.guess_distances(codes[i], codes[j]),
@@ -285,12 +314,12 @@ class Kernels(ABC):
         """Return, per answer, the weighted distance to the other answers of its task, and their weight."""
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up, per worker, the weighted distance to her peers and their weight."""
+        """Sum, per worker, the weighted distances to the peers and their weights."""
         distance, weight = self.peer_distances(block, weights)
         return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        """Add up, per pair of workers, the distance and the number of common tasks.
+        """Sum, per pair of workers, the distances and the number of common tasks.
 
         The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
         default all, and a column for each worker of the block.
@@ -299,32 +328,32 @@ class Kernels(ABC):
         return add_pairs(block, rows, ((*pair, self.distance_within(block, *pair)) for pair in chunks))
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        """Measure how far each answer is from its task's truth, both prepared."""
+        """Compute the distance of each answer to its task's label, both prepared."""
         return self.distance_between(block.label, block.to_answers(truth))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
-        """Add up, per worker, the distance to the truths that are known, where it is known, and her answers there."""
+        """Sum, per worker, the known distances to gold labels, and count the answers."""
         if not len(block.gold_task):
             return known_sums(block, unknown(len(block.worker)))
-        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
+        row = block.gold_row  # tasks without gold borrow the last gold label, and count nothing
         distance = self.distance_to(block, block.gold_label[row])
         return known_sums(block, np.where(block.to_answers(row >= 0), distance, np.nan))
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        """Aggregate each task of a block by the rule; the labels found are prepared ones."""
+        """Aggregate each task of a block by the rule; the labels are prepared ones."""
         return find_rule(self.domain.rules, self.domain.rule).decide(block, weights, faults, ties)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the code of the truth, how sure it is, and whether it was drawn among equals."""
+        """Estimate, per task, the code of the label, its confidence, and whether it was drawn among equals."""
         found = self.decide(block, weights, faults, ties)
         label = self.restore(block, found.label)
         sure = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
         return {"label": label, **sure, **found.more}
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
-        """Return the kernels with the quorum that fits the weights, and what a summary says of it; most have none.
+        """Return the kernels with the quorum that fits the weights, and its description; most have none.
 
-        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        ``add(kernel, *params)`` sums, over all blocks, the named arrays of a kernel, with one row per worker.
         """
         return self, {}
 
@@ -337,15 +366,15 @@ class Kernels(ABC):
         return block.label[rows]
 
     def restore_gold(self, block: Block) -> Array:
-        """Return the known truths of a block as codes."""
+        """Return the gold labels of a block as codes."""
         return block.gold_label
 
     def scatter(self, block: Block) -> Floats:
-        """Measure how far each task's answers lie from its centre, where rounding depends on it."""
+        """Compute the largest distance of each task's answers from its centre, where rounding depends on it."""
         return np.zeros(block.n_tasks)
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell for which tasks two truths are not the same, given how far each task's answers scatter."""
+        """Return for which tasks two labels differ, given the scatter of each task's answers."""
         return np.asarray(left != right)
 
 
@@ -356,7 +385,7 @@ def field_names(domain: Domain | None) -> tuple[str, ...]:
     >>> field_names(Record("year:real, name")), field_names(Real())
     (('year', 'name'), ())
     """
-    return () if domain is None or domain.record is None else domain.record.field_names
+    return () if domain is None or domain.record is None else tuple(domain.record.field_names)
 
 
 def spell_domain(domain: Domain) -> str:
@@ -367,7 +396,7 @@ def spell_domain(domain: Domain) -> str:
     ('record(fields="year:real")', 'real', 'set(separator=";")')
     """
     if domain.record is not None:
-        return domain.record.spec
+        return str(domain.record.spec)
     usual = type(domain)() if domain.name != "custom" else domain
     options = {option.name: getattr(domain, option.name) for option in options_of(domain)}
     chosen = [f"{name}={value!r}" for name, value in options.items() if value != getattr(usual, name)]
@@ -376,21 +405,11 @@ def spell_domain(domain: Domain) -> str:
 
 
 def choose_options(domain: Domain, choices: Mapping[str, str]) -> Domain:
-    """Return a domain with another distance or rule; unless a rule was asked for, it is one that fits.
-
-    >>> from allalike import Real
-    >>> choose_options(Real(), {"distance": "absolute"}).rule
-    'median'
-    """
+    """Return a domain with another distance or rule; unless a rule was asked for, it is one that fits."""
     fitting = {"rule": ""} if domain.rule == domain.rules[0].name else {}
     return replace(domain, **{**fitting, **choices}) if choices else domain
 
 
 def with_rule(encoding: E, rule: str | Rule) -> E:
-    """Return the encoding of the same labels under another rule.
-
-    >>> import allalike
-    >>> with_rule(allalike.read([("ada", 1, 2.5)]).encoding, "median").domain.rule
-    'median'
-    """
+    """Return the encoding of the same labels under another rule."""
     return replace(encoding, domain=replace(encoding.domain, rule=rule))

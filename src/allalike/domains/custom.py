@@ -11,10 +11,11 @@ task is one call of the function, so that a hundred answers are five thousand ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +23,17 @@ import numpy.typing as npt
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
-from allalike.domains.contract import Kernels
-from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
+from allalike.domains.contract import Encoding, Kernels
+from allalike.domains.pairwise import Pairwise
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
-from allalike.rules.base import Rule
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
-    from allalike.domains.contract import Measure
     from allalike.domains.pairwise import Places
+    from allalike.rules.base import Rule
 
 _N_CHECKED = 12  # labels whose distances to each other are checked
 
@@ -49,7 +49,7 @@ class Custom(Pairwise):
         and then a label is the number of its row; or a mapping from tasks to such matrices, one for each. NaN in a
         matrix means that the distance is unknown.
     rule
-        How a task's labels become one: ``medoid`` or ``best worker``.
+        Aggregation rule: ``medoid`` or ``best worker``.
     farthest
         The distance of labels that have nothing in common, if there is one; ``weighting="chance"`` needs it.
 
@@ -62,7 +62,7 @@ class Custom(Pairwise):
 
     name: ClassVar[str] = "custom"
     summary: ClassVar[str] = "anything; your function, or a matrix of distances, for all tasks or for each"
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
+    rules: ClassVar[tuple[Rule, ...]] = CHOICES
     distances: ClassVar[tuple[str, ...]] = ("yours",)
     farthest: float | None = None
 
@@ -77,35 +77,51 @@ class Custom(Pairwise):
 
     @property
     def noise(self) -> General:
-        """Nothing in particular."""
         return General(farthest=self.farthest)
 
-    def learn(self, labels: Column) -> PairwiseEncoding:
-        """Take labels as they are and check the distance on some, or take them for rows of matrices."""
-        return super().learn(labels) if callable(self.distance) else MatrixEncoding.of(self)
+    def learn(self, labels: Column) -> Encoding:
+        return super().learn(labels) if callable(self.distance) else MatrixEncoding(domain=self)
 
-    def parse(self, value: Any) -> Any:
-        """Take any label."""
+    @cached_property
+    def _matrices(self) -> list[Floats]:
+        return list(self.distance.values()) if isinstance(self.distance, Mapping) else [self.distance]
+
+    @cached_property
+    def _sizes(self) -> npt.NDArray[np.int64]:
+        """The number of rows of each matrix."""
+        return np.array([len(matrix) for matrix in self._matrices], np.int64)
+
+    @property
+    def _first_rows(self) -> npt.NDArray[np.int64]:
+        """The number of the first row of each matrix, among those of all."""
+        return np.cumsum(self._sizes) - self._sizes
+
+    @cached_property
+    def _entries(self) -> Floats:
+        """The entries of all matrices."""
+        return np.concatenate([matrix.ravel() for matrix in self._matrices])
+
+    def _matrices_of(self, rows: Array) -> Array:
+        """Return the number of the matrix to which each row belongs."""
+        return np.searchsorted(self._first_rows, rows, side="right") - 1
+
+    def _rows_within(self, rows: Array) -> Array:
+        """Return the number of each row in its own matrix."""
+        return np.asarray(rows - self._first_rows[self._matrices_of(rows)])
+
+    def _parse(self, value: Any) -> Any:
         return value
 
-    def find_common(self, parsed: list[Any]) -> None:
-        """Refuse a function that is no distance, by what it says of a few labels."""
+    def _find_common(self, parsed: list[Any]) -> None:
         _check(self.distance, parsed[:_N_CHECKED])
 
-    def pack(self, parsed: list[Any]) -> list[Any]:
-        """Keep the labels as they are."""
+    def _pack(self, parsed: list[Any]) -> list[Any]:
         return parsed
 
-    def unpack(self, store: list[Any], places: Array) -> npt.NDArray[np.object_]:
-        """Return the labels as they are."""
-        return objects([store[place] for place in places])
-
-    def compare(self, left: list[Any], i: Places, right: list[Any], j: Places) -> Floats:
-        """Call the function."""
+    def _compare(self, left: list[Any], i: Places, right: list[Any], j: Places) -> Floats:
         return np.array([_call(self.distance, left[a], right[b]) for a, b in zip(i, j, strict=True)], np.float64)
 
     def describe(self) -> dict[str, Any]:
-        """Return whose distance it is."""
         kind = "matrix per task" if isinstance(self.distance, Mapping) else "matrix"
         named = getattr(self.distance, "__name__", "yours") if callable(self.distance) else kind
         return {**super().describe(), "distance": named}
@@ -132,80 +148,25 @@ def _check(function: Callable[[Any, Any], Any], labels: list[Any]) -> None:
             raise LabelError(f"The distance of {left!r} to itself is {there}, not 0.")
 
 
-class Matrices(NamedTuple):
-    """Some of many matrices, whose rows are numbered through all: first rows, sizes, and all entries.
-
-    >>> matrices = Matrices(np.array([0, 2]), np.array([2, 1]), np.array([0.0, 0.5, 0.5, 0.0, 0.0]))
-    >>> matrices.entries_at(np.array([0, 2]), np.array([1, 2]))
-    array([0.5, 0. ])
-    """
-
-    first: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    entries: Floats
-
-    def which(self, rows: Array) -> Array:
-        """Return the place of the matrix to which each row belongs."""
-        return np.searchsorted(self.first, rows, side="right") - 1
-
-    def within(self, rows: Array) -> Array:
-        """Return the number of each row in its own matrix."""
-        return np.asarray(rows - self.first[self.which(rows)])
-
-    def cut(self, rows: Array) -> Matrices:
-        """Return the matrices to which some rows belong."""
-        which = np.unique(self.which(rows))
-        if len(which) == len(self.first):
-            return self
-        corner = np.cumsum(self.sizes**2) - self.sizes**2
-        parts = [self.entries[corner[k] : corner[k] + self.sizes[k] ** 2] for k in which]
-        return Matrices(self.first[which], self.sizes[which], np.concatenate([np.empty(0), *parts]))
-
-    def entries_at(self, i: Array, j: Array) -> Floats:
-        """Return the entry in row i[k] and column j[k] of their matrix, for all k."""
-        which = self.which(i)
-        corner = np.cumsum(self.sizes**2) - self.sizes**2
-        row, column = i - self.first[which], j - self.first[which]
-        return self.entries[corner[which] + row * self.sizes[which] + column]
-
-
 @dataclass(frozen=True, kw_only=True)
-class MatrixEncoding(PairwiseEncoding):
-    """All matrices; a code is the number of a label's row among the rows of all of them."""
+class MatrixEncoding(Encoding):
+    """Rows of matrices; a code is the number of a label's row among the rows of all of them."""
 
-    matrices: Matrices
-
-    @classmethod
-    def of(cls, domain: Pairwise) -> Self:
-        """Number the rows of all matrices."""
-        given = domain.distance
-        matrices = list(given.values()) if isinstance(given, Mapping) else [given]
-        sizes = np.array([len(matrix) for matrix in matrices], np.int64)
-        entries = matrices[0].ravel() if len(matrices) == 1 else np.concatenate([m.ravel() for m in matrices])
-        return cls(domain=domain, matrices=Matrices(np.cumsum(sizes) - sizes, sizes, entries))
+    domain: Custom
 
     @property
     def kernels(self) -> MatrixKernels:
-        """Entries of matrices."""
-        return MatrixKernels(domain=self.domain, matrices=self.matrices)
-
-    def merge(self, others: Sequence[Self]) -> Self:
-        """Return the same matrices."""
-        return self
+        return MatrixKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Array:
         """Return the number of each label's row in its own matrix, until its task is known."""
         codes, parsed = labels.parsed(_row)
         return np.array(parsed, np.int64)[codes]
 
-    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Take truths like labels."""
-        return self, self.encode(labels)
-
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
         """Find the rows of labels in the matrices of their tasks."""
         which = self._matrix_of(tasks)
-        first, size = self.matrices.first[which], self.matrices.sizes[which]
+        first, size = self.domain._first_rows[which], self.domain._sizes[which]
         outside = np.flatnonzero(codes >= size[task])
         if len(outside):
             place = outside[0]
@@ -216,7 +177,6 @@ class MatrixEncoding(PairwiseEncoding):
         return np.asarray(codes + first[task])
 
     def _matrix_of(self, tasks: Values) -> Array:
-        """Return the number of each task's matrix."""
         given = self.domain.distance
         if not isinstance(given, Mapping):
             return np.zeros(len(tasks), np.intp)
@@ -227,47 +187,37 @@ class MatrixEncoding(PairwiseEncoding):
         return np.array([place[task] for task in ids], np.intp)
 
     def decode(self, codes: Array) -> Values:
-        """Return the number of each row in its own matrix."""
-        return Values(self.matrices.within(codes).tolist())
-
-    def store(self, block: Block) -> Block:
-        """Leave the numbers of rows as they are."""
-        return block
+        return Values(self.domain._rows_within(codes).tolist())
 
     def prepare(self, block: Block) -> Block:
-        """Keep the matrices of the block's tasks, and look up the distances of its answers."""
-        store, row = self.matrices.cut(block.label), self.matrices.within(block.label)
-        pairs = PairDistances.of(block, lambda i, j: store.entries_at(block.label[i], block.label[j]))
-        label_hash = hash_objects(range(int(row.max()) + 1))
-        return block.keeping(Stored(store, label_hash), AnswerHashes(label_hash[row]), pairs)
+        row = self.domain._rows_within(block.label)
+        hashes = AnswerHashes(hash_objects(range(int(row.max()) + 1))[row])
+        entries = self.kernels.distance_between
+        return block.keeping(hashes, PairDistances.of(block, lambda i, j: entries(block.label[i], block.label[j])))
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatrixKernels(PairwiseKernels):
-    """Sums of entries of matrices."""
+class MatrixKernels(Kernels):
+    """Sums of entries of matrices; rows of different matrices have no distance."""
 
-    matrices: Matrices
+    domain: Custom
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Look into the matrices."""
-        return self.matrices.entries_at(left, right)
+        which = self.domain._matrices_of(left)
+        same = which == self.domain._matrices_of(right)
+        first, size = self.domain._first_rows[which], self.domain._sizes[which]
+        corner = (np.cumsum(self.domain._sizes**2) - self.domain._sizes**2)[which]
+        place = corner + (left - first) * size + np.where(same, right - first, 0)
+        return np.where(same, self.domain._entries[place], np.nan)
 
-    def guess_distances(self, left: Array, right: Array) -> Floats:
-        """Look into the matrices, where both labels belong to the same."""
-        same = self.matrices.which(left) == self.matrices.which(right)
-        return np.where(same, self.matrices.entries_at(left, np.where(same, right, left)), np.nan)
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        return block[PairDistances].peer_distances(block, weights)
 
-    def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
-        """Look into the matrices, which hold all."""
-        return Kernels.compare_among(self, codes)
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        return block[PairDistances].pair_sums(block, rows)
 
-    def _distance_to(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
-        store: Matrices = block[Stored].store
-        return store.entries_at(block.label[answer], truth[place])
-
-    def restore(self, block: Block, label: Array) -> Array:
-        """Return the rows, which mean the same everywhere."""
-        return label
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        return self.distance_between(left, right) > 0
 
 
 def read_matrix(distance: Any) -> Floats:

@@ -10,7 +10,7 @@ Faults and errors are in days or seconds, or in their squares. A truth is a whol
 a day counts upwards. What is written, and what cannot be compared, is said in `allalike.domains.moments`.
 
 It works where dates are estimated, or clocks differ. It fails where a date is right or wrong: who writes 5 June for
-6 May is as wrong as one who is a year off, and the mean of both is a day that nobody wrote. Then dates are
+6 May is as wrong as one who is a year off, and the mean of both is a day that occurs in no answer. Then dates are
 ``categorical``.
 """
 
@@ -47,14 +47,14 @@ class Date(Real):
     distance
         ``squared``, or ``absolute``, under which single answers that are far off count less.
     rule
-        How a task's dates become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
+        Aggregation rule: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
         fits the distance.
     bias
         Whether to estimate by how much each worker is too late or too early on average, and to take it away.
     scale
         Whether to estimate as well by which factor each worker stretches the scale.
     form
-        How dates are written, if that is not as ISO 8601 has it: the last day of 2024 as the labels would have it,
+        Format of dates, if not ISO 8601: the last day of 2024 as the labels would have it,
         such as ``31/12/2024``, ``12/31/2024`` or ``31 Dec 2024``.
 
     >>> import allalike
@@ -72,7 +72,6 @@ class Date(Real):
 
     @property
     def spelling(self) -> Spelling:
-        """Labels are texts."""
         return Spelling(strip=False)
 
     def read(self, value: Any) -> tuple[int, Form]:
@@ -80,7 +79,6 @@ class Date(Real):
         return read_moment(read_date(value, self.form) if self.form is not None and isinstance(value, str) else value)
 
     def learn(self, labels: Column) -> DateEncoding:
-        """Find out whether these are dates, times or instants."""
         first, *others = dict.fromkeys(form for _, form in labels.parsed(self.read)[1]) or [Form()]
         return DateEncoding(domain=self, offsets=self.offsets, form=first.join(others))
 
@@ -94,20 +92,16 @@ class DateEncoding(RealEncoding):
 
     @property
     def kernels(self) -> DateKernels:
-        """Squared or absolute distances."""
         return DateKernels(domain=self.domain, form=self.form)
 
     @property
     def vocabulary(self) -> list[Any]:
-        """What numbers count."""
         return [self.form.unit]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Return the encoding of moments of all these forms; those that do not fit are found when they are read."""
         return replace(self, form=self.form.join(other.form for other in others))
 
     def encode(self, labels: Column) -> Floats:
-        """Read the labels as numbers of days or seconds."""
         codes, moments = labels.parsed(self.domain.read)
         if not all(map(self.form.fits, {form for _, form in moments})):
             labels.parsed(self.check)
@@ -118,27 +112,22 @@ class DateEncoding(RealEncoding):
         _, form = self.domain.read(value)
         if not self.form.fits(form):
             raise ValueError(
-                f"it is one of {form}, but others are {self.form}, and nobody knows how far these are apart; write all"
-                " of them alike"
+                f"it is one of {form}, but others are {self.form}, whose distance is unknown; write all of them alike"
             )
 
     def remap(self, codes: Array, known: Self) -> Floats:
-        """Return days as seconds, where midnights are times after all."""
         return self.form.number(np.rint(codes * (1e6 if known.form.times else 86_400e6)).astype(np.int64))
 
     def decode(self, codes: Array) -> Values:
-        """Return moments as they came."""
         shown, form = self.form.show(np.asarray(codes, np.float64)), self.domain.form
         if form is None or self.form.typed:
             return shown
         return Values([text if text is None else write_date(text, form) for text in shown.tolist()])
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return limits of truths as moments."""
         return {name: self.decode(found[name]) for name in ("low", "high") if name in found}
 
     def describe(self) -> dict[str, Any]:
-        """Return also what the labels are, and in which unit errors are."""
         return {**super().describe(), "labels": f"{self.form}, in {self.form.unit}"}
 
 
@@ -150,9 +139,7 @@ class DateKernels(RealKernels):
     form: Form = field(default_factory=Form)
 
     def restore(self, block: Block, label: Array) -> Array:
-        """Add the centres again, and round."""
         return self.form.round(super().restore(block, label))
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two moments are not the same."""
         return np.asarray(self.form.round(left) != self.form.round(right))

@@ -3,7 +3,7 @@
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty
 
 A label is all that it covers, so that touching intervals are one, and the truth is what more than half of the weight
-covers (`allalike.rules.points`).
+covers (`allalike.rules.majority`).
 
 It works where it matters what is covered: speech in a recording, toxic words in a text. It fails where it matters how
 many things there are, and where each begins (`allalike.Spans`); and where events are so short that they just miss each
@@ -15,26 +15,25 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
-from allalike.domains.pairwise import Pairwise, objects
-from allalike.domains.spelling import json_list
+from allalike.domains.pairwise import Pairwise
+from allalike.domains.spelling import read_list
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.points import find_boundaries, point_majority
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.majority import find_boundaries, point_majority
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Block, Floats
 
 _LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
@@ -51,7 +50,7 @@ class Interval(Pairwise):
     Parameters
     ----------
     rule
-        How a task's labels become one: ``majority``, ``medoid`` or ``best worker``.
+        Aggregation rule: ``majority``, ``medoid`` or ``best worker``.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("eve", 1, [[2, 4], [8, 9]])]
@@ -61,66 +60,41 @@ class Interval(Pairwise):
 
     name: ClassVar[str] = "interval"
     summary: ClassVar[str] = "unions of intervals [[start, end], ...]; Jaccard distance of lengths"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("majority", point_majority),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", point_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     noise: ClassVar[General] = General(farthest=1.0)  # worthless labels share no point with the others
 
-    def parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
-        """Read a union of intervals, as pairs that are in order and apart."""
-        if isinstance(value, str):
-            value = json_list(value)
-        elif isinstance(value, np.ndarray):
-            value = value.tolist()
-        if not isinstance(value, list | tuple):
-            raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")
-        return _merged(sorted(_pair(pair) for pair in value))
+    def _parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
+        return _merged(sorted(map(_pair, read_list(value, "it must be a list of intervals, as [[0, 5], [7, 9]]"))))
 
-    def find_common(self, parsed: list[Any]) -> bool:
-        """Return whether all bounds are whole numbers."""
+    def _find_common(self, parsed: list[Any]) -> bool:
         return all(isinstance(bound, int) for label in parsed for pair in label for bound in pair)
 
-    def join_common(self, commons: Iterable[bool]) -> bool:
-        """Take bounds for whole numbers if they are so everywhere."""
+    def _join_common(self, commons: Iterable[bool]) -> bool:
         return all(commons)
 
-    def pack(self, parsed: list[Any]) -> lengths.Unions:
-        """Put all intervals in one array."""
+    def _pack(self, parsed: list[Any]) -> lengths.Unions:
         return lengths.pack(parsed)
 
-    def unpack(self, store: lengths.Unions, places: Array) -> npt.NDArray[np.object_]:
-        """Return the unions as pairs."""
-        taken = store.take(places)
-        pairs = list(zip(taken.begin.tolist(), taken.end.tolist(), strict=True))
-        return objects([tuple(pairs[begin:end]) for begin, end in pairwise(taken.first.tolist())])
-
-    def compare(
+    def _compare(
         self, left: lengths.Unions, i: npt.NDArray[np.intp], right: lengths.Unions, j: npt.NDArray[np.intp]
     ) -> Floats:
-        """Add up shared lengths, for all pairs at once."""
         return lengths.distance(left, i, right, j)
 
-    def key(self, parsed: Any) -> object:
-        """Take 1 and 1.0 for the same bound."""
+    def _key(self, parsed: Any) -> object:
         return tuple((float(begin), float(end)) for begin, end in parsed)
 
-    def prepare_rule(self, block: Block, store: lengths.Unions) -> list[object]:
-        """Put the boundaries of each task in order."""
+    def _prepare_rule(self, block: Block, store: lengths.Unions) -> list[object]:
         if self.rule != "majority":
             return []
         answer, place = ranges(store.first[block.label], store.first[block.label + 1])
         return [find_boundaries(block, answer, store.begin[place], store.end[place])]
 
-    def present(self, parsed: Any, common: bool) -> list[list[Any]]:
-        """Return the intervals as pairs, of whole numbers if all bounds that were given are whole."""
+    def _present(self, parsed: Any, common: bool) -> list[list[Any]]:
         number = int if common else float
         return [[number(begin), number(end)] for begin, end in parsed]
 
-    def text(self, label: Any) -> str:
-        """Write a union of intervals in JSON."""
+    def _text(self, label: Any) -> str:
         return json.dumps(label)
 
 

@@ -2,8 +2,8 @@
 
     2024-02-29    2024-02-29T10:30    2024-02-29 10:30:15.25    2024-02-29T10:30Z    2024-02-29T10:30+02:00
 
-A moment is a date, a time without an offset, whose zone nobody said, or an instant, which has one. The three cannot be
-compared: nobody knows how far a date is from an hour, or ten o'clock somewhere from ten o'clock in Paris. Numbers are
+A moment is a date, a time without an offset, without a known zone, or an instant, which has one. The three cannot be
+compared: it is unknown how far a date is from an hour, or ten o'clock somewhere from ten o'clock in Paris. Numbers are
 days for dates and seconds for times, since the first of January 1970; there are the years 1 to 9999 of the calendar as
 it is today, and days have 24 hours.
 """
@@ -55,11 +55,7 @@ class Form:
         return (either or self.times == other.times) and (self.zone is None) == (other.zone is None)
 
     def join(self, others: Iterable[Form]) -> Form:
-        """Return the form of these and of others, as far as they fit.
-
-        >>> Form(True, 3600).join([Form(True, 7200)]), Form(None, typed="time").join([Form(False)])
-        (Form(times=True, zone=0, typed=''), Form(times=False, zone=None, typed='time'))
-        """
+        """Return the form of these and of others, as far as they fit."""
         found = self
         for other in others:
             if found.fits(other):

@@ -1,6 +1,6 @@
-"""Offsets: how strict or lenient each worker is with numbers, and what her numbers are without it.
+"""Offsets: how strict or lenient each worker is with numbers, and what their numbers are without it.
 
-A grader may mark two points below all others, whatever she reads. Her answers then are
+A grader may mark two points below all others, whatever they read. Their answers then are
 
     x_ij = t_j + b_i + noise,    with the truth t_j of task j and the worker's offset b_i.
 
@@ -12,10 +12,10 @@ the offsets a system of linear equations, one for each worker:
 Both sides are sums over tasks, so that conjugate gradients solve it with one look at the answers in each round, on any
 engine. These are the estimates of a mixed model (Henderson 1950) whose offsets have the variance noise / lambda. Lambda
 comes from the answers: with d_ij = x_ij minus the mean of the others, and F the ratio of the variances of d between and
-within workers, lambda = (answers of a usual worker) / (F - 1), by which few answers say little. Where F <= 1 nobody's
-offset is told from noise, and all are 0.
+within workers, lambda = (answers of a usual worker) / (F - 1), by which few answers say little. Where F <= 1 no
+offset is distinguished from noise, and all are 0.
 
-**Factors.** Who uses half of the scale only has x_ij = c + s_i (t_j + b_i - c) + noise. Her s_i is the slope of her
+**Factors.** Who uses half of the scale only has x_ij = c + s_i (t_j + b_i - c) + noise. Their s_i is the slope of their
 answers over the mean of the others', pulled to that of all by as much as slopes cannot be told apart, and relative to
 their mean, since the noise of others makes all slopes smaller. Factors and offsets are found in turn.
 
@@ -36,7 +36,6 @@ from allalike._core.blocks.pairs import Centred, compare_variances
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
-    from allalike._core.blocks.problems import Problems
 
 _MAX_STEPS = 200
 _STEPS = 4  # while factors are still sought; always as many, so that rounding does not decide when to stop
@@ -49,7 +48,7 @@ _LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
 
 @dataclass(frozen=True)
 class Offsets:
-    """Of each worker: by how much she is too high, by which factor she stretches, and around which number.
+    """Of each worker: by how much they are too high, by which factor they stretch, and around which number.
 
     As long as nothing is known of them, they are empty; ``scale`` says whether factors are asked for.
 
@@ -63,12 +62,12 @@ class Offsets:
     centre: Floats = field(default_factory=lambda: np.empty(0))
     scale: bool = False
 
-    def find(self, add: Add, problems: Problems) -> Offsets:
+    def find(self, add: Add, n_workers: int) -> Offsets:
         """Estimate the offsets of all workers; blocks have centred numbers.
 
         ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
         """
-        offset, factor, centre = _find(add, problems, scale=self.scale)
+        offset, factor, centre = _find(add, n_workers, scale=self.scale)
         return replace(self, offset=offset, factor=factor, centre=centre)
 
     def remove(self, label: Floats, worker: Array) -> Floats:
@@ -89,23 +88,21 @@ class Offsets:
         return found if len(self.offset) else {}
 
 
-def _find(add: Add, problems: Problems, *, scale: bool) -> tuple[Floats, Floats, Floats]:
+def _find(add: Add, n: int, *, scale: bool) -> tuple[Floats, Floats, Floats]:
     """Estimate the offsets of workers, and their factors if asked for."""
-    n = problems.n_workers
     offset, factor, centre = np.zeros(n), np.ones(n), np.zeros(n)
     if not scale:
-        return _solve(add, problems, offset, factor), factor, centre
+        return _solve(add, offset, factor), factor, centre
     totals = add(_add_numbers)
-    centre = problems.total(totals["number"]) / problems.total(totals["answers"])
+    centre = np.full(n, totals["number"].sum() / totals["answers"].sum())
     for _ in range(_FACTOR_ROUNDS):
-        offset = _solve(add, problems, offset, factor, centre, rounds=1, steps=_STEPS)
-        factor = _find_factors(add(_compare, offset, factor, centre), problems)
-    return _solve(add, problems, offset, factor, centre), factor, centre
+        offset = _solve(add, offset, factor, centre, rounds=1, steps=_STEPS)
+        factor = _find_factors(add(_compare, offset, factor, centre))
+    return _solve(add, offset, factor, centre), factor, centre
 
 
 def _solve(
     add: Add,
-    problems: Problems,
     offset: Floats,
     factor: Floats,
     *centre: Floats,
@@ -115,7 +112,7 @@ def _solve(
     """Return the offsets of numbers without these factors, beginning with some."""
     right = add(partial(_deviate, of_numbers=True), np.zeros(len(offset)), factor, *centre)
     for _ in range(rounds):
-        ridge = _find_ridge(add(_moments, offset, factor, *centre), problems)
+        ridge = _find_ridge(add(_moments, offset, factor, *centre))
         offset = _fit(add, right["deviation"], right["diagonal"], ridge, offset, steps)
     return offset
 
@@ -146,7 +143,7 @@ def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats
 def _deviate(
     block: Block, offset: Floats, factor: Floats, *centre: Floats, of_numbers: bool = False
 ) -> dict[str, Floats]:
-    """Add up, per worker, the numbers less their offsets, or minus the offsets alone, less the mean of the task."""
+    """Sum, per worker, the numbers less their offsets, or minus the offsets alone, less the mean of the task."""
     own = (_take(block, factor, *centre) if of_numbers else 0.0) - offset.take(block.worker)
     mean = block.per_task(own) / block.sizes
     lost = block.to_answers(1.0 - 1.0 / block.sizes)
@@ -154,7 +151,7 @@ def _deviate(
 
 
 def _moments(block: Block, offset: Floats, factor: Floats, *centre: Floats) -> dict[str, Floats]:
-    """Add up, per worker, powers of how much her numbers exceed the mean of the others', without their offsets."""
+    """Sum, per worker, powers of how much their numbers exceed the mean of the others', without their offsets."""
     numbers = _take(block, factor, *centre)
     heard = block.to_answers(block.sizes > 1)
     above = np.where(heard, numbers - _mean_of_others(block, numbers - offset.take(block.worker)), 0.0)
@@ -163,7 +160,7 @@ def _moments(block: Block, offset: Floats, factor: Floats, *centre: Floats) -> d
 
 
 def _compare(block: Block, offset: Floats, factor: Floats, centre: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the moments of her numbers and of the mean of the others', without what is theirs."""
+    """Sum, per worker, the moments of their numbers and of the mean of the others', without what is theirs."""
     plain = _take(block, np.ones(len(factor)), centre)
     heard = block.to_answers(block.sizes > 1)
     others = _mean_of_others(block, _take(block, factor, centre) - offset.take(block.worker))
@@ -190,15 +187,16 @@ def _mean_of_others(block: Block, values: Floats) -> Floats:
     return np.asarray((block.to_answers(block.per_task(values)) - values) / others)
 
 
-def _find_ridge(sums: dict[str, Floats], problems: Problems) -> Floats:
-    """Return lambda, per worker that of her problem; infinite where offsets are not told from noise."""
-    found = compare_variances(sums["above"], sums["square"], sums["answers"], problems)
+def _find_ridge(sums: dict[str, Floats]) -> Floats:
+    """Return lambda, the same for all workers; infinite where offsets are not told from noise."""
+    found = compare_variances(sums["above"], sums["square"], sums["answers"])
     told = (found.compared > 1) & (found.between > found.within)
     ratio = np.maximum(found.within, 0.0) / np.where(told, found.between - found.within, 1.0)
-    return problems.spread(np.where(told, found.usual * np.maximum(ratio, _LEAST_RIDGE), np.inf))
+    ridge = np.where(told, found.usual * np.maximum(ratio, _LEAST_RIDGE), np.inf)
+    return np.full(len(sums["answers"]), ridge)
 
 
-def _find_factors(sums: dict[str, Floats], problems: Problems) -> Floats:
+def _find_factors(sums: dict[str, Floats]) -> Floats:
     """Return the slope of each worker's numbers over those of the others, relative to that of all."""
     answers = np.maximum(sums["answers"], 1.0)
     spread = np.maximum(sums["others others"] - sums["others"] ** 2 / answers, 0.0)
@@ -206,14 +204,13 @@ def _find_factors(sums: dict[str, Floats], problems: Problems) -> Floats:
     own = np.maximum(sums["own own"] - sums["own"] ** 2 / answers, 0.0)
     told = (sums["answers"] > 2) & (spread > 1e-12 * (own + spread))
     safe = np.where(told, spread, 1.0)
-    usual = problems.total(np.where(told, both, 0.0)) / np.maximum(problems.total(np.where(told, spread, 0.0)), 1e-300)
+    usual = both[told].sum() / max(spread[told].sum(), 1e-300)
     slope = np.where(told, both / safe, usual)
-    rest = problems.total(np.where(told, np.maximum(own - both**2 / safe, 0.0), 0.0))
-    noise = rest / np.maximum(problems.total(np.where(told, answers - 2, 0.0)), 1.0)
+    rest = np.maximum(own - both**2 / safe, 0.0)[told].sum()
+    noise = rest / max((answers - 2)[told].sum(), 1.0)
     variance = np.where(told, noise / safe, np.inf)
-    number = np.maximum(problems.total(told * 1.0), 1.0)
-    excess = problems.total(np.where(told, (slope - usual) ** 2 - noise / safe, 0.0)) / number
-    kept = np.maximum(excess, 0.0) / np.maximum(np.maximum(excess, 0.0) + np.where(told, variance, 1.0), 1e-300)
-    ratio = np.where(usual > 0, usual + kept * (slope - usual), 1.0) / np.where(usual > 0, usual, 1.0)
+    excess = max(((slope - usual) ** 2 - noise / safe)[told].sum() / max(told.sum(), 1), 0.0)
+    kept = excess / np.maximum(excess + np.where(told, variance, 1.0), 1e-300)
+    ratio = (usual + kept * (slope - usual)) / usual if usual > 0 else np.ones(len(slope))
     ratio = np.clip(ratio, _LEAST_FACTOR, _LARGEST_FACTOR)
-    return np.asarray(ratio / (problems.total(ratio) / problems.total(np.ones(len(ratio)))))
+    return np.asarray(ratio / ratio.mean())

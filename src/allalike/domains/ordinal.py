@@ -13,8 +13,8 @@ average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `ha
 says nothing.
 
 It works for ratings, grades and degrees of agreement. It fails where levels are no scale: of "yes", "no" and "unsure"
-none is between the others; such labels are classes. Where workers use the scale each in her own way, one strict and one
-lenient, that counts as an error.
+none is between the others; such labels are classes. Where workers use the scale each in their own way, one strict and
+one lenient, that counts as an error.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from allalike._core.limits import MAX_LEVELS
 from allalike._core.options import option
 from allalike._core.registry import did_you_mean
 from allalike.distances import absolute, euclidean, hamming
+from allalike.domains.categorical import code_type
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError, OptionError
@@ -72,13 +73,13 @@ class Ordinal(Domain):
     Parameters
     ----------
     levels
-        All levels from the lowest to the highest, also those that nobody chose: words or numbers. Without it, labels
-        must be whole numbers, and the levels are those from the smallest to the largest that occurs.
+        All levels from the lowest to the highest, also unused ones: words or numbers. Without it, labels must be
+        whole numbers, and the levels are those from the smallest to the largest that occurs.
     distance
         ``linear``, the number of levels between two labels relative to the whole scale; ``squared``, its square; or
         ``hamming``, in which the order does not count.
     rule
-        How a task's labels become one: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted.
+        Aggregation rule: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted.
 
     >>> import allalike
     >>> said = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
@@ -106,20 +107,17 @@ class Ordinal(Domain):
 
     @property
     def n_classes(self) -> int:
-        """How many levels there are, if they are given, or else 0."""
         return len(self.levels or ())
 
     @property
     def spelling(self) -> Spelling:
-        """What is done with each label when it is read: blanks around it mean nothing."""
         return Spelling()
 
     @property
     def noise(self) -> Noise:
-        """Nothing is known but the distance."""
         return General()
 
-    def parse(self, value: Any) -> int:
+    def _parse(self, value: Any) -> int:
         """Return the place of a level among those that are given, or else a whole number."""
         if self.levels is None:
             return _whole(value)
@@ -130,10 +128,9 @@ class Ordinal(Domain):
         raise ValueError(f"it is none of the levels {_listed(self.levels)}.{hint} Correct it, or list all levels")
 
     def learn(self, labels: Column) -> OrdinalEncoding:
-        """Find the smallest and the largest whole number, unless levels are given."""
         if self.levels is not None:
             return OrdinalEncoding(domain=self, low=0, n_levels=len(self.levels))
-        return OrdinalEncoding(domain=self, low=0, n_levels=0)._with(labels.parsed(self.parse)[1])
+        return OrdinalEncoding(domain=self, low=0, n_levels=0)._with(labels.parsed(self._parse)[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +154,6 @@ class OrdinalEncoding(Encoding):
 
     @property
     def kernels(self) -> OrdinalKernels:
-        """Distances on a scale of so many levels."""
         return OrdinalKernels(domain=self.domain, n_levels=self.n_levels)
 
     @property
@@ -170,22 +166,18 @@ class OrdinalEncoding(Encoding):
 
     @property
     def n_labels(self) -> int:
-        """How many levels there are, chosen or not."""
         return self.n_levels
 
     @property
     def n_classes(self) -> int:
-        """How many levels there are, for methods that take levels for classes."""
         return self.n_levels
 
     @property
     def nominal(self) -> bool:
-        """Levels have an order."""
         return False
 
     @property
     def noise(self) -> Noise:
-        """What is known of two levels at random; where the order does not count, every other level is as likely."""
         k, distance = self.n_levels, self.domain.distance
         if distance == "hamming":
             return OneCoin(classes=k)
@@ -195,7 +187,6 @@ class OrdinalEncoding(Encoding):
 
     @property
     def coordinates(self) -> Floats:
-        """A thermometer, the place itself, or one place for every level: what the distances are those of."""
         place, length = np.arange(self.n_levels), max(self.n_levels - 1, 1.0)
         if self.domain.distance == "hamming":
             return np.asarray(np.eye(self.n_levels) / np.sqrt(2.0))
@@ -205,23 +196,19 @@ class OrdinalEncoding(Encoding):
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The levels in their order."""
         return self.levels.tolist()
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Return the levels from the smallest to the largest of all parts."""
         if self.domain.levels is not None:
             return self
         return self._with([end for other in others for end in (other.low, other.low + other.n_levels - 1)])
 
     def encode(self, labels: Column) -> Array:
-        """Return the places of labels, in as few bytes as it takes."""
-        codes, parsed = labels.parsed(self.domain.parse)
-        return (np.array(parsed, np.int64) - self.low).astype(_code_type(self.n_levels))[codes]
+        codes, parsed = labels.parsed(self.domain._parse)
+        return (np.array(parsed, np.int64) - self.low).astype(code_type(self.n_levels))[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Return the places of truths; where levels are those that occur, a truth must lie between them."""
-        codes, parsed = labels.parsed(self.domain.parse)
+        codes, parsed = labels.parsed(self.domain._parse)
         wider = self if self.domain.levels is not None else self._with(parsed)
         if wider.n_levels > self.n_levels:
             outside = np.array([not self.low <= level < self.low + self.n_levels for level in parsed])
@@ -234,24 +221,19 @@ class OrdinalEncoding(Encoding):
         return self, self.encode(labels)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Count places from a lower level."""
-        return (codes.astype(np.int64) + (known.low - self.low)).astype(_code_type(self.n_levels))
+        return (codes.astype(np.int64) + (known.low - self.low)).astype(code_type(self.n_levels))
 
     def decode(self, codes: Array) -> Values:
-        """Return the levels at these places."""
         return self.levels.take(codes)
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return how much of the weight is within one level of the truth."""
         return {"within_one": found["within_one"]} if "within_one" in found else {}
 
     def prepare(self, block: Block) -> Block:
-        """Number the pairs of task and level, in the order of levels."""
         most = _MAX_GROUPS if self.n_levels <= absolute.MAX_PRODUCT else 1
         return block.keeping(group_labels(block, self.levels.hashes(), most=most))
 
     def describe(self) -> dict[str, Any]:
-        """Return which levels there are, and where that is known from."""
         source = "data" if self.domain.levels is None else "given"
         return {**super().describe(), "levels": self.levels.tolist(), "levels_from": source}
 
@@ -269,14 +251,12 @@ class OrdinalKernels(Kernels):
         return max(self.n_levels - 1, 1.0)
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Measure how far levels are apart, pair by pair."""
         if self.domain.distance == "hamming":
             return hamming.distance(left, right)
         apart = absolute.distance(left, right) / self._length
         return apart if self.domain.distance == "linear" else np.square(apart)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up distances to peers."""
         if self.domain.distance == "hamming":
             return hamming.peer_distances(block, weights)
         if self.domain.distance == "linear":
@@ -320,7 +300,3 @@ def _values(levels: list[Any]) -> Values:
 def _listed(levels: Sequence[Any]) -> str:
     more = ", ..." if len(levels) > _MAX_SHOWN else ""
     return ", ".join(map(repr, levels[:_MAX_SHOWN])) + more
-
-
-def _code_type(n_levels: int) -> Any:
-    return np.int8 if n_levels <= np.iinfo(np.int8).max else np.int16

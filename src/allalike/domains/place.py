@@ -22,7 +22,7 @@ import numpy as np
 
 from allalike._core.blocks.pairs import Centred
 from allalike._core.columns.values import Values
-from allalike.domains.spelling import json_list
+from allalike.domains.spelling import read_list
 from allalike.domains.vector import Vector, VectorEncoding, VectorKernels
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Place(Vector):
         ``squared``: the square of the straight line between two places, in kilometres; ``euclidean``: not squared, so
         that single large errors count less.
     rule
-        How a task's places become one: ``mean``, ``geometric median``, ``medoid`` or ``best worker``; the first two are
+        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``; the first two are
         put back on the surface.
 
     >>> import allalike
@@ -60,7 +60,6 @@ class Place(Vector):
     distances: ClassVar[tuple[str, ...]] = ("squared", "euclidean")
 
     def learn(self, labels: Column) -> PlaceEncoding:
-        """Return the encoding, which is the same for all places."""
         return PlaceEncoding(domain=self, length=3)
 
 
@@ -70,11 +69,9 @@ class PlaceEncoding(VectorEncoding):
 
     @property
     def kernels(self) -> PlaceKernels:
-        """Distances of points."""
         return PlaceKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
-        """Return the point of each place."""
         codes, parsed = labels.parsed(_parse)
         latitude, longitude = np.radians(np.array(parsed, np.float64).reshape(-1, 2)).T
         flat = np.cos(latitude)
@@ -82,13 +79,11 @@ class PlaceEncoding(VectorEncoding):
         return np.asarray(_RADIUS * points[codes])
 
     def decode(self, codes: Array) -> Values:
-        """Return latitude and longitude of points."""
         x, y, z = np.asarray(codes, np.float64).reshape(-1, 3).T
         degrees = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)]).T
         return Values((np.round(degrees, _DIGITS) + 0.0).tolist(), text=json.dumps)
 
     def describe(self) -> dict[str, Any]:
-        """Return in which unit errors are."""
         told = {name: value for name, value in super().describe().items() if name != "length"}
         return {**told, "unit": "km"}
 
@@ -98,7 +93,6 @@ class PlaceKernels(VectorKernels):
     """Sums of distances of points, whose means are put back on the sphere."""
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        """Aggregate each task, and put what lies inside the sphere on its surface."""
         found = super().decide(block, weights, faults, ties)
         if not self.domain.centred:
             return found
@@ -113,12 +107,10 @@ class PlaceKernels(VectorKernels):
 
 def _parse(value: Any) -> tuple[float, float]:
     """Read latitude and longitude."""
-    if isinstance(value, str):
-        value = json_list(value)
-    pair = value.tolist() if isinstance(value, np.ndarray) else value
-    numbers = isinstance(pair, list | tuple) and all(type(each) in (int, float) for each in pair)
-    if not numbers or len(pair) != 2 or not np.isfinite(pair).all():
-        raise ValueError("a place is a list of two numbers, latitude and longitude in degrees")
+    wanted = "a place is a list of two numbers, latitude and longitude in degrees"
+    pair = read_list(value, wanted)
+    if len(pair) != 2 or not all(type(each) in (int, float) for each in pair) or not np.isfinite(pair).all():
+        raise ValueError(wanted)
     if not -90 <= pair[0] <= 90 or not -360 <= pair[1] <= 360:
         raise ValueError("latitude is from -90 to 90, and longitude from -180 to 180; latitude comes first")
     return float(pair[0]), float(pair[1])

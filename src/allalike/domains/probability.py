@@ -35,13 +35,13 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike._core.system.json_text import parse_json
 from allalike.distances import euclidean
-from allalike.distances.vectors import CentredVectors
+from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.rankings.text import sort_items
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
-from allalike.rules.geometric import vector_mean
+from allalike.rules.mean import mean
 from allalike.rules.pooling import log_odds, option_median, sharpened
 
 if TYPE_CHECKING:
@@ -96,11 +96,7 @@ def read_forecast(value: Any) -> Forecast:
 
 
 def show_forecast(forecast: Forecast) -> Any:
-    """Return a forecast in the form in which it was given.
-
-    >>> show_forecast(Forecast("mapping", ("a", "b"), (0.2, 0.8))), show_forecast(Forecast("number", (), (0.2, 0.8)))
-    ({'a': 0.2, 'b': 0.8}, 0.8)
-    """
+    """Return a forecast in the form in which it was given."""
     form, options, chances = forecast
     if form == "number":
         return chances[1]
@@ -178,9 +174,9 @@ class Probability(Domain):
     Parameters
     ----------
     rule
-        How a task's forecasts become one: ``log odds`` (the mean of log odds), ``mean`` or ``median``, all weighted.
+        Aggregation rule: ``log odds`` (the mean of log odds), ``mean`` or ``median``, all weighted.
     sharpen
-        What log odds of the outcome are multiplied by; more than 1 draws forecasts to 0 and 1. Without known truths
+        Factor of the log odds of the outcome; more than 1 moves forecasts towards 0 and 1. Without known truths
         there is no telling what it should be.
 
     >>> import allalike
@@ -196,7 +192,7 @@ class Probability(Domain):
     summary: ClassVar[str] = "probabilities: of yes, or of each option; squared distance (Brier)"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("log odds", log_odds),
-        Rule("mean", vector_mean),
+        Rule("mean", mean),
         Rule("median", option_median),
     )
     distances: ClassVar[tuple[str, ...]] = ("squared",)
@@ -205,14 +201,12 @@ class Probability(Domain):
     sharpen: float = number(1.0, least=_LEAST_POWER)
 
     def learn(self, labels: Column) -> ProbabilityEncoding:
-        """Find out which form labels have, and which sets of options there are."""
         codes, parsed = labels.parsed(read_forecast)
         form = parsed[codes[0]].form
         _check_form(labels, form)
         return ProbabilityEncoding(domain=self, form=form, sets=_in_order({forecast.options for forecast in parsed}))
 
     def describe(self) -> dict[str, Any]:
-        """Return by how much forecasts are sharpened, if they are."""
         about = super().describe()
         return about if self.sharpen == 1 else {**about, "sharpen": self.sharpen}
 
@@ -240,23 +234,19 @@ class ProbabilityEncoding(Encoding):
 
     @property
     def kernels(self) -> ProbabilityKernels:
-        """Squared distances."""
         return ProbabilityKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The form and the sets of options."""
         return [self.form, *self.sets]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Join the sets of all parts, whose labels must have one form."""
         odd = next((other.form for other in others if other.form != self.form), None)
         if odd is not None:
             raise LabelError(f"Some labels are {FORMS[self.form]}, others {FORMS[odd]}. {_ONE_FORM}")
         return replace(self, sets=_in_order({each for part in (self, *others) for each in part.sets}))
 
     def encode(self, labels: Column) -> Floats:
-        """Return a row per label: the number of its options, -1 if nobody has them, and their probabilities."""
         _check_form(labels, self.form)
         codes, parsed = labels.parsed(read_forecast)
         place = {options: number for number, options in enumerate(self.sets)}
@@ -269,7 +259,6 @@ class ProbabilityEncoding(Encoding):
         return table[codes]
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Refuse answers to a task that have different options."""
         first = np.empty(len(tasks))
         first[task[::-1]] = codes[::-1, 0]
         odd = np.flatnonzero(codes[:, 0] != first[task])
@@ -279,11 +268,9 @@ class ProbabilityEncoding(Encoding):
         return codes
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
-        """Tell which known truths have options that no answer has."""
         return np.asarray(truths[:, 0] < 0)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Number the sets of options anew, and make rows as wide as the widest."""
         place = {options: number for number, options in enumerate(self.sets)}
         table = np.zeros((len(codes), 1 + self.width))
         table[:, 0] = np.array([*(place.get(options, -1) for options in known.sets), -1])[codes[:, 0].astype(np.int64)]
@@ -291,7 +278,6 @@ class ProbabilityEncoding(Encoding):
         return table
 
     def decode(self, codes: Array) -> Values:
-        """Return forecasts in the form in which they were given."""
         if self.form == "number":
             return Values(arrow_of(codes[:, 2].copy()))
         sets = [self.sets[number] for number in codes[:, 0].astype(np.int64)]
@@ -300,7 +286,6 @@ class ProbabilityEncoding(Encoding):
         return Values(shown, text=_write)
 
     def prepare(self, block: Block) -> Block:
-        """Keep the sets of options apart from the probabilities, and these also relative to their task's centre."""
         sets = block.label[block.starts, 0]
         odd = np.flatnonzero(block.label[:, 0] != block.to_answers(sets))
         if len(odd):
@@ -325,7 +310,6 @@ class ProbabilityEncoding(Encoding):
         return f"{what} have different options: {one} against {other}. Give each the same; what cannot be has 0."
 
     def describe(self) -> dict[str, Any]:
-        """Return the form of labels, and how many options a task has at most."""
         return {**super().describe(), "form": self.form, "options": self.width}
 
 
@@ -336,37 +320,29 @@ class ProbabilityKernels(Kernels):
     domain: Probability
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Add up squared differences; sets of options that are the same add nothing."""
         return euclidean.square_lengths(left - right)
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        """Compare options by their places, for other tasks may have others."""
         return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up squared distances."""
-        return block[CentredVectors].peer_distances(block, weights)
+        return euclidean.peer_distances(block, weights, block[CentredVectors].vectors)
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        """Pool the forecasts by the rule, unless all are the same, and sharpen what it finds."""
         found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
         label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
         return replace(found, label=label if power == 1 else sharpened(label, power))
 
     def restore(self, block: Block, label: Array) -> Array:
-        """Put the number of each task's options before its probabilities."""
         return np.column_stack([block[Facts].options, label])
 
     def restore_answers(self, block: Block, rows: Array) -> Array:
-        """Put the number of its task's options before each answer."""
         return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
 
     def restore_gold(self, block: Block) -> Array:
-        """Put the number of its task's options before each known truth."""
         return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two forecasts differ by more than rounding."""
         return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
 
 

@@ -5,9 +5,9 @@
 
 It works for measurements, estimates and scores, under `squared` if errors are like those of Gauss. It fails where
 numbers are names, such as years and codes; where they go round, such as hours (`allalike.Circular`); and where all
-workers are off to the same side, which nobody sees. Under `squared` a fault is the variance of a worker's errors, and
-one answer of -999 among a hundred good ones makes her the worst worker of all. Under `absolute` it is the mean size of
-her errors, of which that answer is one of many.
+workers are off to the same side, which no comparison shows. Under `squared` a fault is the variance of a worker's
+errors, and one answer of -999 among a hundred good ones makes them the worst worker of all. Under `absolute` it is the
+mean size of their errors, of which that answer is one of many.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Real(Domain):
     distance
         ``squared``, or ``absolute``, under which single answers that are far off count less.
     rule
-        How a task's numbers become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
+        Aggregation rule: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
         fits the distance: the median where that is absolute.
     bias
         Whether to estimate by how much each worker is too high or too low on average, and to take it away before
@@ -55,7 +55,7 @@ class Real(Domain):
     scale
         Whether to estimate as well by which factor each worker stretches the scale; in the table as ``scale``.
     form
-        How numbers are written, if that is not plain: the number 1234.5 as the labels would have it, such as
+        Format of numbers, if not plain: the number 1234.5 as the labels would have it, such as
         ``1,234.5``, ``1.234,5 €``, ``1234.5 kg``, ``$1234.5``; with ``<1234.5`` a bound such as ``<46`` is read as 46.
 
     >>> import allalike
@@ -82,28 +82,23 @@ class Real(Domain):
     form: str | None = option(None, check_form)
 
     def __post_init__(self) -> None:
-        """Take the rule that fits the distance unless another is asked for."""
         if not self.rule and self.distance == "absolute":
             object.__setattr__(self, "rule", "median")
         super().__post_init__()
 
     @property
     def noise(self) -> Noise:
-        """Errors with a variance per worker, or with a mean size."""
         return Gaussian() if self.distance == "squared" else Laplace()
 
     @property
     def spelling(self) -> Spelling:
-        """Labels are numbers, also where they are texts."""
         return Spelling(strip=False, numbers=True)
 
     @property
     def power(self) -> int:
-        """Which power of a length the distance is."""
         return 2 if self.distance == "squared" else 1
 
     def learn(self, labels: Column) -> RealEncoding:
-        """Return the encoding, which is the same for all numbers."""
         return RealEncoding(domain=self, offsets=self.offsets)
 
     @property
@@ -120,11 +115,9 @@ class RealEncoding(Encoding):
 
     @property
     def kernels(self) -> RealKernels:
-        """Squared or absolute distances."""
         return RealKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
-        """Read the labels as numbers."""
         numbers = self._read(labels)
         if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
             largest = int(np.argmax(np.abs(numbers)))
@@ -142,62 +135,55 @@ class RealEncoding(Encoding):
         return np.array(numbers, np.float64)[codes]
 
     def decode(self, codes: Array) -> Values:
-        """Return the numbers."""
         return Values(arrow_of(codes))
 
     def describe(self) -> dict[str, Any]:
-        """Return also whether what is each worker's own is taken away, and how numbers are written."""
         chosen = {name: value for name in ("bias", "scale", "form") if (value := getattr(self.domain, name))}
         return {**super().describe(), **chosen}
 
     def prepare(self, block: Block) -> Block:
-        """Centre each task, so that offsets cost no digits; at an answer, if one that is far off shall move nothing."""
         if self.domain.distance == "squared":
             return Centred.subtract(block, euclidean.centre(block))
         order = find_order(block)
         return Centred.subtract(block, order.middle(block)).keeping(order)
 
 
+class CentredKernels(Kernels):
+    """Labels that are numbers or vectors, relative to their task's centre where a block is `Centred`."""
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        found = super().aggregate(block, weights, faults, ties=ties)
+        return found if self.domain.power == 2 else {**found, "error": unknown(block.n_tasks)}
+
+    def restore(self, block: Block, label: Array) -> Array:
+        return np.asarray(label + block[Centred].centre) if Centred in block else label
+
+    def restore_answers(self, block: Block, rows: Array) -> Array:
+        return block[Centred].answers(block, rows) if Centred in block else block.label[rows]
+
+    def restore_gold(self, block: Block) -> Array:
+        return block[Centred].gold(block) if Centred in block else block.gold_label
+
+    def scatter(self, block: Block) -> Floats:
+        return np.asarray(np.maximum.reduceat(euclidean.lengths(block.label), block.starts))
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        size = np.maximum(euclidean.lengths(left), euclidean.lengths(right))
+        return np.asarray(euclidean.lengths(left - right) > TOLERANCE * size + 1e-12 * scatter)
+
+
 @dataclass(frozen=True, kw_only=True)
-class RealKernels(Kernels):
+class RealKernels(CentredKernels):
     """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
 
     domain: Real
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Measure how far numbers are apart, pair by pair."""
         if self.domain.distance == "squared":
             return euclidean.distance(left, right)
         return absolute.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up distances to peers."""
         if self.domain.distance == "squared":
             return euclidean.peer_distances(block, weights)
         return absolute.peer_distances(block, weights)
-
-    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the number; its error is known only where faults are variances."""
-        found = super().aggregate(block, weights, faults, ties=ties)
-        return found if self.domain.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
-
-    def restore(self, block: Block, label: Array) -> Array:
-        """Add the centres again."""
-        return label + block[Centred].centre
-
-    def restore_answers(self, block: Block, rows: Array) -> Array:
-        """Return the numbers as they came."""
-        return block[Centred].answers(block, rows)
-
-    def restore_gold(self, block: Block) -> Array:
-        """Add the centres again."""
-        return block[Centred].gold(block)
-
-    def scatter(self, block: Block) -> Floats:
-        """Measure how far the farthest answer to each task is from its centre."""
-        return np.asarray(np.maximum.reduceat(np.abs(block.label), block.starts))
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two numbers differ by more than rounding, which near zero is that of the task's answers."""
-        size = np.maximum(np.abs(left), np.abs(right))
-        return np.asarray(np.abs(left - right) > TOLERANCE * size + 1e-12 * scatter)

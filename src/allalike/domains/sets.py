@@ -2,7 +2,7 @@
 
     d(A, B) = 1 - |A and B| / |A or B|,   and 0 if both are empty (Jaccard 1901)
 
-The truth holds the elements that more than half of the weight names (`allalike.rules.elements`), or is one of the sets.
+The truth holds the elements that more than half of the weight names (`allalike.rules.majority`), or is one of the sets.
 
 It works for tags, symptoms, all that apply of a list. It fails where workers name different parts of a large truth:
 most elements are then named by few, and the truth is small; and where elements are alike but not equal, such as cat and
@@ -21,21 +21,19 @@ import numpy as np
 
 from allalike._core.options import option
 from allalike.distances import jaccard
-from allalike.domains.capabilities import Marks
-from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.contract import Marks
+from allalike.domains.pairwise import Pairwise
 from allalike.domains.spelling import check_separator, json_list, split_items
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
-from allalike.rules.elements import element_majority, name_elements
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.majority import element_majority, name_elements
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains.pairwise import Places
 
 _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
@@ -52,10 +50,10 @@ class Set(Marks, Pairwise):
     Parameters
     ----------
     separator
-        What stands between the elements of a text, such as ``";"``; space around elements is no part of them.
+        Separator of the elements of a text, such as ``";"``; space around elements is ignored.
         Without it, a text must be a JSON list.
     rule
-        How a task's sets become one: ``majority``, ``medoid`` or ``best worker``.
+        Aggregation rule: ``majority``, ``medoid`` or ``best worker``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat;dog"), ("bob", 1, "dog;cow"), ("eve", 1, "dog")]
@@ -65,17 +63,12 @@ class Set(Marks, Pairwise):
 
     name: ClassVar[str] = "set"
     summary: ClassVar[str] = "sets: JSON lists, or texts with a separator; Jaccard distance"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("majority", element_majority),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", element_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     noise: ClassVar[General] = General(farthest=1.0)  # worthless sets share nothing with the others
     separator: str | None = option(None, check_separator)
 
-    def parse(self, value: Any) -> tuple[Any, ...]:
-        """Read a set, as a tuple in order."""
+    def _parse(self, value: Any) -> tuple[Any, ...]:
         if type(value) is int and self.separator is not None:  # a text file whose sets all are one number
             value = str(value)
         return in_order(self._split(value) if isinstance(value, str) else value)
@@ -87,52 +80,36 @@ class Set(Marks, Pairwise):
             raise ValueError('it is no JSON list; if it is a text like "a;b", say so with separator=";"')
         return json_list(text)
 
-    def find_common(self, parsed: list[Any]) -> Any:
-        """Return an example of the elements, which must all be of one type."""
+    def _find_common(self, parsed: list[Any]) -> Any:
         return find_example(parsed)
 
-    def join_common(self, commons: Iterable[Any]) -> Any:
-        """Refuse parts whose elements are of different types."""
+    def _join_common(self, commons: Iterable[Any]) -> Any:
         return join_examples(commons)
 
-    def pack(self, parsed: list[Any]) -> jaccard.Sets:
-        """Number the elements, and put all sets in one array."""
+    def _pack(self, parsed: list[Any]) -> jaccard.Sets:
         return jaccard.pack(parsed)
 
-    def unpack(self, store: jaccard.Sets, places: Array) -> npt.NDArray[np.object_]:
-        """Return the sets as tuples in order."""
-        return objects(store.take(places))
-
-    def compare(self, left: jaccard.Sets, i: Places, right: jaccard.Sets, j: Places) -> Floats:
-        """Count shared elements, for all pairs at once."""
+    def _compare(self, left: jaccard.Sets, i: Places, right: jaccard.Sets, j: Places) -> Floats:
         return jaccard.distance(left, i, right, j)
 
-    def prepare_rule(self, block: Block, store: jaccard.Sets) -> list[object]:
-        """Find out who names what."""
+    def _prepare_rule(self, block: Block, store: jaccard.Sets) -> list[object]:
         if self.rule != "majority":
             return []
         answer, place = jaccard.ranges(store.first[block.label], store.first[block.label + 1])
         return [name_elements(block, answer, store.codes[place], store.elements)]
 
     def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
-        """Tell of each element whether it is in both sets, in the first, in the second."""
         return {each: (each in said and each in truth, each in said, each in truth) for each in {*said, *truth}}
 
-    def present(self, parsed: Any, common: Any) -> list[Any]:
-        """Return the elements in order."""
+    def _present(self, parsed: Any, common: Any) -> list[Any]:
         return list(parsed)
 
-    def text(self, label: Any) -> str:
-        """Write a set as a JSON list."""
+    def _text(self, label: Any) -> str:
         return json.dumps(label, ensure_ascii=False)
 
 
 def in_order(value: Any) -> tuple[Any, ...]:
-    """Return the elements of a list or set in order, each once, or raise ValueError with the reason.
-
-    >>> in_order(["b", "a", "b"])
-    ('a', 'b')
-    """
+    """Return the elements of a list or set in order, each once, or raise ValueError with the reason."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple | set | frozenset):
         raise ValueError("a set must be a list, or a text that is one")
@@ -146,11 +123,7 @@ def in_order(value: Any) -> tuple[Any, ...]:
 
 
 def find_example(sets: list[tuple[Any, ...]]) -> Any:
-    """Return an element that shows of which type all elements are, or None where there are none.
-
-    >>> find_example([("b", "c"), (), ("a",)])
-    'a'
-    """
+    """Return an element that shows of which type all elements are, or None where there are none."""
     filled = [elements for elements in sets if elements]
     nested = any(type(elements[0]) is tuple for elements in filled)
     return join_examples(chain(*filled) if nested else (elements[0] for elements in filled))

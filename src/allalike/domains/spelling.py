@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from allalike._core.extraction import find_extractor
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OptionError
@@ -68,22 +70,14 @@ def match_key(value: object) -> object:
 
 
 def check_separator(value: Any, name: str) -> str:
-    """Return what stands between the items of a list, if it is a text.
-
-    >>> check_separator(";", "separator")
-    ';'
-    """
+    """Return what stands between the items of a list, if it is a text."""
     if not isinstance(value, str) or not value:
         raise OptionError(f"{name} is {value!r}. It must be a text that stands between elements.")
     return value
 
 
 def split_items(text: str, separator: str) -> list[str]:
-    """Return the items of a list that is written with something between them; blanks around them mean nothing.
-
-    >>> split_items("a; b;", ";")
-    ['a', 'b']
-    """
+    """Return the items of a list that is written with something between them; blanks around them mean nothing."""
     return [item.strip() for item in text.split(separator) if item.strip()]
 
 
@@ -103,3 +97,17 @@ def json_list(text: str) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError("it is no JSON list")
     return value
+
+
+def read_list(value: Any, wanted: str) -> list[Any]:
+    """Return a list, tuple, array or JSON list as a list, or raise ValueError that says what is wanted.
+
+    >>> read_list("[1, 2]", "it must be a list"), read_list((1, 2), "it must be a list")
+    ([1, 2], [1, 2])
+    """
+    if isinstance(value, str):
+        return json_list(value)
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, list | tuple):
+        raise ValueError(wanted)
+    return list(value)

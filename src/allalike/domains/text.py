@@ -22,16 +22,14 @@ import numpy as np
 from allalike._core.limits import MAX_EDITED_CHARACTERS, MAX_TEXT_CHARACTERS
 from allalike._core.options import choice, flag
 from allalike.distances import edit, gleu, tokens
-from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.pairwise import Pairwise
 from allalike.noise import General
-from allalike.rules.base import Rule
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Floats
     from allalike.distances.tokens import Bags, Places
+    from allalike.rules.base import Rule
 
 _SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
 _BAGS = {"gleu": gleu, "tokens": tokens}
@@ -56,11 +54,11 @@ class Text(Pairwise):
         ``gleu`` (1 - GLEU), ``edit`` (Levenshtein over the length of the longer text) or ``tokens`` (Jaccard
         distance of the sets of tokens).
     rule
-        How a task's texts become one: ``medoid`` or ``best worker``.
+        Aggregation rule: ``medoid`` or ``best worker``.
     lower
         Whether to compare without regard to case.
     tokens
-        What a token is under ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` into words
+        Tokens of ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` into words
         and punctuation marks.
 
     A text may have a million characters, and a hundred thousand where edits are counted.
@@ -74,14 +72,13 @@ class Text(Pairwise):
 
     name: ClassVar[str] = "text"
     summary: ClassVar[str] = "texts such as translations; 1 - GLEU, edit distance, or shared tokens"
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
+    rules: ClassVar[tuple[Rule, ...]] = CHOICES
     distances: ClassVar[tuple[str, ...]] = ("gleu", "edit", "tokens")
     noise: ClassVar[General] = General(farthest=1.0)  # of texts with nothing in common
     lower: bool = flag(False)
     tokens: str = choice(*_SPLIT)
 
-    def parse(self, value: Any) -> str:
-        """Take a string that is not too long."""
+    def _parse(self, value: Any) -> str:
         if type(value) is int:  # a text file whose texts all are numbers
             value = str(value)
         if not isinstance(value, str):
@@ -94,31 +91,24 @@ class Text(Pairwise):
             )
         return value
 
-    def key(self, parsed: str) -> str:
-        """Identify a text by itself, without regard to case if case does not count."""
+    def _key(self, parsed: str) -> str:
         return parsed.lower() if self.lower else parsed
 
-    def pack(self, parsed: list[str]) -> _Texts:
-        """Count the tokens or sequences of tokens of each text; edits need the texts themselves."""
+    def _pack(self, parsed: list[str]) -> _Texts:
         texts = [text.lower() for text in parsed] if self.lower else parsed
         if self.distance == "edit":
             return _Texts(parsed, texts)
         return _Texts(parsed, _BAGS[self.distance].pack(map(_SPLIT[self.tokens], texts)))
 
-    def unpack(self, store: _Texts, places: Array) -> npt.NDArray[np.object_]:
-        """Return the texts as they came."""
-        return objects([store.original[place] for place in places])
-
-    def compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
-        """Compare texts of one store; those of two are put into one first, so that tokens have the same numbers."""
+    def _compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
         if left is not right:
             (here, i), (there, j) = (np.unique(places, return_inverse=True) for places in (i, j))
-            left, j = self.pack([*self.unpack(left, here), *self.unpack(right, there)]), j + len(here)
+            texts = [*(left.original[k] for k in here), *(right.original[k] for k in there)]
+            left, j = self._pack(texts), j + len(here)
         if isinstance(left.packed, list):
             return edit.distance(left.packed, i, j)
         found: Floats = _BAGS[self.distance].distance(left.packed, i, j)
         return found
 
     def describe(self) -> dict[str, Any]:
-        """Return how texts were compared."""
         return {**super().describe(), "lower": self.lower, "tokens": self.tokens}

@@ -20,18 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.limits import MAX_DEPTH
 from allalike.distances import ways
-from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.pairwise import Pairwise
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.descent import descend, find_branches
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains.pairwise import Places
 
 
@@ -45,11 +42,11 @@ class Tree(Pairwise):
     Parameters
     ----------
     separator
-        What stands between the names of a way; space around names is no part of them.
+        Separator of the names of a path; space around names is ignored.
     parents
-        What is above each class: ``{"owl": "bird", "bird": "animal"}``. Then a label is the name of a class.
+        Parent of each class: ``{"owl": "bird", "bird": "animal"}``. Then a label is the name of a class.
     rule
-        How a task's classes become one: ``descent``, ``medoid`` or ``best worker``.
+        Aggregation rule: ``descent``, ``medoid`` or ``best worker``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
@@ -60,11 +57,7 @@ class Tree(Pairwise):
 
     name: ClassVar[str] = "tree"
     summary: ClassVar[str] = "classes in a tree, animal/bird/owl; the share of the ways that is not common (Wu-Palmer)"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("descent", descend),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("descent", descend), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("wu-palmer",)
     noise: ClassVar[General] = General(farthest=1.0)
     recurring: ClassVar[bool] = True
@@ -72,7 +65,6 @@ class Tree(Pairwise):
     parents: Any = ()
 
     def __post_init__(self) -> None:
-        """Check that the tree is one."""
         super().__post_init__()
         if not isinstance(self.separator, str) or not self.separator:
             raise OptionError(f"separator is {self.separator!r}. It must be a text that stands between names.")
@@ -101,10 +93,10 @@ class Tree(Pairwise):
             way.append(above)
         return tuple(reversed(way))
 
-    def parse(self, value: Any) -> tuple[str, ...]:
+    def _parse(self, value: Any) -> tuple[str, ...]:
         """Return the way to a class from the root.
 
-        >>> Tree().parse("animal / cat"), Tree(parents={"cat": "animal"}).parse("cat")
+        >>> Tree()._parse("animal / cat"), Tree(parents={"cat": "animal"})._parse("cat")
         (('animal', 'cat'), ('animal', 'cat'))
         """
         if not isinstance(value, str):
@@ -123,22 +115,14 @@ class Tree(Pairwise):
             raise ValueError("a name on its way is empty")
         return way
 
-    def present(self, parsed: tuple[str, ...], common: Any) -> str:
-        """Write a way, or the name of the class."""
+    def _present(self, parsed: tuple[str, ...], common: Any) -> str:
         return parsed[-1] if self.parents else self.separator.join(parsed)
 
-    def pack(self, parsed: list[Any]) -> ways.Ways:
-        """Hash the nodes on each way."""
+    def _pack(self, parsed: list[Any]) -> ways.Ways:
         return ways.pack(parsed)
 
-    def unpack(self, store: ways.Ways, places: Array) -> npt.NDArray[np.object_]:
-        """Return the ways."""
-        return objects([store.ways[place] for place in places])
-
-    def compare(self, left: ways.Ways, i: Places, right: ways.Ways, j: Places) -> Floats:
-        """Count common ancestors, for all pairs at once."""
+    def _compare(self, left: ways.Ways, i: Places, right: ways.Ways, j: Places) -> Floats:
         return ways.distance(left, i, right, j)
 
-    def prepare_rule(self, block: Block, store: ways.Ways) -> list[object]:
-        """Find out who passes which node."""
+    def _prepare_rule(self, block: Block, store: ways.Ways) -> list[object]:
         return [find_branches(block, store.ways, store.nodes)] if self.rule == "descent" else []

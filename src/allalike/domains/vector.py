@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, Ties
 from allalike._core.blocks.pairs import AnswerHashes, Centred, PairDistances
-from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike.distances import cosine, euclidean
-from allalike.distances.vectors import CentredVectors, centre
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.distances.euclidean import CentredVectors
+from allalike.domains.contract import Domain, Encoding
+from allalike.domains.real import CentredKernels
 from allalike.domains.spelling import json_list
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, General, Noise
-from allalike.rules.base import Rule, unknown
-from allalike.rules.geometric import geometric_median, vector_mean
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.base import Rule
+from allalike.rules.geometric import geometric_median
+from allalike.rules.mean import hash_rows, mean
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Vector(Domain):
         angle, for which lengths mean nothing, and a vector of zeros is an error. ``euclidean``: not squared, so that
         single large errors count less.
     rule
-        How a task's vectors become one: ``mean``, ``geometric median``, ``medoid`` or ``best worker``. The
+        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``. The
         first two average the vectors as they are, also where the distance is ``cosine``; where lengths mean nothing,
         scale the vectors to one length before.
 
@@ -73,10 +73,9 @@ class Vector(Domain):
     name: ClassVar[str] = "vector"
     summary: ClassVar[str] = "numeric vectors of one length; squared Euclidean distance, cosine or Euclidean"
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("mean", vector_mean),
+        Rule("mean", mean),
         Rule("geometric median", geometric_median),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
+        *CHOICES,
     )
     distances: ClassVar[tuple[str, ...]] = ("squared", "cosine", "euclidean")
 
@@ -92,12 +91,10 @@ class Vector(Domain):
 
     @property
     def recurring(self) -> bool:
-        """Whether a truth is one of the answers, and not a mean."""
         return self.rule in _CHOICES
 
     @property
     def power(self) -> int:
-        """Which power of a length the distance is; cosines have a largest one."""
         return {"squared": 2, "euclidean": 1}.get(self.distance, 0)
 
     @property
@@ -106,7 +103,6 @@ class Vector(Domain):
         return self.rule not in _CHOICES and self.distance != "cosine"
 
     def learn(self, labels: Column) -> VectorEncoding:
-        """Find out how many numbers a vector has."""
         codes, parsed = labels.parsed(_parse)
         return VectorEncoding(domain=self, length=len(parsed[codes[0]]))
 
@@ -120,11 +116,9 @@ class VectorEncoding(Encoding):
 
     @property
     def kernels(self) -> VectorKernels:
-        """Distances of vectors."""
         return VectorKernels(domain=self.domain)
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Refuse parts whose vectors have different lengths."""
         lengths = sorted({self.length, *(other.length for other in others)})
         if len(lengths) > 1:
             raise LabelError(
@@ -134,7 +128,6 @@ class VectorEncoding(Encoding):
         return self
 
     def encode(self, labels: Column) -> Floats:
-        """Return one row of numbers per label."""
         codes, parsed = labels.parsed(_parse)
         sizes = np.array([len(vector) for vector in parsed])[codes]
         if (sizes != self.length).any():
@@ -154,42 +147,37 @@ class VectorEncoding(Encoding):
         return vectors[codes]
 
     def decode(self, codes: Array) -> Values:
-        """Return the vectors as lists."""
         return Values(codes.tolist(), text=json.dumps)
 
     def prepare(self, block: Block) -> Block:
-        """Centre each task, so that offsets cost no digits; compare pairs and hash labels where that is needed."""
         rule, distance = self.domain.rule, self.domain.distance
         kept: list[object] = []
         if rule in _CHOICES:
-            kept.append(AnswerHashes(_hashes(block.label)))
+            kept.append(AnswerHashes(hash_rows(block.label)))
         if rule == "medoid" or distance == "euclidean":
             kept.append(PairDistances.of(block, partial(self.kernels.distance_within, block)))
         if self.domain.centred:
-            return Centred.subtract(block, centre(block, block.label)).keeping(*kept)
+            return Centred.subtract(block, euclidean.centre(block)).keeping(*kept)
         vectors = cosine.scaled(block.label) if distance == "cosine" else block.label
         return block.keeping(CentredVectors.of(block, vectors), *kept)
 
     def describe(self) -> dict[str, Any]:
-        """Return how many numbers a vector has."""
         return {**super().describe(), "length": self.length}
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorKernels(Kernels):
+class VectorKernels(CentredKernels):
     """Sums of distances of vectors: over pairs if they are Euclidean, else linear in the number of answers."""
 
     domain: Vector
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Measure how far vectors are apart, pair by pair."""
         if self.domain.distance == "cosine":
             return cosine.distance(left, right)
         measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
         return measure(left - right)
 
     def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
-        """Measure how far answers are apart, some at a time."""
         distance = np.empty(len(left))
         n_chunks = 1 + distance.size * block.label.shape[1] // _COORDINATES_PER_CHUNK
         for part in np.array_split(np.arange(len(left)), n_chunks):
@@ -197,37 +185,9 @@ class VectorKernels(Kernels):
         return distance
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up, per answer, distances to peers; labels that are centred are offsets themselves."""
         if self.domain.distance == "euclidean":
             return block[PairDistances].peer_distances(block, weights)
-        offsets = CentredVectors(block.label) if self.domain.centred else block[CentredVectors]
-        return offsets.peer_distances(block, weights)
-
-    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the vector; its error is known only where faults are variances."""
-        found = super().aggregate(block, weights, faults, ties=ties)
-        return found if self.domain.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
-
-    def restore(self, block: Block, label: Array) -> Array:
-        """Add the centres again."""
-        return np.asarray(label + block[Centred].centre) if self.domain.centred else label
-
-    def restore_answers(self, block: Block, rows: Array) -> Array:
-        """Return the vectors as they came."""
-        return block[Centred].answers(block, rows) if self.domain.centred else block.label[rows]
-
-    def restore_gold(self, block: Block) -> Array:
-        """Add the centres again."""
-        return block[Centred].gold(block) if self.domain.centred else block.gold_label
-
-    def scatter(self, block: Block) -> Floats:
-        """Measure how far the farthest answer to each task is from its centre."""
-        return np.asarray(np.maximum.reduceat(euclidean.lengths(block.label), block.starts))
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two vectors differ by more than rounding, which near zero is that of the task's answers."""
-        size = np.maximum(euclidean.lengths(left), euclidean.lengths(right))
-        return np.asarray(euclidean.lengths(left - right) > TOLERANCE * size + 1e-12 * scatter)
+        return euclidean.peer_distances(block, weights, None if self.domain.centred else block[CentredVectors].vectors)
 
 
 def _parse(value: Any) -> Floats:
@@ -254,11 +214,3 @@ def _numbers(value: Any) -> Floats:
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
     return vector
-
-
-def _hashes(vectors: Floats) -> Array:
-    """Hash each vector, the same everywhere and always."""
-    hashes = np.zeros(len(vectors), np.uint64)
-    for bits in np.ascontiguousarray(vectors.T).view(np.uint64):
-        hashes = mix(hashes + np.uint64(1) ^ bits)
-    return hashes

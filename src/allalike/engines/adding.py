@@ -1,68 +1,63 @@
-"""Add answers to a run: those of each shard are restored, joined with the new ones, and prepared again.
-
-A task stays in its shard, so that engines need no more memory at a time than for the shard and the new answers.
-"""
+"""Add answers to a run: all of them are loaded anew, from what the run keeps and from the new ones."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.problems import Problems
+from allalike._core.columns.column import Column
 from allalike._core.columns.factors import unite
 from allalike._core.columns.matches import cast_like
-from allalike.engines.shards import REPEATS, Addition, count_up, restore
+from allalike._core.columns.values import Values
+from allalike.answers import Answers
+from allalike.answers.cleaning import Cleaning
+from allalike.answers.storage import answer_columns
+from allalike.answers.stream import Stream
+from allalike.domains.spelling import Spelling
+from allalike.engines.base import Run, list_answers
+from allalike.engines.shards import REPEATS
 from allalike.errors import InputError, UnsupportedError
+from allalike.readers import Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from allalike.answers import Answers
     from allalike.answers.gold import Gold
-    from allalike.engines.base import Run
+    from allalike.domains import Encoding
+    from allalike.engines.base import Engine
+
+_ANSWER_BYTES = 24  # of an answer written as text, about
 
 
-def list_answers(run: Run) -> Iterator[Answers]:
-    """Yield all answers of a run, those of a shard at a time.
-
-    >>> import allalike
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
-    >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in list_answers(run)]
-    [(['ada', 'bob'], [1, 2], [0, 0, 1])]
-    """
-    for shard in run.each_shard():
-        yield restore(shard, run.workers, run.encoding)
-
-
-def add_answers(run: Run, more: Answers, *, repeats: str | None, gold: Gold | None = None) -> Run:
-    """Return a run over the answers of another and more, which equals one over all of them.
+def add_answers(engine: Engine, run: Run, more: Answers, *, repeats: str | None, gold: Gold | None = None) -> Run:
+    """Return a run over the answers of another and more, as if all had come at once.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
-    >>> whole = add_answers(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
+    >>> whole = add_answers(allalike.Memory(), run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
     >>> whole.workers.tolist(), whole.answer_counts, whole.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
     """
-    codes, workers = unite([run.workers, more.workers])
-    place, other = np.split(codes, [len(run.workers)])
-    encoding, truths = run.encoding.merge([more.encoding]), None
-    if gold is not None:
-        encoding, truths = gold.encode(encoding)
-    new = more.among(workers, other)
-    whole, tallies, counts = run.rebuild(
-        Addition(new, run.encoding, run.workers, workers, place, encoding, truths, repeats)
-    )
-    known = count_up(tallies, counts, gold, {})
-    known["notes"] = _notes(run.notes, more.notes, known["notes"])
-    return replace(whole, workers=workers, encoding=encoding, problems=Problems.single(len(workers)), **known)
+    source = _GrownAnswers(source=None, run=run, more=more, domain=run.domain, repeats=repeats)
+    if engine.reads(source):
+        whole = engine.open(source, gold, run.ties)
+    else:
+        answers = source.read()
+        whole = engine.load(answers if gold is None else answers.with_gold(gold), run.ties)
+    notes = {**run.notes, **({"gold": whole.notes["gold"]} if "gold" in whole.notes else {})}
+    for name in (*REPEATS, "missing_dropped", "abstained_dropped"):
+        number = sum(part.get(name, 0) for part in (run.notes, more.notes, whole.notes))
+        if number:
+            notes[name] = number
+    return replace(whole, notes=notes, frame=run.frame)
 
 
 def fit_answers(run: Run, more: Answers) -> Answers:
     """Return answers with ids of the types that a run has; refuse those that do not go together with its own."""
-    assert run.sample_tasks is not None
-    if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
+    if run.worker_task is not None or more.separate_tasks:
         raise UnsupportedError(
             "Where every task is a problem of its own, no answers can be added. Run it again on all answers."
         )
@@ -71,18 +66,58 @@ def fit_answers(run: Run, more: Answers) -> Answers:
             f"The new labels are {more.domain.name}, but those so far are {run.domain.name}. Read them with the same"
             " domain."
         )
-    return replace(
-        more,
-        tasks=cast_like(more.tasks, run.sample_tasks, "tasks"),
-        workers=cast_like(more.workers, run.workers, "workers"),
-    )
+    assert run.sample_tasks is not None
+    tasks, workers = cast_like(more.tasks, run.sample_tasks, "tasks"), cast_like(more.workers, run.workers, "workers")
+    return replace(more, tasks=tasks, workers=workers)
 
 
-def _notes(old: Mapping[str, Any], more: Mapping[str, Any], joined: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up what was set aside; what was guessed is what was guessed at first."""
-    notes = {**old, **({"gold": joined["gold"]} if "gold" in joined else {})}
-    for name in (*REPEATS, "missing_dropped", "abstained_dropped"):
-        number = sum(part.get(name, 0) for part in (old, more, joined))
-        if number:
-            notes[name] = number
-    return notes
+@dataclass(frozen=True, kw_only=True)
+class _GrownAnswers(Scan):
+    """The answers of a run and more, read one after the other."""
+
+    run: Run
+    more: Answers
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they would have as text."""
+        return (int(self.run.answer_counts.sum()) + self.more.n_answers) * _ANSWER_BYTES
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return self.run.encoding.merge([self.more.encoding])
+
+    def stream(self) -> Stream:
+        """Read them a shard at a time."""
+        return Stream(
+            batches=self._batches,
+            guess=self.guess,
+            size=self.size,
+            domain=self.run.domain,
+            encoding=self._encoding,
+            repeats=self.repeats,
+            cleaning=Cleaning(spelling=Spelling(strip=False)),
+        )
+
+    def _batches(self) -> Iterator[dict[str, Column]]:
+        assert self.run.sample_tasks is not None
+        pairs = {
+            "worker": (self.run.workers, self.more.workers),
+            "task": (self.run.sample_tasks, self.more.tasks),
+        }
+        alike = {role: Values.join([each.take(np.zeros(1, np.int64)) for each in pair]) for role, pair in pairs.items()}
+        for part in (*list_answers(self.run), self.more):
+            columns = answer_columns(part.under(self._encoding))
+            for role, values in alike.items():
+                own = columns[role]
+                columns[role] = Values(
+                    own.tolist() if isinstance(values.data, list) else own.data.cast(values.data.type)
+                )
+            yield {role: Column(role, values.data) for role, values in columns.items()}
+
+    def read(self) -> Answers:
+        """Join them in memory; of repeats, those of the run come first."""
+        codes, workers = unite([self.run.workers, self.more.workers])
+        place, other = np.split(codes, [len(self.run.workers)])
+        parts = [*(part.among(workers, place) for part in list_answers(self.run)), self.more.among(workers, other)]
+        return Answers.join(parts, self._encoding, repeats=self.repeats)

@@ -6,9 +6,6 @@ is weighed, in this order.
 1. The units in which the fields of records are compared.
 2. What is each worker's own, such as her bias; it is taken away from her answers.
 3. What is known of the workers from earlier answers.
-
-Answers are added to the run as it was loaded (`allalike.engines.adding`), for more answers have other units and
-offsets.
 """
 
 from __future__ import annotations
@@ -16,13 +13,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
+from allalike._core.blocks.problems import Problems
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
+from allalike.answers import Answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +29,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats, Kernel
-    from allalike._core.blocks.problems import Problems
     from allalike._core.columns.values import Values
-    from allalike.answers import Answers
     from allalike.answers.gold import Gold, History
     from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines.shards import Addition, Shard, Tally
+    from allalike.engines.shards import Shard
     from allalike.engines.sums import TaskTable
     from allalike.readers import Scan
 
@@ -70,9 +67,7 @@ class Run(ABC):
     is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for,
     ``threads`` how many of them work in memory, ``history`` what is known of the workers from earlier answers, and
     ``frame`` of which kind the frame was that the answers came in.
-
-    An engine adds the shards, as it keeps them. Answers can be added to a run that has `sample_tasks`: it can
-    `rebuild` its shards with more answers in them (`allalike.engines.adding`).
+    ``sample_tasks`` are the ids of some tasks. An engine adds the shards, as it keeps them.
     """
 
     workers: Values
@@ -80,7 +75,6 @@ class Run(ABC):
     n_tasks: int
     n_gold: int
     encoding: Encoding
-    problems: Problems
     ties: Ties
     notes: Mapping[str, Any]
     n_single: int = 0
@@ -90,6 +84,8 @@ class Run(ABC):
     threads: int | None = None
     history: History | None = None
     frame: str = "pandas"
+    sample_tasks: Values | None = None
+    halves: Problems | None = None
 
     @property
     def domain(self) -> Domain:
@@ -100,6 +96,11 @@ class Run(ABC):
     def kernels(self) -> Kernels:
         """The kernels of the domain."""
         return self.encoding.kernels
+
+    @property
+    def problems(self) -> Problems:
+        """The crowds of the workers, of which halves are two."""
+        return self.halves or Problems.single(len(self.workers))
 
     @property
     def free_memory(self) -> int:
@@ -123,7 +124,7 @@ class Run(ABC):
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:
         """The sums of distances to peers who all count the same, with which most methods begin."""
-        return self.sum(self.kernels.peer_sums, np.ones(self.problems.n_workers))
+        return self.sum(self.kernels.peer_sums, np.ones(len(self.workers)))
 
     @abstractmethod
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
@@ -164,15 +165,6 @@ class Run(ABC):
     def each_shard(self) -> Iterator[Shard]:
         """Yield the shards, as they are by now, one after the other."""
 
-    @property
-    def sample_tasks(self) -> Values | None:
-        """The ids of some tasks; nothing where they are not at hand, and no answers can be added."""
-        return None
-
-    def rebuild(self, addition: Addition) -> tuple[Self, list[Tally], npt.NDArray[np.int64]]:
-        """Return a run whose shards have more answers, with their counts, and how many answers each worker gave."""
-        raise NotImplementedError
-
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""
         return self.find(kernel, *params).joined().found
@@ -182,6 +174,31 @@ class Run(ABC):
         for number in range(1, limit + 1):
             report("round", number, limit)
             yield number
+
+
+def list_answers(run: Run) -> Iterator[Answers]:
+    """Yield all answers of a run, those of a shard at a time.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
+    >>> [(part.workers.tolist(), part.tasks.tolist(), part.label.tolist()) for part in list_answers(run)]
+    [(['ada', 'bob'], [1, 2], [0, 0, 1])]
+    """
+    for shard in run.each_shard():
+        workers, labels = [], []
+        for block in shard.blocks:
+            workers.append(block.worker if isinstance(block.workers, slice) else block.workers[block.worker])
+            labels.append(run.kernels.restore_answers(block, np.arange(len(block.label))))
+        label = np.concatenate(labels)
+        yield Answers(
+            workers=run.workers,
+            tasks=shard.tasks,
+            encoding=run.encoding,
+            starts=np.concatenate([[0], np.cumsum(shard.sizes)]),
+            worker=np.concatenate(workers).astype(np.int32),
+            label=label,
+            gold_label=label[:0],
+        )
 
 
 def make_ready(run: Run, history: History | None = None, *, corrected: bool = True) -> Run:
@@ -203,7 +220,7 @@ def make_ready(run: Run, history: History | None = None, *, corrected: bool = Tr
     if encoding.fields is not None and (measured := encoding.fields.find_units(run.sum)) is not encoding:
         run = replace(run, encoding=measured)
     if encoding.offsets is not None and corrected:
-        encoding = replace(encoding, offsets=encoding.offsets.find(run.sum, run.problems))
+        encoding = replace(encoding, offsets=encoding.offsets.find(run.sum, len(run.workers)))
         run = replace(run.map(partial(_correct, encoding=encoding)), encoding=encoding)
     if history is not None:
         most = 1.0 if run.encoding.n_classes else np.inf

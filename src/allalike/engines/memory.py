@@ -19,9 +19,7 @@ from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine, Run
 from allalike.engines.shards import (
-    Addition,
     Shard,
-    Tally,
     count_threads,
     describe,
     encode,
@@ -35,10 +33,7 @@ from allalike.engines.sums import PairSums, Piece, PlainSums, Sums, TaskTable, s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
@@ -58,9 +53,9 @@ class Memory(Options, Engine):
     Parameters
     ----------
     block_answers
-        How many answers a block holds, about; by default as many as fit in the cache. It does not change results.
+        Approximate number of answers per block; by default as many as fit in the cache. It does not change results.
     threads
-        How many threads work; by default as many as the environment variable ``ALLALIKE_THREADS`` says, or as there are
+        Number of threads; by default the environment variable ``ALLALIKE_THREADS``, or as many as there are
         cores. It does not change results, not in the last bit.
 
     >>> import allalike
@@ -206,18 +201,6 @@ class MemoryRun(Run):
     def each_shard(self) -> Iterator[Shard]:
         """Yield the shards."""
         yield from self.shards
-
-    @property
-    def sample_tasks(self) -> Values:
-        """The tasks of the first shard."""
-        return self.shards[0].tasks
-
-    def rebuild(self, addition: Addition) -> tuple[MemoryRun, list[Tally], npt.NDArray[np.int64]]:
-        """Join the answers of each shard with the new ones, and prepare them."""
-        parts = addition.split((shard.task_hash for shard in self.shards), len(self.shards))
-        made = [part.rebuild(shard, self.block_answers) for part, shard in zip(parts, self.shards, strict=True)]
-        shards, tallies, counts = zip(*made, strict=True)
-        return replace(self, shards=list(shards)), list(tallies), np.sum(counts, axis=0)
 
 
 def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:

@@ -39,7 +39,7 @@ _COPIES = 3  # of these pairs, while they are connected
 
 
 def count_met(run: Run, *, once: bool = False) -> Floats:
-    """Return how many others each worker may have met: as many as answered her tasks, or as her problem has.
+    """Return how many others each worker may have met: at most all who answered the same tasks.
 
     If ``once``, a pair counts for the first of the two only.
 
@@ -49,10 +49,9 @@ def count_met(run: Run, *, once: bool = False) -> Floats:
     >>> count_met(run), count_met(run, once=True)
     (array([2., 2., 3., 1.]), array([2., 1., 1., 0.]))
     """
-    problems = run.problems
-    others = np.repeat(problems.starts + problems.sizes, problems.sizes) - np.arange(problems.n_workers) - 1.0
+    n = len(run.workers)
     met = run.sum(count_later if once else count_partners)["partners"]
-    return np.asarray(np.minimum(met, others if once else problems.size - 1.0))
+    return np.asarray(np.minimum(met, n - 1.0 - np.arange(n) if once else n - 1.0))
 
 
 def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None = None) -> list[range]:
@@ -106,7 +105,7 @@ def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
     ranges = fit_ranges(run, run.answer_counts.astype(np.float64), _COPIES, share=_MAX_SHARE)
     if ranges is None:
         return None
-    part = np.arange(run.problems.n_workers)
+    part = np.arange(len(run.workers))
     for left, right in look_through(run, _chain, ranges, _list_pairs):
         new = part[left] != part[right]
         part = number_parts(int(part.max()) + 1, part[left[new]], part[right[new]])[part]

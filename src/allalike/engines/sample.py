@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Array, Block, sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
@@ -37,7 +37,7 @@ _HASHES = 2.0**64
 
 
 def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: bool = False) -> MemoryRun:
-    """Bring about so many answers of each problem into memory, or all of them if they are no more.
+    """Bring about so many answers into memory, or all of them if they are no more.
 
     The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
     known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
@@ -50,9 +50,9 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     >>> 2 < sample_tasks(sample_tasks(run, 90), 30, again=True).n_tasks < 20
     True
     """
-    share = np.minimum(n_answers / run.problems.total(run.answer_counts), 1.0)
-    choose = partial(_choose, kernels=run.kernels, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
-    block = _join(run.gather(choose, share), run.problems.n_workers)
+    share = min(n_answers / run.answer_counts.sum(), 1.0)
+    choose = partial(_choose, kernels=run.kernels, share=share, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
+    block = _join(run.gather(choose), len(run.workers))
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(block.task_hash), block.sizes)],
@@ -61,7 +61,6 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
         n_tasks=block.n_tasks,
         n_gold=len(block.gold_task),
         encoding=run.encoding,
-        problems=run.problems,
         ties=run.ties,
         notes={},
         worker_task=run.worker_task,
@@ -83,7 +82,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     (2, 100)
     """
     picked = run.gather(partial(_pick, kernels=run.kernels, wanted=np.sort(wanted), share=share))
-    return _join(picked, run.problems.n_workers)
+    return _join(picked, len(run.workers))
 
 
 def pick_known(run: Run, most: int) -> Block:
@@ -96,7 +95,7 @@ def pick_known(run: Run, most: int) -> Block:
     2
     """
     picked = run.gather(partial(_pick_known, kernels=run.kernels, share=min(1.0, most / max(run.n_gold, 1))))
-    return _join(picked, run.problems.n_workers)
+    return _join(picked, len(run.workers))
 
 
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
@@ -125,9 +124,9 @@ def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
     return replace(picked, starts=np.cumsum(sizes) - sizes, sizes=sizes)
 
 
-def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool, again: bool) -> Block:
+def _choose(block: Block, *, kernels: Kernels, share: float, gold: bool, again: bool) -> Block:
     drawn = mix(block.task_hash) if again else block.task_hash
-    chosen = drawn / _HASHES < share.take(block.first_worker)
+    chosen = drawn / _HASHES < share
     if gold:
         chosen[block.gold_task] = True
     return _take(block, chosen, kernels)
@@ -264,7 +263,7 @@ def halve(run: MemoryRun, half: npt.NDArray[np.intp]) -> tuple[MemoryRun, npt.ND
         answer_counts=run.answer_counts[order],
         n_tasks=len(sizes),
         n_gold=0,
-        problems=Problems(np.bincount(2 * problem + half, minlength=2 * len(run.problems.sizes))),
+        halves=Problems(np.bincount(2 * problem + half, minlength=2 * len(run.problems.sizes))),
         worker_task=None,
         history=None if run.history is None else History(run.history.answers[order], run.history.fault[order]),
     )

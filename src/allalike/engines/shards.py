@@ -12,12 +12,11 @@ import os
 from bisect import bisect_left
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
@@ -25,15 +24,13 @@ from allalike.engines.sums import Piece, select_workers
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats, Kernel, Ties
     from allalike._core.columns.column import Column
-    from allalike._core.columns.factors import Codes
-    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
 
@@ -116,10 +113,10 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
         "only_number": answers.only_number,
         "n_gold": len(answers.gold_task),
         "encoding": answers.encoding,
-        "problems": answers.problems,
         "ties": ties,
         "notes": answers.notes,
         "worker_task": answers.worker_task,
+        "sample_tasks": answers.tasks,
     }
 
 
@@ -141,6 +138,7 @@ def count_up(
         "only_number": numbers.pop() if len(numbers) == 1 else None,
         "n_gold": n_gold,
         "notes": notes,
+        "sample_tasks": tallies[0].sample_tasks,
     }
 
 
@@ -275,69 +273,3 @@ class _Lazy:
 
     def __getitem__(self, index: int) -> Any:
         return self._values[index]
-
-
-def restore(shard: Shard, workers: Values, encoding: Encoding) -> Answers:
-    """Return the answers of a shard."""
-    who, labels = [], []
-    for block in shard.blocks:
-        who.append(block.worker if isinstance(block.workers, slice) else block.workers[block.worker])
-        labels.append(encoding.kernels.restore_answers(block, np.arange(len(block.label))))
-    label = np.concatenate(labels)
-    return Answers(
-        workers=workers,
-        tasks=shard.tasks,
-        encoding=encoding,
-        starts=np.concatenate([[0], np.cumsum(shard.sizes)]),
-        worker=np.concatenate(who).astype(np.int32),
-        label=label,
-        problems=Problems.single(len(workers)),
-        gold_label=label[:0],
-    )
-
-
-@dataclass(frozen=True)
-class Addition:
-    """Answers that are added to a run, and what is known of all answers then."""
-
-    more: Answers
-    known: Encoding
-    before: Values
-    workers: Values
-    place: Codes
-    encoding: Encoding
-    truths: Truths | None
-    repeats: str | None
-
-    def split(self, hashes: Iterable[Hashes], n_shards: int) -> list[Addition]:
-        """Return the new answers for each of some shards, whose tasks have these hashes; new tasks go by their hash."""
-        own = self.more.tasks.hashes()
-        home = ((own >> np.uint64(32)) * np.uint64(n_shards) >> np.uint64(32)).astype(np.intp)
-        order = np.argsort(own)
-        for number, theirs in enumerate(hashes):
-            place = order[np.searchsorted(own, theirs, sorter=order) % len(own)]
-            home[place[own[place] == theirs]] = number
-        return [replace(self, more=_choose(self.more, home == number)) for number in range(n_shards)]
-
-    def rebuild(self, shard: Shard, block_answers: int | None) -> tuple[Shard, Tally, npt.NDArray[np.int64]]:
-        """Return a shard with the new answers in it, its counts, and how many answers each worker gave there."""
-        old = restore(shard, self.before, self.known).among(self.workers, self.place)
-        answers = Answers.join([old, self.more] if self.more.n_answers else [old], self.encoding, repeats=self.repeats)
-        if self.truths is not None:
-            answers = answers.with_truths(self.truths)
-        return *of_answers(answers, block_answers), answers.answer_counts
-
-
-def _choose(answers: Answers, chosen: npt.NDArray[np.bool_]) -> Answers:
-    """Return the answers to some of the tasks."""
-    sizes = np.diff(answers.starts)
-    rows = np.repeat(chosen, sizes)
-    return replace(
-        answers,
-        tasks=answers.tasks.take(np.flatnonzero(chosen)),
-        starts=np.concatenate([[0], np.cumsum(sizes[chosen])]),
-        worker=answers.worker[rows],
-        label=answers.label[rows],
-        gold_task=answers.gold_task[:0],
-        gold_label=answers.gold_label[:0],
-    )

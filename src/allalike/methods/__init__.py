@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
 from allalike.methods.aliases import CALLED_ELSEWHERE
-from allalike.methods.base import Informed as Informed
 from allalike.methods.base import Method as Method
-from allalike.methods.base import Weighing as Weighing
+from allalike.methods.base import ScreeningMethod as ScreeningMethod
+from allalike.methods.fit import Fit as Fit
 
 if TYPE_CHECKING:
     from allalike.methods.auto import Auto as Auto

@@ -4,81 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.options import Options
 from allalike.errors import ConvergenceWarning
-from allalike.methods.insight import Insight
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-
-Decide = Callable[..., "dict[str, Array]"]
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How many rounds a method took, and whether it ended before it reached its limit.
-
-    >>> Rounds(7).note, Rounds(15, converged=False).note
-    ('', 'stopped at its limit of 15 rounds; more may change the weights')
-    """
-
-    iterations: int = 1
-    converged: bool = True
-
-    @property
-    def note(self) -> str:
-        """What there is to say of rounds that ended at their limit; nothing of others."""
-        stopped = f"stopped at its limit of {self.iterations} rounds; more may change the weights"
-        return "" if self.converged else stopped
-
-
-@dataclass(frozen=True)
-class DecisionRule:
-    """How a method decides tasks by itself, and not by the rule of the domain."""
-
-    decide: Decide | None = None
-    parameters: tuple[Floats, ...] = ()
-    probabilities: Decide | None = None
-    choices: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Skill:
-    """What a method knows of each worker beside her fault."""
-
-    error_rate: Floats | None = None
-    confusion: Floats | None = None
-    columns: Mapping[str, Floats] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Weighing:
-    """What a method found out about the workers, and how it decides a task."""
-
-    disparity: Floats
-    fault: Floats
-    weight: Floats
-    rounds: Rounds = field(default_factory=Rounds)
-    decision: DecisionRule = field(default_factory=DecisionRule)
-    skill: Skill = field(default_factory=Skill)
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    insight: Insight = field(default_factory=Insight)
-
-    @property
-    def arguments(self) -> tuple[Floats, ...]:
-        """What kernels that decide are given: weights, faults and the parameters."""
-        return (self.weight, self.fault, *self.decision.parameters)
-
-    def decide_on(self, run: Run) -> Decide:
-        """Return the kernel that decides the tasks of a run: the method's own, or the rule of the domain."""
-        return self.decision.decide or partial(run.kernels.aggregate, ties=run.ties)
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +32,8 @@ class Method(Options, ABC):
         return True
 
     @abstractmethod
-    def weigh(self, run: Run) -> Weighing:
-        """Weigh the workers of a run."""
+    def fit(self, run: Run) -> Fit:
+        """Estimate the weights of the workers of a run."""
 
     def describe(self) -> dict[str, Any]:
         """Return the name of this method and its options, for a summary."""
@@ -107,28 +42,27 @@ class Method(Options, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Informed(Method):
-    """A method that uses what is known beside the answers: truths, the past of workers, and who copies from whom."""
+class ScreeningMethod(Method):
+    """A method that screens the workers for copies first, and learns from gold labels and worker histories."""
 
     @abstractmethod
-    def plainly(self) -> Method:
-        """Return the method in which everyone speaks for herself."""
+    def without_screening(self) -> Method:
+        """Return the method without screening: all workers count, and each for themselves."""
 
     @abstractmethod
     def without_gold(self) -> Method:
-        """Return the method as it is where nobody knows a truth, so that gold can tell how good it is."""
+        """Return the method without gold labels, which can then measure its accuracy."""
 
     @abstractmethod
-    def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
-        """Weigh as if no truth were known, beside a weighing that used them."""
+    def fit_without_gold(self, run: Run) -> Fit:
+        """Fit as if there were no gold labels."""
 
 
 def without_gold(method: Method) -> Method:
-    """Return the method as it is where nobody knows a truth; most do not ask for any."""
-    return method.without_gold() if isinstance(method, Informed) else method
+    """Return the method without gold labels; most methods do not use any."""
+    return method.without_gold() if isinstance(method, ScreeningMethod) else method
 
 
-def limit_reached(method: Method, weighing: Weighing) -> ConvergenceWarning | None:
-    """Return the warning that is due if the rounds ended at their limit."""
-    note = weighing.rounds.note
-    return ConvergenceWarning(f"{method.name} {note}.") if note else None
+def limit_reached(method: Method, fit: Fit) -> ConvergenceWarning | None:
+    """Return the warning that is due if the rounds stopped at their limit."""
+    return ConvergenceWarning(f"{method.name} {fit.limit_note}.") if fit.limit_note else None

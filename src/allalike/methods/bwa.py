@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.ballots import by_problem, take_most_probable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without doubt
 
@@ -48,7 +49,7 @@ class BWA(Method):
     a_v
         The a above: how many answers are imagined, of each worker, that are as uncertain as the votes.
     lambda_
-        How much the mean of a class counts beside the answers to a task.
+        Weight of the mean of a class relative to an answer.
     max_iter, tol
         When the rounds end: at the limit, or when variances and means change by less, relative to their norm.
 
@@ -72,35 +73,33 @@ class BWA(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Average and measure precisions, round by round."""
-        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
+        k, n, peers = run.encoding.n_labels, len(run.workers), Peers(run)
         check_memory(self.name, run, k)
         # equal precisions and no prior: the first averages are the shares of the votes
-        start = np.concatenate([np.ones((problems.n_workers, k)), np.zeros((problems.n_workers, k))], axis=1)
+        start = np.concatenate([np.ones((n, k)), np.zeros((n, k))], axis=1)
         first = run.sum(partial(_measure, k=k, prior=0.0), start)
-        tasks, answers = problems.total(first["tasks"])[:, None], first["answers"][:, None]
+        tasks, answers = first["tasks"].sum(), first["answers"][:, None]
         # b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N
-        doubt = problems.spread(problems.add(first["doubt"])) / problems.total(first["answers"])[:, None]
+        doubt = first["doubt"].sum(axis=0) / answers.sum()
         beside = self.a_v * 4 * (1 - 1 / k) * doubt
 
         def step(state: Floats) -> tuple[Floats, Floats]:
             sums = first if state is start else run.sum(partial(_measure, k=k, prior=self.lambda_), state)
-            mean = problems.spread(problems.add(sums["shares"])) / tasks  # mu_c
+            mean = np.broadcast_to(sums["shares"].sum(axis=0) / tasks, (n, k))  # mu_c
             variance = (beside + sums["squares"]) / (self.a_v + answers)  # 1 / v_ic
             return np.concatenate([variance, mean], axis=1), 1.0 - sums["right"] / first["answers"]
 
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-        return rounds.weighing(
+        return rounds.fit(
             peers,
             fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            decision=DecisionRule(
-                partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
-                (rounds.state,),
-                partial(_probabilities, k=k, prior=self.lambda_),
-            ),
+            weight=normalise(run.encoding.noise.weight(fault)),
+            decide=partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
+            parameters=(rounds.state,),
+            probabilities=partial(_probabilities, k=k, prior=self.lambda_),
         )
 
 

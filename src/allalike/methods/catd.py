@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.crh import Losses
 from allalike.methods.proximity import equal_weights, normalise, repeat
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +38,11 @@ class CATD(Method):
     Parameters
     ----------
     n_iter
-        How many rounds at most; they end before where the weights no longer change.
+        Maximum number of rounds; they end earlier if the weights no longer change.
     alpha
         The share of cases in which a confidence interval may miss.
     zero
-        What becomes of a loss of zero, as in `allalike.CRH`.
+        Treatment of a loss of zero, as in `allalike.CRH`.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -60,18 +61,18 @@ class CATD(Method):
         """Ask for classes or numbers."""
         return labels.numeric or labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by confidence limits, round by round."""
         from scipy.special import gammaincinv
 
-        problems, losses = run.problems, Losses(run, zero=self.zero)
+        losses = Losses(run, zero=self.zero)
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, answers = losses(weights)
             limit = loss * answers / (2 * gammaincinv(answers / 2, self.alpha / 2))  # 2 P^-1(N/2, q): a chi2 quantile
             limit = losses.peers.comparable(limit)  # two workers are alike, however much each of them answered
             with np.errstate(divide="ignore", over="ignore"):
-                return normalise(1.0 / limit, problems), limit
+                return normalise(1.0 / limit), limit
 
-        rounds = repeat(run, step, equal_weights(problems), max_iter=self.n_iter, tol=5e-5)
-        return rounds.weighing(losses.peers)
+        rounds = repeat(run, step, equal_weights(len(run.workers)), max_iter=self.n_iter, tol=5e-5)
+        return rounds.fit(losses.peers)

@@ -123,21 +123,15 @@ _BRAYLAN = Citation(
     "Braylan, A., and Lease, M. (2020). Modeling and aggregation of complex annotations via annotation distances. WWW"
     " 2020, 1807-1818. doi:10.1145/3366423.3380250",
 )
-_LI_YU = Citation(
-    "Li and Yu, 2014",
-    "Li, H., and Yu, B. (2014). Error rate bounds and iterative weighted majority voting for crowdsourcing."
-    " arXiv:1411.4086",
-)
 
 MODELS = {  # of auto, by what its summary calls taken: in words, and the papers
-    "vote": ("a majority vote", (_CONDORCET,)),
-    "weighted vote": ("a majority vote weighted by each worker's agreement with the others", (_LI_YU,)),
-    "reading": (
+    "majority vote": ("a majority vote", (_CONDORCET,)),
+    "knows or guesses": ("how often each worker knows, and their distribution of guesses (MACE)", (_MACE,)),
+    "confusion matrices": (
         "a confusion matrix per worker, shrunk towards the crowd's, and levels of task difficulty",
         (_DAWID_SKENE, _GLAD),
     ),
     "weights": ("weights from each worker's mean distance to the others", (_MEIR,)),
-    "one coin": ("one error rate per worker (one-coin Dawid-Skene)", (_DAWID_SKENE, _GAO_ZHOU)),
 }
 
 CITATIONS: dict[str, tuple[Citation, ...]] = {

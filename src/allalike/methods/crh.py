@@ -21,14 +21,15 @@ import numpy as np
 from allalike._core.options import choice, flag, number, whole
 from allalike.domains.contract import with_rule
 from allalike.errors import OptionError
-from allalike.methods.base import DecisionRule, Method, Weighing
-from allalike.methods.proximity import Peers, equal_weights, loss_sums, normalise, repeat, smooth
+from allalike.methods.base import Method
+from allalike.methods.proximity import Peers, equal_weights, fill_with_mean, loss_sums, normalise, repeat, smooth
+from allalike.noise.models import peak
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats, Kernel, Ties
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": who has a smaller loss outweighs all
 _MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # what the paper's code clips losses to
@@ -55,8 +56,8 @@ class Losses:
         if self._zero == "clip":
             return np.clip(loss * answers, _MIN_LOSS, _MAX_LOSS) / answers
         if self.run.encoding.numeric:
-            return np.maximum(loss, _MIN_LOSS * self.run.problems.mean(loss))
-        return smooth(loss, answers, self.run.problems)
+            return np.asarray(np.maximum(loss, _MIN_LOSS * fill_with_mean(loss).mean()))
+        return smooth(loss, answers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ class CRH(Method):
     Parameters
     ----------
     normaliser
-        What losses are divided by before the logarithm: their ``sum``, or the ``max``, where the worst gets no weight.
+        Divisor of the losses before the logarithm: their ``sum``, or the ``max``, where the worst gets no weight.
     loss
         For numbers: ``squared`` with the weighted mean, or ``absolute`` with the weighted median.
     standardise
@@ -74,7 +75,7 @@ class CRH(Method):
     start
         For numbers: whether the first answers are the ``mean`` or the ``median``.
     zero
-        What becomes of a loss of zero. ``smooth``: half an answer of mean loss is added (classes), or the loss is
+        Treatment of a loss of zero. ``smooth``: half an answer of mean loss is added (classes), or the loss is
         lifted to 1e-8 of the mean (numbers). ``clip``: as in the code behind the paper's tables, where a worker without
         any loss outweighs all others.
     max_iter, tol
@@ -101,22 +102,22 @@ class CRH(Method):
         """Ask for classes or numbers."""
         return labels.numeric or labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by losses, round by round."""
         encoding = self._encoding(run.encoding)
         losses = Losses(run, zero=self.zero, kernel=self._kernel(encoding.kernels, run.ties))
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, _ = losses(weights)
-            return self._weigh_losses(loss, encoding, run.problems), loss
+            return self._weigh_losses(loss, encoding), loss
 
-        start = equal_weights(run.problems)
+        start = equal_weights(len(run.workers))
         if self.start == "median":
             first = self._kernel(with_rule(encoding, "median").kernels, run.ties)
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
-            start = self._weigh_losses(loss, encoding, run.problems)
+            start = self._weigh_losses(loss, encoding)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return rounds.weighing(losses.peers, decision=DecisionRule(partial(encoding.kernels.aggregate, ties=run.ties)))
+        return rounds.fit(losses.peers, decide=partial(encoding.kernels.aggregate, ties=run.ties))
 
     def _encoding(self, encoding: Encoding) -> Encoding:
         """Return the encoding with the rule that belongs to the loss."""
@@ -131,14 +132,14 @@ class CRH(Method):
         absolute, standardise = self.loss == "absolute", self.standardise
         return partial(_number_losses, kernels=kernels, ties=ties, absolute=absolute, standardise=standardise)
 
-    def _weigh_losses(self, loss: Floats, encoding: Encoding, problems: Problems) -> Floats:
+    def _weigh_losses(self, loss: Floats, encoding: Encoding) -> Floats:
         """Return w_i = -log(L_i / sum_i L_i), or the same with the largest loss."""
-        total = problems.total(loss) if self.normaliser == "sum" else problems.peak(loss)
+        total = loss.sum() if self.normaliser == "sum" else peak(loss)
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = np.where(loss < _WORST_SHARE * total, np.log(total / loss), 0.0)
         if self.zero == "clip" and not encoding.numeric:
             weight = np.where(loss < _PERFECT_LOSS, _DOMINANT_WEIGHT, weight)
-        return normalise(weight, problems)
+        return normalise(weight)
 
 
 def _number_losses(

@@ -23,15 +23,15 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike._core.options import number, whole
 from allalike.errors import TooLargeError
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
@@ -72,7 +72,7 @@ class AnswerModel(ABC):
         """Add up what the M step needs, per worker, from the posteriors of the block's tasks."""
 
     @abstractmethod
-    def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
         """Return the parameters that are most likely given the sums of all tasks, and each worker's fault."""
 
     @abstractmethod
@@ -96,27 +96,25 @@ class AnswerModel(ABC):
         return parameters
 
 
-def maximise_likelihood(run: Run, model: AnswerModel, *, max_iter: int, tol: float) -> Weighing:
+def maximise_likelihood(run: Run, model: AnswerModel, *, max_iter: int, tol: float) -> Fit:
     """Alternate between E steps and M steps until the parameters no longer change."""
-    problems, peers, prepared = run.problems, Peers(run), model.prepare(run)
-    start = model.start(problems.n_workers)
+    peers, prepared = Peers(run), model.prepare(run)
+    start = model.start(len(run.workers))
 
     def step(parameters: Floats) -> tuple[Floats, Floats]:
         first = parameters is start
         sums = prepared.sum(model.first_e_step) if first else prepared.sum(model.e_step, model.logs(parameters))
-        return model.m_step(sums, problems)
+        return model.m_step(sums)
 
     rounds = repeat(run, step, start, max_iter=max_iter, tol=tol)
     fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-    return rounds.weighing(
+    return rounds.fit(
         peers,
         fault=fault,
-        weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-        decision=DecisionRule(
-            partial(model.decide, ties=run.ties),
-            (model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
-            model.probabilities,
-        ),
+        weight=normalise(run.encoding.noise.weight(fault)),
+        decide=partial(model.decide, ties=run.ties),
+        parameters=(model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
+        probabilities=model.probabilities,
     )
 
 
@@ -153,7 +151,7 @@ class DS(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Estimate confusions, round by round."""
         model = Confusions(classes=run.encoding.n_labels, smoothing=self.smoothing)
         check_memory(self.name, run, model.classes)
@@ -183,11 +181,11 @@ class Confusions(AnswerModel):
         """Count with the posteriors under these confusions."""
         return count_answers(block, find_posterior(block, logs))
 
-    def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
         """Return the confusion matrices with the shares of the classes as a last column, and who errs how often."""
         # p_c = (sum_j T_jc + a) / (m + k a)
-        prior = np.stack([problems.total(column) for column in sums["share"].T], axis=1) + self.smoothing
-        prior /= prior.sum(axis=1, keepdims=True)
+        prior = sums["share"].sum(axis=0) + self.smoothing
+        prior = np.broadcast_to(prior / prior.sum(), sums["share"].shape)
         # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k where she met no such task
         confusion = sums["confusion"] + self.smoothing
         total = confusion.sum(axis=2, keepdims=True)
@@ -276,13 +274,9 @@ def _first_workers(block: Block) -> Array:
     return block.first_worker
 
 
-def _count_tasks(block: Block) -> dict[str, Floats]:
-    return {"tasks": sum_by(_first_workers(block), np.ones(block.n_tasks), block.n_workers)}
-
-
 def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
     """Refuse confusion matrices, so many for each worker, that do not fit in memory beside a block's posteriors."""
-    n_workers, n_tasks = run.problems.n_workers, int(run.sum(_count_tasks)["tasks"].sum())
+    n_workers, n_tasks = len(run.workers), run.n_tasks
     posteriors = _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS)
     needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) * times + posteriors)
     free = run.free_memory

@@ -30,8 +30,9 @@ import numpy as np
 
 from allalike._core.compiled.calls import cells_of, keep_cells
 from allalike._core.options import number, whole
-from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
+from allalike.methods.base import Method
 from allalike.methods.dawid_skene import check_memory
+from allalike.methods.fit import Fit
 from allalike.methods.ibcc import expected_logs
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import add_up, by_problem, count, softmax, take_most_probable, vote_shares
@@ -39,7 +40,6 @@ from allalike.methods.steps.draws import draw_subtypes
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
@@ -61,13 +61,13 @@ class EBCC(Method):
     subtypes
         The M above: how many subtypes each class has.
     starts
-        How many times the rounds begin from other draws; all starts share each pass over the answers.
+        Number of random starts; all starts share each pass over the answers.
     alpha
-        How many tasks of each class are imagined beside the real ones; by default as many as have votes for it.
+        Pseudo-count of tasks per class; by default the number of tasks with votes for it.
     a_pi
-        How many tasks of each class are imagined, spread over its subtypes; little makes few subtypes large.
+        Pseudo-count of tasks per class, spread over its subtypes; a small value makes few subtypes large.
     a_v, b_v
-        How many answers to each subtype are imagined beside those of each worker: right ones, and of each wrong label.
+        Pseudo-counts of a worker's answers per subtype: correct ones, and of each wrong label.
     max_iter, tol
         When the rounds of a start end: at the limit, or when the expected answers of all workers to all classes change
         by less, relative to their norm.
@@ -96,46 +96,43 @@ class EBCC(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Find the posteriors of confusions from every start, round by round, and take the best start."""
-        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
+        k, peers = run.encoding.n_labels, Peers(run)
         check_memory(self.name, run, k, times=self.subtypes * self.starts)
         prepared = run.map(partial(keep_cells, k=k))
-        begin = partial(_begin, k=k, subtypes=self.subtypes, starts=self.starts, seed=run.ties.seed)
-        sums = prepared.sum(begin)
-        counts, shares = sums["counts"], problems.add(sums["shares"])
-        model = _Model(self, shares[:, :1].sum(axis=3))
-        converged = np.zeros(shares.shape[:2], np.bool_)
-        likelihood = np.zeros(converged.shape)
+        sums = prepared.sum(partial(_begin, k=k, subtypes=self.subtypes, starts=self.starts, seed=run.ties.seed))
+        counts, shares = sums["counts"], sums["shares"].sum(axis=0)
+        model = _Model(self, shares[:1].sum(axis=2))
+        converged, likelihood = np.zeros(self.starts, np.bool_), np.zeros(self.starts)
         for iterations in run.rounds(self.max_iter):
-            live = np.flatnonzero(~converged.all(axis=0))
-            rows, logs = model.expected_logs(counts[:, :, live], shares[:, live])
-            sums = prepared.sum(partial(_count, k=k), rows, problems.spread(logs))
-            going = ~converged[:, live]
-            likelihood[:, live] = np.where(going, problems.add(sums["likelihood"]), likelihood[:, live])
-            going &= _change(counts[:, :, live], sums["counts"], problems) >= self.tol
-            converged[:, live] = ~going
+            live = np.flatnonzero(~converged)
+            rows, logs = model.expected_logs(counts[:, :, live], shares[live])
+            sums = prepared.sum(partial(_count, k=k), rows, _repeat(logs, run))
+            likelihood[live] = sums["likelihood"].sum(axis=0)
+            going = _change(counts[:, :, live], sums["counts"]) >= self.tol
+            converged[live] = ~going
             if converged.all() or iterations == self.max_iter:
-                break  # with what the last posteriors were found from
-            on = problems.spread(going)[:, None, :, None, None]
-            counts[:, :, live] = np.where(on, sums["counts"], counts[:, :, live])
-            shares[:, live] = np.where(going[:, :, None, None], problems.add(sums["shares"]), shares[:, live])
-        evidence = likelihood + model.less_divergence(counts, shares, problems)
-        best = np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1)
-        counts = counts[np.arange(problems.n_workers), :, problems.spread(best)]
-        rows, logs = model.expected_logs(counts[:, :, None], shares[np.arange(len(best)), best, None])
+                break  # with the parameters of the last posteriors
+            counts[:, :, live[going]] = sums["counts"][:, :, going]
+            shares[live[going]] = sums["shares"].sum(axis=0)[going]
+        evidence = likelihood + model.less_divergence(counts, shares)
+        best = int(np.argmax(evidence >= evidence.max() - _SAME))
+        counts = counts[:, :, best]
+        rows, logs = model.expected_logs(counts[:, :, None], shares[best, None])
         rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
         said = counts.sum(axis=3)
         wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
         fault = np.maximum(peers.comparable(wrong), 0.0)
-        return Weighing(
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            rounds=Rounds(iterations, converged=bool(converged.all())),
-            decision=DecisionRule(
-                partial(_decide, k=k, ties=run.ties), (rows, problems.spread(logs)), partial(_probabilities, k=k)
-            ),
+            weight=normalise(run.encoding.noise.weight(fault)),
+            iterations=iterations,
+            converged=bool(converged.all()),
+            decide=partial(_decide, k=k, ties=run.ties),
+            parameters=(rows, _repeat(logs, run)),
+            probabilities=partial(_probabilities, k=k),
         )
 
 
@@ -143,7 +140,7 @@ class EBCC(Method):
 class _Model:
     """The priors; ``votes`` are sums of shares of votes.
 
-    Counts of tasks are by problem, start, class and subtype; of answers by worker, label, start, class and subtype.
+    Counts of tasks are by start, class and subtype; of answers by worker, label, start, class and subtype.
     """
 
     options: EBCC
@@ -151,7 +148,7 @@ class _Model:
 
     def priors(self) -> tuple[Floats, float, Floats]:
         """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
-        own, k = self.options, self.votes.shape[2]
+        own, k = self.options, self.votes.shape[1]
         answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
         voted = np.maximum(self.votes, _LEAST_VOTES)
         classes = voted if own.alpha is None else np.full_like(self.votes, own.alpha)
@@ -161,15 +158,15 @@ class _Model:
         """Return E log v, and E log tau + E log pi."""
         answers, subtype, classes = self.priors()
         rows = np.moveaxis(expected_logs(np.moveaxis(counts + answers, 1, -1)), -1, 1)
-        return rows, expected_logs(classes + shares.sum(axis=3))[..., None] + expected_logs(subtype + shares)
+        return rows, expected_logs(classes + shares.sum(axis=2))[..., None] + expected_logs(subtype + shares)
 
-    def less_divergence(self, counts: Floats, shares: Floats, problems: Problems) -> Floats:
+    def less_divergence(self, counts: Floats, shares: Floats) -> Floats:
         """Return what makes evidence of the likelihood: E log prior - E log posterior, but for a constant."""
         answers, subtype, classes = self.priors()
-        by_class = _less_divergence(shares.sum(axis=3), classes)
-        by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=2)
+        by_class = _less_divergence(shares.sum(axis=2), classes)
+        by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=1)
         by_answer = _less_divergence(np.moveaxis(counts, 1, -1), np.moveaxis(answers, 0, -1)).sum(axis=(2, 3))
-        less: Floats = by_class + by_subtype + problems.add(by_answer)
+        less: Floats = by_class + by_subtype + by_answer.sum(axis=0)
         return less
 
 
@@ -182,14 +179,19 @@ def _less_divergence(counts: Floats, prior: Floats) -> Floats:
     return less
 
 
-def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
-    """Return, per problem and start, by how much expected answers to classes changed, relative to their norm."""
+def _change(old: Floats, new: Floats) -> Floats:
+    """Return, per start, the change of the expected answers to classes, relative to their norm."""
 
     def squared(values: Floats) -> Floats:
-        return problems.add(np.square(values.sum(axis=4)).sum(axis=(1, 3)))
+        return np.asarray(np.square(values.sum(axis=4)).sum(axis=(0, 1, 3)))
 
     change: Floats = np.sqrt(squared(new - old) / squared(new))
     return change
+
+
+def _repeat(logs: Floats, run: Run) -> Floats:
+    """Return parameters of the whole run as kernels get them, with a row per worker."""
+    return np.broadcast_to(logs, (len(run.workers), *logs.shape))
 
 
 def _begin(block: Block, *, k: int, subtypes: int, starts: int, seed: int) -> dict[str, Floats]:

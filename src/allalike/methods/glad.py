@@ -32,7 +32,7 @@ import numpy as np
 
 from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _STEPS = 10  # of log b_j, after which it is known to many digits
 _LONGEST = 1.0  # step of an ability or of log b_j: far from the top, Newton's may be much too long
@@ -82,7 +83,7 @@ class GLAD(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Climb, round by round."""
         model, peers = Abilities(classes=max(run.encoding.n_classes or 0, 2), beta=self.beta), Peers(run)
 
@@ -91,14 +92,16 @@ class GLAD(Method):
             uphill = (sums["slope"] - (ability - self.alpha)) / (1.0 + sums["bend"])
             return ability + np.clip(uphill, -_LONGEST, _LONGEST), sums["wrong"] / run.answer_counts
 
-        start = np.full(run.problems.n_workers, self.alpha)
+        start = np.full(len(run.workers), self.alpha)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-        return rounds.weighing(
+        return rounds.fit(
             peers,
             fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault, run.problems), run.problems),
-            decision=DecisionRule(partial(model.decide, ties=run.ties), (rounds.state,), model.probabilities),
+            weight=normalise(run.encoding.noise.weight(fault)),
+            decide=partial(model.decide, ties=run.ties),
+            parameters=(rounds.state,),
+            probabilities=model.probabilities,
         )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Ties
 from allalike._core.options import number, whole
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _OVERWHELMING_PRECISION = 1e100  # of answers, beside which that of the prior is nothing
 
@@ -69,7 +70,7 @@ class GTM(Method):
         """Ask for numbers."""
         return labels.numeric
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Find variances, round by round."""
         standard, peers = run.map(standardise), Peers(run)
 
@@ -79,14 +80,15 @@ class GTM(Method):
             variance = (2 * self.beta + sums["square"]) / (2 * (self.alpha + 1) + sums["answers"])
             return 1.0 / variance, variance
 
-        start = np.full(run.problems.n_workers, _OVERWHELMING_PRECISION)
+        start = np.full(len(run.workers), _OVERWHELMING_PRECISION)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         fault = peers.comparable(rounds.fault)
-        return rounds.weighing(
+        return rounds.fit(
             peers,
             fault=fault,
-            weight=normalise(1.0 / fault, run.problems),
-            decision=DecisionRule(partial(self._decide, kernels=run.kernels), (rounds.state,)),
+            weight=normalise(1.0 / fault),
+            decide=partial(self._decide, kernels=run.kernels),
+            parameters=(rounds.state,),
         )
 
     def _posterior(self, block: Block, precision: Floats) -> tuple[Floats, Floats]:

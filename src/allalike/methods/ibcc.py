@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.dawid_skene import Confusions, check_memory, maximise_likelihood
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class IBCC(Method):
     Parameters
     ----------
     alpha
-        How many tasks of each class are imagined beside the real ones.
+        Pseudo-count of tasks per class.
     a_v, b_v
-        How many answers to each class are imagined beside those of each worker: right ones, and of each wrong label.
+        Pseudo-counts of a worker's answers per class: correct ones, and of each wrong label.
     max_iter, tol
         When the rounds end: at the limit, or when confusions and class shares change by less, relative to their norm.
 
@@ -68,7 +68,7 @@ class IBCC(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Find the posteriors of confusions, round by round."""
         k = run.encoding.n_labels
         check_memory(self.name, run, k)
@@ -83,10 +83,10 @@ class BayesianConfusions(Confusions):
     right: float
     alpha: float
 
-    def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
         """Return the confusion matrices with the shares of the classes as a last column, and who errs how often."""
         # nu_c = alpha + sum_j T_jc
-        share = np.stack([problems.total(column) for column in sums["share"].T], axis=1) + self.alpha
+        share = np.broadcast_to(sums["share"].sum(axis=0) + self.alpha, sums["share"].shape)
         # mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l]
         counts = sums["confusion"] + self.smoothing + (self.right - self.smoothing) * np.eye(self.classes)
         right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))

@@ -23,8 +23,10 @@ import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, LabelGroups, Ties
 from allalike._core.options import whole
-from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
+from allalike.noise.models import peak
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
 
@@ -44,7 +46,7 @@ class IBP(Method):
     Parameters
     ----------
     n_iter
-        How many rounds.
+        Number of rounds.
 
     >>> import allalike
     >>> said = {
@@ -66,24 +68,23 @@ class IBP(Method):
         """Ask for two classes."""
         return labels.n_classes in (1, 2)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Pass messages, round by round."""
-        problems, peers = run.problems, Peers(run)
-        told = np.empty((problems.n_workers, 0, 2))  # of each round: the sums R_i, and what messages are divided by
+        peers = Peers(run)
+        told = np.empty((len(run.workers), 0, 2))  # of each round: the sums R_i, and what messages are divided by
         for _ in run.rounds(self.n_iter):
             sums = run.sum(_told, told)
-            size = problems.peak(np.abs(sums["told"]))
-            told = np.concatenate(
-                [told, np.stack([sums["told"], np.where(size > 0, size, 1.0)], axis=1)[:, None]], axis=1
-            )
+            size = np.full(len(told), peak(np.abs(sums["told"])) or 1.0)
+            told = np.concatenate([told, np.stack([sums["told"], size], axis=1)[:, None]], axis=1)
         sums = run.sum(partial(_misses, ties=run.ties), told)
         message = told[:, -1, 0] * (1 - 1 / sums["answers"])
-        return Weighing(
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=peers.comparable(sums["misses"] / sums["answers"]),
-            weight=normalise(peers.comparable(message), problems),
-            rounds=Rounds(self.n_iter),
-            decision=DecisionRule(partial(_decide, ties=run.ties), (told,)),
+            weight=normalise(peers.comparable(message)),
+            iterations=self.n_iter,
+            decide=partial(_decide, ties=run.ties),
+            parameters=(told,),
         )
 
 

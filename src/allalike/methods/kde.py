@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
+from allalike.methods.base import Method
 from allalike.methods.proximity import LastRound, Peers, normalise, smooth
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,27 +60,23 @@ class KDE(Method):
         """Ask for numbers."""
         return labels.numeric
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by the score of the last round."""
         peers = Peers(run)
         rounds = self._repeat(run.map(_prepare), peers)
-        return rounds.weighing(peers, decision=DecisionRule(partial(_decide, kernels=run.kernels, ties=run.ties)))
+        return rounds.fit(peers, decide=partial(_decide, kernels=run.kernels, ties=run.ties))
 
     def _repeat(self, run: Run, peers: Peers) -> LastRound:
-        """Score the workers until J no longer changes, each problem until its own does not."""
-        problems = run.problems
-        score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
-        total, converged = fault, np.zeros(problems.n_workers, np.bool_)
+        """Score the workers until J no longer changes."""
+        score, total = np.ones(len(run.workers)), np.nan
         for iterations in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
-            old, total = total, problems.total(sums["loss"])
-            mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
-            fault = np.where(converged, fault, mean)
-            score = np.where(converged, score, _scores(mean, sums["answers"], total, problems))
-            converged = converged | (np.abs(total - old) <= self.tol * old)
-            if converged.all():
-                return LastRound(score, fault, Rounds(iterations))
-        return LastRound(score, fault, Rounds(self.max_iter, converged=False))
+            before, total = total, float(sums["loss"].sum())
+            fault = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
+            score = _scores(fault, sums["answers"], total)
+            if abs(total - before) <= self.tol * before:
+                return LastRound(score, fault, iterations)
+        return LastRound(score, fault, self.max_iter, converged=False)
 
 
 def _prepare(block: Block) -> Block:
@@ -98,9 +94,9 @@ def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
     return {"loss": block.per_worker(loss / size), "answers": block.per_worker((size > 1).astype(np.float64))}
 
 
-def _scores(fault: Floats, answers: Floats, total: Floats, problems: Problems) -> Floats:
+def _scores(fault: Floats, answers: Floats, total: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return normalise(-np.log(smooth(fault, answers, problems) / total), problems)
+        return normalise(-np.log(smooth(fault, answers) / total))
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Array]:

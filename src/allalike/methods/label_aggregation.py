@@ -20,17 +20,17 @@ its tasks are decided with the accuracies at its beginning. What LA-1 decided on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
-from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
@@ -77,34 +77,31 @@ class LA(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Walk through the first tasks, and go on in stretches."""
-        problems = run.problems
-        number = np.repeat(np.arange(len(problems.sizes)), problems.sizes)
-        ends = [np.minimum(_WALKED_ANSWERS / problems.total(run.answer_counts), 1.0)]
-        right, given = (np.full(problems.n_workers, of) for of in (self.alpha - 1, self.alpha + self.beta - 2))
+        n = len(run.workers)
+        ends = [min(_WALKED_ANSWERS / run.answer_counts.sum(), 1.0)]
+        right, given = (np.full(n, of) for of in (self.alpha - 1, self.alpha + self.beta - 2))
         first = sample_tasks(run, _WALKED_ANSWERS).map(run.encoding.prepare)
-        walk = _walk(first.blocks, right, given, number, ends[0], run.ties)
+        walk = _walk(first.blocks, right, given, ends[0], run.ties)
         right, given = walk.right, walk.given
         accuracies = [right / given]
-        while (ends[-1] < 1).any():
-            ends.append(np.minimum(2 * ends[-1], 1.0))
-            sums = run.sum(partial(_judge, ties=run.ties), accuracies[-1], *ends[-2:])
+        while ends[-1] < 1:
+            ends.append(min(2 * ends[-1], 1.0))
+            sums = run.sum(partial(_judge, begin=ends[-2], end=ends[-1], ties=run.ties), accuracies[-1])
             right, given = right + sums["right"], given + sums["given"]
             accuracies.append(right / given)
-        stretches = _Stretches(np.stack(ends, axis=1), np.stack(accuracies, axis=1), number.astype(np.float64))
-        return self._conclude(run, replace(walk, right=right, given=given), stretches)
-
-    def _conclude(self, run: Run, walk: _Walk, stretches: _Stretches) -> Weighing:
-        peers, k, accuracy = Peers(run), max(run.encoding.n_classes or 0, 2), walk.right / walk.given
+        peers, k, accuracy = Peers(run), max(run.encoding.n_classes or 0, 2), right / given
         fault = np.maximum(peers.comparable(1.0 - accuracy), 0.0)
         once = self.passes == 1
-        by_walk = DecisionRule(partial(_decide_once, walk=walk, ties=run.ties), stretches)
-        return Weighing(
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=normalise(k * (1.0 - fault) - 1, run.problems),
-            decision=by_walk if once else DecisionRule(partial(_decide_again, ties=run.ties), (k * accuracy - 1,)),
+            weight=normalise(k * (1.0 - fault) - 1),
+            decide=partial(_decide_once, walk=walk, ends=np.array(ends), ties=run.ties)
+            if once
+            else partial(_decide_again, ties=run.ties),
+            parameters=(np.stack(accuracies, axis=1),) if once else (k * accuracy - 1,),
         )
 
 
@@ -125,24 +122,15 @@ class _Walk:
         return {"label": self.label, "confidence": self.confidence, "tied": self.tied}
 
 
-class _Stretches(NamedTuple):
-    """With which accuracies the tasks were decided that came after those of the first walk, a row per worker."""
-
-    ends: Floats
-    accuracies: Floats
-    number: Floats
-
-
-def _walk(blocks: list[Block], right: Floats, given: Floats, number: Array, end: Floats, ties: Ties) -> _Walk:
+def _walk(blocks: list[Block], right: Floats, given: Floats, end: float, ties: Ties) -> _Walk:
     """Decide the tasks whose hashes are before the end, as a share of all, one after the other."""
     everyone = np.arange(len(right))
     hits, total = right.tolist(), given.tolist()
     keys, found = [np.empty(0, np.uint64)], []
     for block in blocks:
         worker = everyone[block.workers][block.worker]
-        first = worker[block.starts]
-        inside = block.task_hash / _HASHES < end[first]  # a sample also has all tasks whose truth is known
-        keys.append(_key(block.task_hash, number[first])[inside])
+        inside = block.task_hash / _HASHES < end  # a sample also has all tasks whose truth is known
+        keys.append(block.task_hash[inside])
         workers, labels, starts = worker.tolist(), block.label.tolist(), block.starts.tolist()
         for task in np.flatnonzero(inside).tolist():
             answers = range(starts[task], starts[task] + int(block.sizes[task]))
@@ -167,11 +155,6 @@ def _draw(block: Block, task: int, labels: Array, ties: Ties) -> int:
     return int(labels[np.argmin(priority)])
 
 
-def _key(task_hash: npt.NDArray[np.uint64], number: Array) -> npt.NDArray[np.uint64]:
-    """Return what tells a task from all others, those of other problems too."""
-    return task_hash ^ mix(number.astype(np.uint64))
-
-
 def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
     """Take the label with the largest sum of votes among those that were said; votes are one per answer."""
     groups = block[LabelGroups]
@@ -183,10 +166,10 @@ def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
     return {"label": groups.label[winner], "confidence": share, "error": unknown(block.n_tasks), "tied": tied}
 
 
-def _judge(block: Block, accuracy: Floats, begin: Floats, end: Floats, *, ties: Ties) -> dict[str, Floats]:
+def _judge(block: Block, accuracy: Floats, *, begin: float, end: float, ties: Ties) -> dict[str, Floats]:
     """Count right answers to the tasks of a stretch, and all of them."""
-    place, first = block.task_hash / _HASHES, block.first_worker
-    inside = block.to_answers((begin.take(first) <= place) & (place < end.take(first)))
+    place = block.task_hash / _HASHES
+    inside = block.to_answers((begin <= place) & (place < end))
     truth = block.to_answers(_vote(block, accuracy.take(block.worker), ties)["label"])
     return {"right": block.per_worker(inside * (block.label == truth)), "given": block.per_worker(inside * 1.0)}
 
@@ -195,21 +178,18 @@ def _decide_once(
     block: Block,
     weights: Floats,
     faults: Floats,
-    ends: Floats,
     accuracies: Floats,
-    number: Floats,
     *,
     walk: _Walk,
+    ends: Floats,
     ties: Ties,
 ) -> dict[str, Array]:
     """Return what was decided on the walk, and decide other tasks with the accuracies before their stretch."""
-    first = block.first_worker
-    stretch = (ends.take(first, axis=0) <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
+    stretch = (ends <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
     before = block.to_answers(np.maximum(stretch - 1, 0))
     found = _vote(block, accuracies[block.worker, before], ties)
-    key = _key(block.task_hash, number[first])
-    place = np.searchsorted(walk.key, key)
-    known = np.searchsorted(walk.key, key, "right") > place
+    place = np.searchsorted(walk.key, block.task_hash)
+    known = np.searchsorted(walk.key, block.task_hash, "right") > place
     for name, told in walk.told.items():
         found[name][known] = told[place[known]]
     return found

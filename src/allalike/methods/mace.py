@@ -34,7 +34,7 @@ from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_b
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.methods.steps.ballots import by_problem
 from allalike.methods.steps.draws import draw_evenly
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _NOISE = 0.5  # by which the shares of a drawn start differ at most, before they are made to sum to 1
 _LEAST = 1e-300  # of a probability, by which another is divided
@@ -63,11 +64,11 @@ class MACE(Method):
     form
         ``vb`` for variational Bayes, with priors; ``em`` for EM, with smoothing.
     starts
-        How many times the rounds begin; all starts share each pass over the answers. 1 draws nothing.
+        Number of starts, which share each pass over the answers. A single start is not random.
     alpha, beta
-        How many answers are imagined beside those of each worker: that she knows, and that she does not (VB).
+        Pseudo-counts of a worker's answers: known ones and guesses (VB).
     strategy
-        How many answers of each label are imagined among those that she does not know (VB).
+        Pseudo-count of each label among a worker's guesses (VB).
     smoothing
         The d above (EM); by default 0.01 / k.
     max_iter, tol
@@ -97,12 +98,12 @@ class MACE(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Find who knows how often from every start, round by round, and take the best start."""
-        model, problems, peers = Strategies(self, classes=run.encoding.n_labels), run.problems, Peers(run)
-        model.check_memory(problems.n_workers)
+        model, peers = Strategies(self, classes=run.encoding.n_labels), Peers(run)
+        model.check_memory(len(run.workers))
         given = run.sum(model.count)["given"][:, None]
-        unknown = np.full(problems.n_workers, np.nan)
+        unknown = np.full(len(run.workers), np.nan)
 
         def step(shares: Floats) -> tuple[Floats, Floats]:
             right = run.sum(model.e_step, model.odds(shares))["right"]
@@ -113,16 +114,17 @@ class MACE(Method):
         odds = model.odds(rounds.state)
         sums = run.sum(model.e_step, odds)
         said = (given * np.log(np.maximum(rounds.state[:, :, 1:], _LEAST))).sum(axis=2)
-        evidence = problems.add(sums["evidence"] + said)
-        best = problems.spread(np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1))
-        everyone = np.arange(problems.n_workers)
-        wrong = 1.0 - sums["right"][everyone, best].sum(axis=1) / run.answer_counts
+        evidence = (sums["evidence"] + said).sum(axis=0)
+        best = int(np.argmax(evidence >= evidence.max() - _SAME))
+        wrong = 1.0 - sums["right"][:, best].sum(axis=1) / run.answer_counts
         fault = np.maximum(peers.comparable(wrong), 0.0)
-        return rounds.weighing(
+        return rounds.fit(
             peers,
             fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            decision=DecisionRule(partial(model.decide, ties=run.ties), (odds[everyone, best],), model.probabilities),
+            weight=normalise(run.encoding.noise.weight(fault)),
+            decide=partial(model.decide, ties=run.ties),
+            parameters=(odds[:, best],),
+            probabilities=model.probabilities,
         )
 
 

@@ -19,15 +19,15 @@ import numpy as np
 
 from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import flag, number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method
 from allalike.methods.dawid_skene import AnswerModel, maximise_likelihood
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class DS1(Method):
     positive
         Whether a worker worse than chance counts nothing; otherwise she counts against what she says.
     clip
-        How close to 0 or 1 the probability of being right may come; what is closer would weigh too much.
+        Smallest distance of the probability of being right from 0 and 1, which bounds the weights.
     max_iter, tol
         When the rounds end: at the limit, or when the weights change by less, relative to their norm.
 
@@ -66,7 +66,7 @@ class DS1(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Estimate probabilities, round by round."""
         model = OneCoins(classes=max(run.encoding.n_classes or 0, 2), clip=self.clip, positive=self.positive)
         return maximise_likelihood(run, model, max_iter=self.max_iter, tol=self.tol)
@@ -94,7 +94,7 @@ class OneCoins(AnswerModel):
         right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
-    def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
         """Return the log odds, and how probably a worker errs."""
         right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)  # p_i = mean of T_(j, x_ij)
         log_odds = np.log((self.classes - 1) * right / (1 - right))  # w_i = log((k-1) p_i / (1 - p_i))

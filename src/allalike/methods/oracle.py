@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.errors import GoldError, OptionError
-from allalike.methods.base import Method, Weighing
-from allalike.methods.proximity import Peers, normalise
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
+from allalike.methods.proximity import Peers, fill_with_mean, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,11 +50,11 @@ class OA(Method):
     summary: ClassVar[str] = "oracle aggregation: the best weights for known faults or known truths"
     faults: Mapping[Any, float] | None = field(default=None, repr=False)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by true faults."""
         fault = self._realised(run) if self.faults is None else self._type(run, self.faults)
-        weight = normalise(run.encoding.noise.weight(fault, run.problems), run.problems)
-        return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
+        weight = normalise(run.encoding.noise.weight(fault))
+        return Fit(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
 
     def describe(self) -> dict[str, Any]:
         """Return which mode it is; the faults themselves are in the table of workers."""
@@ -74,4 +75,4 @@ class OA(Method):
             raise GoldError("OA needs known truths (gold), or the workers' true faults: OA(faults={worker: fault}).")
         known = sums["answers"] > 0
         fault = np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
-        return np.where(known, fault, run.problems.mean(fault))
+        return fill_with_mean(fault)

@@ -45,7 +45,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -53,17 +53,17 @@ from allalike._core.blocks.block import known_sums
 from allalike._core.options import choice, flag, number, whole
 from allalike.distances.euclidean import check_digits
 from allalike.errors import OptionError
-from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
-from allalike.noise.models import without_dust
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
+from allalike.noise.models import peak, without_dust
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.block import Block, Floats, Ties
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
-    from allalike.methods.steps.pairs import Ranged
+    from allalike.methods.steps.pairs import PairMatrix
     from allalike.noise import Noise
 
 _BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
@@ -79,78 +79,80 @@ _LEAST_VARIANCE = 1e-24  # of the largest: the square of a distance that is roun
 
 @dataclass(frozen=True)
 class Disparity:
-    """The sums behind every worker's average distance to her peers.
+    """The sums behind each worker's mean distance to the others.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
-    >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]), Problems.single(3))
+    >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]))
     >>> sums.mean, sums.mubar
-    (array([2.5 , 2.  , 2.25]), array([1.125, 1.125, 1.125]))
+    (array([2.5 , 2.  , 2.25]), 1.125)
     """
 
     distance: Floats
     weight: Floats
-    problems: Problems
 
     @cached_property
     def mean(self) -> Floats:
-        """Each worker's average distance; a worker without peers is like the mean of the others."""
+        """The mean distance of each worker; for workers without peers, the mean of all others."""
         known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
-        return np.where(np.isnan(known), self.problems.mean(known), known)
+        return fill_with_mean(known)
 
     @property
-    def mubar(self) -> Floats:
-        """Half the mean distance of two workers, every pair of answers counting once."""
-        with np.errstate(invalid="ignore"):
-            return self.problems.total(self.distance) / self.problems.total(self.weight) / 2
+    def mubar(self) -> float:
+        """Half the mean distance of two workers, where every pair of answers counts once."""
+        weight = float(self.weight.sum())
+        return float(self.distance.sum()) / weight / 2 if weight else np.nan
+
+
+def fill_with_mean(values: Floats) -> Floats:
+    """Return numbers with their mean in place of NaN."""
+    known = ~np.isnan(values)
+    mean = values[known].mean() if known.any() else np.nan
+    return np.where(known, values, mean)
 
 
 class Peers:
-    """The disparities of a run's workers, under any weights of their peers."""
+    """The disparities of the workers of a run, under any weights of the other workers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
-        self.run, self._peer_sums = run, run.kernels.peer_sums
+        self.run = run
         self._pairs = _mean_distances(run) if per_pair else None
+        sums = None if per_pair else run.unweighted_peer_sums
         self.unweighted = (
-            self._sums(np.ones(run.problems.n_workers)) if per_pair else _disparity(run.unweighted_peer_sums, run)
+            self._sums(np.ones(len(run.workers))) if sums is None else Disparity(sums["distance"], sums["weight"])
         )
         if run.domain.power == 2:
-            check_digits(run.problems.peak(self.unweighted.distance))
+            check_digits(np.fmax.reduce(self.unweighted.distance, initial=0.0))
 
     def weighted(self, weights: Floats) -> Floats:
-        """Return average distances; a worker whose peers have no weight keeps her unweighted one."""
-        if np.array_equal(self.run.problems.peak(weights), self.run.problems.low(weights)):
+        """Return mean distances; a worker whose peers have no weight keeps the unweighted one."""
+        if (weights == weights[0]).all():
             return self.unweighted.mean
         sums = self._sums(weights)
         return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
 
     def comparable(self, fault: Floats) -> Floats:
-        """Return faults where agreement shows them: a worker without peers is like the mean of the others.
+        """Return faults where agreement shows them: a worker without peers has the mean of the others.
 
-        Two workers are alike, because a difference between them does not say whose it is.
+        Two workers have the same fault, because a difference between them does not show whose it is.
         """
-        problems = self.run.problems
         known = np.where(self.unweighted.weight > 0, fault, np.nan)
-        return np.where(np.isnan(known) | (problems.size == 2), problems.mean(known), known)
+        filled = fill_with_mean(known)
+        return np.full(2, filled.mean()) if len(filled) == 2 else filled
 
     def summed(self, weights: Floats) -> Floats:
         """Return weighted sums of distances, as Algorithm 2 of the paper prints it."""
         peers = self.unweighted.weight
-        mean = self._sums(weights).distance / np.where(peers > 0, peers, 1.0) * (self.run.problems.size - 1)
-        return np.where(peers > 0, mean, self.run.problems.mean(np.where(peers > 0, mean, np.nan)))
+        mean = self._sums(weights).distance / np.where(peers > 0, peers, np.nan) * (len(weights) - 1)
+        return fill_with_mean(mean)
 
     def _sums(self, weights: Floats) -> Disparity:
         if self._pairs is None:
-            return _disparity(self.run.sum(self._peer_sums, weights), self.run)
-        distance, met = (pairs.times(weights[None])[0] for pairs in self._pairs)
-        return Disparity(distance, met, self.run.problems)
+            sums = self.run.sum(self.run.kernels.peer_sums, weights)
+            return Disparity(sums["distance"], sums["weight"])
+        return Disparity(*(pairs.times(weights) for pairs in self._pairs))
 
 
-def _disparity(sums: dict[str, Floats], run: Run) -> Disparity:
-    return Disparity(sums["distance"], sums["weight"], run.problems)
-
-
-def _mean_distances(run: Run) -> tuple[Ranged, ...]:
+def _mean_distances(run: Run) -> tuple[PairMatrix, ...]:
     """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
     from allalike.methods.steps.pairs import all_pairs
 
@@ -161,75 +163,67 @@ def _mean_distances(run: Run) -> tuple[Ranged, ...]:
 # Weights: from faults to weights.
 
 
-def normalise(weights: Floats, problems: Problems) -> Floats:
-    """Make weights that are never negative and sum to 1 in each problem.
+def normalise(weights: Floats, *_: Any) -> Floats:
+    """Return weights that are never negative and sum to 1.
 
     An infinite weight leaves nothing for the others, nor does one for those below 1e-12 of it: a task that only they
-    answered would be decided by rounding. Where nobody has any weight, all count the same.
+    answered would be decided by rounding. If all weights are 0, all workers count the same.
 
-    >>> from allalike._core.blocks.problems import Problems
-    >>> one = Problems.single(3)
-    >>> normalise(np.array([3.0, -1.0, 1.0]), one)
+    >>> normalise(np.array([3.0, -1.0, 1.0]))
     array([0.75, 0.  , 0.25])
-    >>> normalise(np.array([np.inf, 5.0, np.inf]), one)
+    >>> normalise(np.array([np.inf, 5.0, np.inf]))
     array([0.5, 0. , 0.5])
-    >>> normalise(np.array([1.0, 1e-13, 2e-13]), one)
+    >>> normalise(np.array([1.0, 1e-13, 2e-13]))
     array([1., 0., 0.])
-    >>> normalise(np.array([np.nan, -1.0]), Problems.single(2))
+    >>> normalise(np.array([np.nan, -1.0]))
     array([0.5, 0.5])
     """
     weights = np.nan_to_num(weights, nan=0.0, posinf=np.inf, neginf=0.0)
-    infinite = np.isinf(weights)
-    if infinite.any():
-        weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
+    if np.isinf(weights).any():
+        weights = np.isinf(weights).astype(np.float64)
     weights = np.maximum(weights, 0.0)
-    weights = without_dust(weights, problems.peak(weights))
-    weights = np.where(problems.total(weights) > 0, weights, 1.0)
-    return weights / problems.total(weights)
+    weights = without_dust(weights, weights.max(initial=0.0))
+    return weights / weights.sum() if weights.any() else np.full(len(weights), 1 / max(len(weights), 1))
 
 
-def equal_weights(problems: Problems) -> Floats:
-    """Give everyone the same weight.
+def equal_weights(n_workers: int) -> Floats:
+    """Return the same weight for all workers.
 
-    >>> from allalike._core.blocks.problems import Problems
-    >>> equal_weights(Problems.single(4))
+    >>> equal_weights(4)
     array([0.25, 0.25, 0.25, 0.25])
     """
-    return normalise(np.ones(problems.n_workers), problems)
+    return normalise(np.ones(n_workers))
 
 
-def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
+def below_worst(fault: Floats, model: Noise) -> Floats:
     """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
-    >>> below_worst(np.array([1.0, 3.0, 2.0]), Problems.single(3), Noise())
+    >>> below_worst(np.array([1.0, 3.0, 2.0]), Noise())
     array([2., 0., 1.])
     """
-    worst = problems.peak(fault)
+    worst = peak(fault)
     return without_dust(worst - fault, worst)
 
 
-def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
-    """Weigh by the inverse; who differs from the others by rounding only has no fault, and an infinite weight.
+def inverse(fault: Floats, model: Noise) -> Floats:
+    """Weigh by the inverse; a fault that is only rounding counts as 0, whose weight is infinite.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
-    >>> inverse(np.array([1.0, 4.0]), Problems.single(2), Noise())
+    >>> inverse(np.array([1.0, 4.0]), Noise())
     array([1.  , 0.25])
     """
     with np.errstate(divide="ignore", over="ignore"):
-        return 1.0 / np.where(np.abs(fault) <= _LEAST_VARIANCE * problems.peak(fault), 0.0, fault)
+        return 1.0 / np.where(np.abs(fault) <= _LEAST_VARIANCE * peak(fault), 0.0, fault)
 
 
-def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
-    """Weigh by the distance to a worker who guesses; who is worse than that has no weight.
+def below_chance(fault: Floats, model: Noise) -> Floats:
+    """Weigh by the distance to a worker who guesses; worse workers have no weight.
 
-    For similarities it is the average similarity.
+    For similarities it is the mean similarity.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import OneCoin
-    >>> below_chance(np.array([0.25, 0.5]), Problems.single(2), OneCoin(classes=2))
+    >>> below_chance(np.array([0.25, 0.5]), OneCoin(classes=2))
     array([0.25, 0.  ])
     """
     if model.chance is None:
@@ -240,78 +234,55 @@ def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
 WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}
 
 
-def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:
-    """Turn faults into weights that sum to 1, by this weighting or by that of the model.
+def weigh_faults(fault: Floats, weighting: str | None, model: Noise) -> Floats:
+    """Turn faults into weights that sum to 1, by this weighting or by that of the noise model.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
-    >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Problems.single(3), Noise())
+    >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Noise())
     array([0.66666667, 0.        , 0.33333333])
     """
-    return normalise(WEIGHTINGS[weighting or model.weighting](fault, problems, model), problems)
+    return normalise(WEIGHTINGS[weighting or model.weighting](fault, model))
 
 
-# Rounds: a step that is repeated until what it estimates no longer changes.
+# Rounds: a step that is repeated until its estimates no longer change.
 
 
 @dataclass(frozen=True)
 class LastRound:
-    """The last state of the workers, the faults behind it, and how many rounds it took."""
+    """The last state of the workers, the faults behind it, and the number of rounds."""
 
     state: Floats
     fault: Floats
-    rounds: Rounds
+    iterations: int
+    converged: bool = True
 
-    def weighing(
-        self,
-        peers: Peers,
-        *,
-        fault: Floats | None = None,
-        weight: Floats | None = None,
-        decision: DecisionRule | None = None,
-    ) -> Weighing:
-        """Return what the rounds found; the state is the weights, unless others are given."""
-        return Weighing(
+    def fit(self, peers: Peers, *, fault: Floats | None = None, weight: Floats | None = None, **estimation: Any) -> Fit:
+        """Return the fit after these rounds; the state is the weights, unless others are given."""
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=self.fault if fault is None else fault,
             weight=self.state if weight is None else weight,
-            rounds=self.rounds,
-            decision=decision or DecisionRule(),
+            iterations=self.iterations,
+            converged=self.converged,
+            **estimation,
         )
 
 
 def repeat(
     run: Run, step: Callable[[Floats], tuple[Floats, Floats]], start: Floats, *, max_iter: int, tol: float
 ) -> LastRound:
-    """Repeat ``state, fault = step(state)``; a state has one row per worker.
+    """Repeat ``state, fault = step(state)`` until the norm of the change is below ``tol`` times the norm of the state.
 
-    A problem has converged when the norm of its state's change is below ``tol``, relative to the norm of the state;
-    from then on it is left as it is, so that it ends the same whether or not others are solved with it.
+    A state has one row per worker.
     """
-    problems = run.problems
-    state, fault = start, np.full(problems.n_workers, np.nan)
-    converged = np.zeros(problems.n_workers, np.bool_)
+    state, fault = start, np.full(len(start), np.nan)
     for iterations in run.rounds(max_iter):
-        new, new_fault = step(state)
-        fault = np.where(converged, fault, new_fault)
-        old, state = state, np.where(_per_row(converged, state), state, new)
-        converged = converged | (_change(old, state, problems) < tol)
-        if converged.all():
-            return LastRound(state, fault, Rounds(iterations))
-    return LastRound(state, fault, Rounds(max_iter, converged=False))
-
-
-def _per_row(flags: Array, state: Floats) -> Array:
-    return flags.reshape(-1, *[1] * (state.ndim - 1))
-
-
-def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
-    def squared(values: Floats) -> Floats:
-        return problems.total(np.square(values).reshape(len(values), -1).sum(axis=1))
-
-    size = squared(new)
-    change: Floats = np.sqrt(squared(new - old) / np.where(size > 0, size, 1.0))
-    return change
+        before = state
+        state, fault = step(before)
+        size = float(np.square(state).sum())
+        if np.sqrt(np.square(state - before).sum() / (size if size > 0 else 1.0)) < tol:
+            return LastRound(state, fault, iterations)
+    return LastRound(state, fault, max_iter, converged=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,8 +292,8 @@ class PTD(Method):
     Parameters
     ----------
     weighting
-        How a fault becomes a weight. ``max``: the distance to the worst worker, who gets nothing. ``inverse``: 1/f.
-        ``chance``: the distance to a worker who guesses. ``printed``: as the paper prints it, which is ``max`` for
+        Conversion of a fault to a weight. ``max``: the distance to the worst worker, who gets nothing. ``inverse``:
+        1/f. ``chance``: the distance to a worker who guesses. ``printed``: as the paper prints it, which is ``max`` for
         all labels. By default ``max``, and ``inverse`` for numbers, where dropping the worst of few workers hurts.
     per_pair
         Whether every peer counts once, and not every pair of answers.
@@ -338,11 +309,11 @@ class PTD(Method):
     weighting: str | None = choice(None, *WEIGHTINGS)
     per_pair: bool = flag(False)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by disparity."""
         disparity = Peers(run, per_pair=self.per_pair).unweighted.mean
-        weight = weigh_faults(disparity, self.weighting, run.problems, run.encoding.noise)
-        return Weighing(disparity=disparity, fault=disparity, weight=weight)
+        weight = weigh_faults(disparity, self.weighting, run.encoding.noise)
+        return Fit(disparity=disparity, fault=disparity, weight=weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,13 +342,13 @@ class PTDAK(Method):
         """Ask for a noise under which faults can be estimated."""
         return labels.noise.estimates_fault
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Estimate faults, and weigh by them."""
         model = self._model(run.encoding)
         sums = Peers(run, per_pair=self.per_pair).unweighted
-        fault = model.fault(sums.mean, sums.mubar, run.problems)
-        weight = normalise(model.weight(model.bound_faults(fault, sums.mubar), run.problems), run.problems)
-        return Weighing(disparity=sums.mean, fault=fault, weight=weight)
+        fault = model.fault(sums.mean, sums.mubar)
+        weight = normalise(model.weight(model.bound_faults(fault, sums.mubar)))
+        return Fit(disparity=sums.mean, fault=fault, weight=weight)
 
     def _model(self, labels: Encoding) -> Noise:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -404,7 +375,7 @@ class IPTD(Method):
     average
         Whether to divide by the weight of the others, as the paper's text says, or not, as its Algorithm 2 does.
     weighting
-        How the last disparities become weights, as in `PTD`; ``printed`` also sets ``average=False``.
+        Conversion of the last disparities to weights, as in `PTD`; ``printed`` also sets ``average=False``.
     per_pair
         Whether every peer counts once, and not every pair of answers.
 
@@ -423,18 +394,17 @@ class IPTD(Method):
     weighting: str | None = choice(None, *WEIGHTINGS)
     per_pair: bool = flag(False)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by weighted disparity, round by round."""
-        problems, model = run.problems, run.encoding.noise
-        peers = Peers(run, per_pair=self.per_pair)
+        model, peers = run.encoding.noise, Peers(run, per_pair=self.per_pair)
         measure = peers.weighted if self.average and self.weighting != "printed" else peers.summed
 
         def step(omega: Floats) -> tuple[Floats, Floats]:
             fault = measure(omega)
-            return normalise(below_worst(fault, problems, model), problems), fault
+            return normalise(below_worst(fault, model)), fault
 
-        rounds = repeat(run, step, equal_weights(problems), max_iter=self.max_iter, tol=self.tol)
-        return rounds.weighing(peers, weight=weigh_faults(rounds.fault, self.weighting, problems, model))
+        rounds = repeat(run, step, equal_weights(len(run.workers)), max_iter=self.max_iter, tol=self.tol)
+        return rounds.fit(peers, weight=weigh_faults(rounds.fault, self.weighting, model))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -444,9 +414,9 @@ class DTD(Method):
     Parameters
     ----------
     weighting
-        How a fault becomes a weight, as in `PTD`.
+        Conversion of a fault to a weight, as in `PTD`.
     rounds
-        How often to aggregate and measure again, with the weights of the round before.
+        Number of further rounds, each with the weights of the round before.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -459,31 +429,30 @@ class DTD(Method):
     weighting: str | None = choice(None, *WEIGHTINGS)
     rounds: int = whole(1, least=1)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by the distance to the aggregate."""
-        problems, model, peers = run.problems, run.encoding.noise, Peers(run)
+        model, peers = run.encoding.noise, Peers(run)
         inverse = (self.weighting or model.weighting) == "inverse"
-        weight = np.ones(problems.n_workers)
+        weight = np.ones(len(run.workers))
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), weight)
             known = sums["answers"] > 0  # of some answers the distance may be unknown
             fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
-            usable = smooth(fault, sums["answers"], problems) if inverse else fault
-            weight = weigh_faults(usable, self.weighting, problems, model)
-        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, rounds=Rounds(self.rounds))
+            usable = smooth(fault, sums["answers"]) if inverse else fault
+            weight = weigh_faults(usable, self.weighting, model)
+        return Fit(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)
 
 
-def smooth(loss: Floats, answers: Floats, problems: Problems) -> Floats:
-    """Return mean losses per answer in which an exact zero is smoothed by half an answer of the crowd's mean loss.
+def smooth(loss: Floats, answers: Floats) -> Floats:
+    """Return mean losses per answer, with half an answer of the crowd's mean loss added to an exact zero.
 
-    A worker who was never off has not shown that she never will be.
+    No error in a few answers does not show that a worker never errs.
 
     >>> import numpy as np
-    >>> from allalike._core.blocks.problems import Problems
-    >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Problems.single(2))
+    >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]))
     array([0.66666667, 3.        ])
     """
-    mean = problems.total(loss * answers) / problems.total(answers)
+    mean = (loss * answers).sum() / answers.sum()
     return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, equal_weights
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class UA(Method):
     name: ClassVar[str] = "UA"
     summary: ClassVar[str] = "unweighted aggregation: everyone counts the same"
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Give everyone the same weight."""
         disparity = Peers(run).unweighted.mean
-        return Weighing(disparity=disparity, fault=disparity, weight=equal_weights(run.problems))
+        return Fit(disparity=disparity, fault=disparity, weight=equal_weights(len(run.workers)))

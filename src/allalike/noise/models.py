@@ -13,7 +13,6 @@ from allalike.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike._core.blocks.problems import Problems
 
 Seed: TypeAlias = "int | np.random.Generator"  # not looked up: NumPy loads its generators when they are asked for
 _DUST_SHARE = 1e-12  # what is smaller than this share of what it was computed from is rounding
@@ -36,17 +35,17 @@ class Noise(Options):
         """How far from the truth a guess is on average."""
         return None
 
-    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: float) -> Floats:
         """Estimate the distance to the truth from the disparity and half the mean distance of two workers."""
         raise UnsupportedError(f"No fault can be estimated under {self.name} noise.")
 
-    def bound_faults(self, fault: Floats, mubar: Floats) -> Floats:
+    def bound_faults(self, fault: Floats, mubar: float) -> Floats:
         """Bring estimated faults into the range for which weights are defined."""
         return fault
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh workers whose fault is known."""
-        worst = problems.peak(fault)
+        worst = peak(fault)
         return without_dust(worst - fault, worst)
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Array:
@@ -68,9 +67,8 @@ class Noise(Options):
 class General(Noise):
     """Noise of which only the distance is known, and at most how far a worthless answer is from the others.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
-    >>> General().weight(np.array([1.0, 3.0]), Problems.single(2))
+    >>> General().weight(np.array([1.0, 3.0]))
     array([2., 0.])
     """
 
@@ -81,6 +79,11 @@ class General(Noise):
     def chance(self) -> float | None:
         """How far from the others a worthless answer is."""
         return self.farthest
+
+
+def peak(values: Floats) -> float:
+    """Return the largest number that is not NaN; NaN if there is none."""
+    return float(np.fmax.reduce(values, initial=-np.inf)) if not np.isnan(values).all() else np.nan
 
 
 def without_dust(values: Floats, scale: Floats | float) -> Floats:
@@ -133,14 +136,13 @@ class Gaussian(Noise):
     ridge
         The paper's lambda: how much faults are drawn to zero. 0 is the maximum-likelihood estimate.
     nonpositive
-        What to do with a fault that is not positive: ``floor``, ``clip`` or ``zero``.
+        Treatment of a fault that is not positive: ``floor``, ``clip`` or ``zero``.
     floor
         The share of half the mean distance to which ``floor`` lifts a fault.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, problems = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Problems.single(5)
-    >>> Gaussian().fault(pi, np.full(5, 173.425), problems).round(4)
+    >>> pi = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375])
+    >>> Gaussian().fault(pi, 173.425).round(4)
     array([-25.9583, 121.0417, 365.9583, 137.2917, 268.7917])
     """
 
@@ -151,16 +153,16 @@ class Gaussian(Noise):
     nonpositive: str = choice("floor", "clip", "zero")
     floor: float = number(0.02, least=1e-12)
 
-    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: float) -> Floats:
         """Estimate the variance of each worker's error."""
-        n = problems.size
+        n = np.float64(len(disparity))  # whose quotients of zeros are NaN: of one worker nothing is known
         with np.errstate(invalid="ignore", divide="ignore"):
             shared = 8 * n * (n - 1) / (4 * n + self.ridge - 4) * mubar
             fault = (2 * (n - 1) * disparity - shared) / (2 * n + self.ridge - 4)
         # Two workers and no ridge: one equation for two unknowns; the solution of minimum norm shares the distance.
         return np.where((n == 2) & (self.ridge == 0), disparity / 2, fault)
 
-    def bound_faults(self, fault: Floats, mubar: Floats) -> Floats:
+    def bound_faults(self, fault: Floats, mubar: float) -> Floats:
         """Deal with faults that are not positive."""
         if self.nonpositive == "floor":
             return np.maximum(fault, self.floor * mubar)
@@ -168,7 +170,7 @@ class Gaussian(Noise):
             return np.clip(fault, 1e-8, 1e8)
         return np.where(without_dust(fault, mubar) > 0, fault, np.inf)  # whose inverse is no weight
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh by the inverse variance."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
@@ -198,9 +200,9 @@ class Gaussian(Noise):
         faults
             The variance of each worker's errors, or the covariance of the errors of all workers in a task.
         seed
-            Which draw to take.
+            Random seed.
         bias
-            How far off a worker is on average: one number for each worker, or one for each worker and task.
+            Mean error of a worker: one number per worker, or per worker and task.
         between_tasks
             The correlation of a worker's errors in different tasks. Without it they are independent.
 
@@ -250,15 +252,14 @@ def _root(covariance: npt.ArrayLike) -> Floats:
 class Laplace(Noise):
     """Independent errors with a mean size for each worker, and with heavy tails.
 
-    >>> from allalike._core.blocks.problems import Problems
-    >>> Laplace().weight(np.array([0.5, 2.0]), Problems.single(2))
+    >>> Laplace().weight(np.array([0.5, 2.0]))
     array([2. , 0.5])
     """
 
     name: ClassVar[str] = "Laplace"
     weighting: ClassVar[str] = "inverse"
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh by the inverse of the mean size of errors."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
@@ -298,16 +299,15 @@ class OneCoin(Noise):
     Parameters
     ----------
     classes
-        How many classes there are.
+        Number of classes.
     mu
-        How the mean fault is estimated: ``half`` the mean distance, or ``exact``.
+        Estimate of the mean fault: ``half`` the mean distance, or ``exact``.
     transform
-        How a fault becomes a weight: ``log`` odds, or ``linear``.
+        Conversion of a fault to a weight: ``log`` odds, or ``linear``.
 
-    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, problems = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Problems.single(5)
-    >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), problems).round(5)
+    >>> pi = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625])
+    >>> OneCoin(classes=2).fault(pi, 0.2375).round(5)
     array([0.20238, 0.2619 , 0.44048, 0.61905, 0.7381 ])
     """
 
@@ -322,16 +322,15 @@ class OneCoin(Noise):
         """How often a guess is wrong."""
         return 1 - 1 / max(self.classes, 2)
 
-    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: float) -> Floats:
         """Estimate the probability of each worker's error."""
         mu = mubar
         if self.mu == "exact":
-            mu = self.chance * (1 - np.sqrt(np.maximum(0.0, 1 - 2 * mubar / self.chance)))
+            mu = self.chance * (1 - np.sqrt(max(0.0, 1 - 2 * mubar / self.chance)))
         slope = 1 - mu / self.chance
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(slope < 1e-9, np.nan, (disparity - mu) / slope)
+        return np.full(len(disparity), np.nan) if slope < 1e-9 else np.asarray((disparity - mu) / slope)
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh by the log odds of being right."""
         fault = np.clip(fault, _MIN_FAULT, 1 - _MIN_FAULT)
         if self.transform == "linear":
@@ -375,12 +374,11 @@ class TwoCoin(Noise):
         """How often a guess is wrong."""
         return 0.5
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh by the mean of what the two answers say.
 
         >>> import numpy as np
-        >>> from allalike._core.blocks.problems import Problems
-        >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]]), Problems.single(3)).round(3)
+        >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]])).round(3)
         array([1.386, 0.896, 0.   ])
         """
         alarm, miss = np.clip(fault, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY).T
@@ -430,7 +428,7 @@ class Mallows(Noise):
         """How many of the pairs a guess has in the wrong order."""
         return 0.5
 
-    def weight(self, fault: Floats, problems: Problems) -> Floats:
+    def weight(self, fault: Floats, *_: Any) -> Floats:
         """Weigh by the logarithm of the likelihood."""
         weight: Floats = -np.log(np.clip(fault, _MIN_PHI, 1.0))
         return weight
@@ -480,9 +478,9 @@ class IntervalNoise(Noise):
     Parameters
     ----------
     length
-        Where the line ends that the intervals lie on; it starts at 0.
+        End of the line that contains the intervals; it starts at 0.
     miss
-        How likely an interval is overlooked. It then ends where it starts.
+        Probability of missing an interval, which then ends at its start.
 
     >>> import numpy as np
     >>> IntervalNoise(length=50).sample(np.array([[[3, 9], [20, 40]]]), np.array([0.0, 2.0]), seed=1).tolist()
@@ -526,7 +524,7 @@ class MaskNoise(Noise):
     grain
         Over how many pixels an outline is off in the same direction.
     specks
-        How likely a pixel is turned over besides.
+        Probability of inverting a further pixel.
 
     >>> import numpy as np
     >>> square = np.pad(np.ones((4, 4), np.bool_), 2)

@@ -45,7 +45,7 @@ class Normal(Population):
     low, high
         The bounds.
     outside
-        What becomes of the numbers outside: ``truncate`` draws them again, ``clip`` moves them to the bound, ``fold``
+        Treatment of numbers outside: ``truncate`` draws them again, ``clip`` moves them to the bound, ``fold``
         mirrors them at it.
 
     >>> Normal(mean=0.6, sd=0.3, outside="clip").draw(4, seed=1).round(3)
@@ -100,7 +100,7 @@ class HammerSpammer(Population):
     good, bad
         The number of a good and of a bad worker.
     share
-        How likely a worker is good. Small crowds may have no good worker at all.
+        Probability that a worker is good. Small crowds may have no good worker at all.
 
     >>> HammerSpammer(good=0.2, bad=0.5, share=0.4).draw(5, seed=1)
     array([0.5, 0.5, 0.2, 0.5, 0.2])
@@ -206,9 +206,9 @@ class Copiers(Options):
     Parameters
     ----------
     number
-        How many workers copy.
+        Number of copiers.
     fidelity
-        How likely a copier takes over an answer that her source gave; otherwise she answers for herself.
+        Probability of copying an answer of the source; otherwise copiers answer independently.
     sources
         From how many workers they copy; from any, each copier from one, if this is not given.
 

@@ -1,157 +1,270 @@
-"""Calibration: how often verdicts on classes are right, by the confidence of the panel and by gold labels.
+"""Confidence of verdicts on classes: probabilities of open answers, calibration by gold labels, cross-validation.
 
-A confidence p that is too high, or too low, becomes the probability with
+**Open answers**, such as numbers or names. What matters is how often two wrong answers are the same: if in one of m
+cases, a judge with error rate f answers as if there were m equally probable wrong labels. So its label gains the log
+odds w = log((1 - f) m / f), and
 
-    logit(p') = shift + slope logit(p),
+    P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
-whose two numbers are those under which labels that are known to be right or wrong are most likely (Platt: Probabilistic
-outputs for support vector machines. 1999), with a normal prior around no change, shift 0 and slope 1, of variance 1: so
-a few gold labels, or labels that all are right, do not make anything certain. One shift and one slope cannot mend what
-is wrong in another way on hard tasks than on easy ones. It takes 50 gold labels.
+for the labels given to a task and for as many others as make m + 1 together. m is counted from pairs of answers that do
+not have the largest score, by those of them that are the same, in three rounds; beta is fitted to held-out answers. It
+fails where most judges fall for the same wrong answer. Where one answer is spelled in several ways, probabilities are
+too low.
 
-**Cross-validation.** Accuracy on gold labels that the panel has learned from says little, and accuracy without them
-says too little. So gold labels are cut into five folds, by the hashes of their tasks: the panel learns from four of
+**Calibration.** A confidence p becomes the probability with
+
+    logit(p') = shift + slope logit(p)
+
+under which the gold labels are most likely (Platt: Probabilistic outputs for support vector machines. 1999), with a
+normal prior around shift 0 and slope 1, of variance 1: a few gold labels do not make anything certain. It takes 50.
+
+**Cross-validation.** Gold labels are cut into five folds, by the hashes of their tasks: the panel learns from four of
 them, and decides the tasks of the fifth as if they had none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import (
+    Array,
+    Block,
+    Floats,
+    find_answer_weights,
+    number_within_tasks,
+    subtract_own_group,
+    sum_by,
+)
 from allalike._core.late import pd
+from allalike.engines import Run, TaskTable
+from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
-from allalike.methods import Auto
-from allalike.methods.auto.voices import find_error_correlation, with_voices
-from allalike.methods.insight import VoiceGroups
-from allalike.panels.open_labels import NO_CHANGE, OddsLine, OpenChance, decide_openly, find_chances, find_open_chance
-from allalike.panels.panel import PanelFacts, list_columns
-from allalike.panels.verdicts import MIN_GOLD
+from allalike.methods import Auto, Fit
+from allalike.methods.auto.voices import count_effective_voices, find_error_correlation, with_voices
+from allalike.methods.fit import CopyGroups
+from allalike.panels.summary import CalibrationError
+from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_block
 from allalike.result.summaries import find_truths
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.engines import Run, TaskTable
-    from allalike.engines.memory import MemoryRun
-    from allalike.methods import Weighing
-
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-BINS = 10  # of confidences, each of which is compared with how often labels are right
+BINS = 10  # of confidences, each compared with the accuracy
 _FOLDS = np.uint64(5)
-_STEPS = 50
-_CONVERGED = 1e-10
-_MAX_STEP = 2.0
-_OPEN_ANSWERS = 50_000  # that measure confidences of open labels
+_STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
+_OPEN_ANSWERS = 50_000  # that are sampled for open labels
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
+_ROUNDS, _FIRST_WRONG_LABELS = 3, 10.0
+_PRIOR_PAIRS = 2.0  # of wrong answers, one of them the same
+_MAX_EXPONENT = 700.0
+_SAME, _TIE, _CERTAIN = 1e-6, 1e-9, 1e-9  # log likelihoods, probabilities, distance from certainty
+_TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.arange(3, 11) / 10])
+
+
+# Open answers.
+
+
+class OpenLabels(NamedTuple):
+    """Model of open answers: the number of equally probable wrong labels, and the temperature."""
+
+    n_wrong: float
+    beta: float
+
+    @classmethod
+    def of(cls, block: Block, rate: Floats, groups: CopyGroups, n_labels: int) -> OpenLabels:
+        """Estimate the model from a sample."""
+        block, most = with_voices(block, groups=groups), max(n_labels - 1.0, 1.0)
+        n_wrong = min(_FIRST_WRONG_LABELS, most)
+        for _ in range(_ROUNDS):
+            same, pairs = _count_wrong_pairs(block, rate, n_wrong)
+            n_wrong = float(np.clip((pairs + _PRIOR_PAIRS) / (same + 1), 1.0, most))
+        likelihood = _find_held_out_likelihood(block, rate, n_wrong)
+        best = np.flatnonzero(likelihood >= likelihood.max() - _SAME)[-1]
+        return cls(n_wrong, float(_TEMPERATURES[best]))
+
+
+def find_probabilities(block: Block, error_rate: Floats, *, model: OpenLabels) -> Floats:
+    """Return, per answer, the probability that its label is right.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> find_probabilities(Block.of([[7], [7], [5]]), np.full(3, 0.2), model=OpenLabels(4.0, 1.0)).round(3)
+    array([0.931, 0.931, 0.058])
+    """
+    group, score, count = _score_labels(block, error_rate, model.n_wrong)
+    task, first = np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
+    top = model.beta * np.maximum.reduceat(score, first)
+    share = np.exp(model.beta * score - top[task])
+    not_given = np.maximum(model.n_wrong + 1 - count, 0.0) * np.exp(-top)
+    probability: Floats = (share / (np.add.reduceat(share, first) + not_given)[task]).take(group)
+    return probability
+
+
+def decide_openly(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    error_rate: Floats,
+    *more: Floats,
+    own: Callable[..., dict[str, Array]],
+    model: OpenLabels,
+    line: OddsLine,
+    correlation: float | None,
+    groups: CopyGroups,
+) -> dict[str, Array]:
+    """Decide as ``own`` does; the confidence is the probability that the label is right.
+
+    Where other labels of the task are more probable, it is the mean of these and of its own.
+    """
+    found = own(block, weights, faults, *more)
+    counted = with_voices(block, groups=groups)
+    probability = find_probabilities(counted, np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE), model=model)
+    group, _ = _number_labels(block)
+    once = 1 / np.bincount(group).take(group)  # so that each label of a task counts once
+    chosen = block.label == block.to_answers(found["label"])
+    decided = np.maximum.reduceat(np.where(chosen, probability, 0.0), block.starts)
+    once = np.where(probability >= block.to_answers(decided) - _TIE, once, 0.0)
+    mean = block.per_task(once * probability) / block.per_task(once)
+    known = {} if correlation is None else {"voices": count_effective_voices(counted, correlation)}
+    return {**found, "confidence": line.calibrate(mean), **known}
+
+
+def _number_labels(block: Block) -> tuple[Codes, Array]:
+    """Return, per answer, the number of its task's label in the block, and per task the number of its labels."""
+    slot, count = number_within_tasks(block)
+    return np.asarray(block.to_answers(np.cumsum(count) - count) + slot), count
+
+
+def _find_odds(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
+    odds = np.maximum(np.log((1 - error_rate) * n_wrong / error_rate), 0.0)
+    return np.asarray(find_answer_weights(block).weight * odds.take(block.worker))
+
+
+def _score_labels(block: Block, error_rate: Floats, n_wrong: float) -> tuple[Codes, Floats, Array]:
+    """Return, per answer, the number of its label, per label its score, and per task the number of its labels."""
+    group, count = _number_labels(block)
+    return group, sum_by(group, _find_odds(block, error_rate, n_wrong), int(count.sum())), count
+
+
+def _count_wrong_pairs(block: Block, error_rate: Floats, n_wrong: float) -> tuple[float, float]:
+    """Count the pairs of answers that are not the likeliest label of their task: the same ones, and all."""
+    group, score, count = _score_labels(block, error_rate, n_wrong)
+    task, first = np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
+    wrong = score < np.maximum.reduceat(score, first)[task]
+    ties = np.flatnonzero(~wrong)
+    wrong[ties[np.diff(task[ties], prepend=-1) == 0]] = True  # of labels with the same score one is right
+    answers = sum_by(group, find_answer_weights(block).weight, len(score)) * wrong
+    total = np.add.reduceat(answers, first)
+    same = answers @ np.maximum(answers - 1, 0.0) / 2
+    return float(same), float(total @ np.maximum(total - 1, 0.0) / 2)
+
+
+def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
+    """Return, per temperature, the log likelihood of each answer given the others of its task."""
+    slot, count = number_within_tasks(block)
+    odds, width = _find_odds(block, error_rate, n_wrong), int(count.max())
+    rows = odds[:, None] * np.eye(width)[slot]
+    others = subtract_own_group(block, block.per_task(rows), rows)
+    own = others[np.arange(len(slot)), slot]
+    ahead = np.where(np.arange(width) < block.to_answers(count)[:, None], others - own[:, None], -np.inf)
+    not_given = np.maximum(n_wrong + 1 - block.to_answers(count), 0.0)
+    rate, weight, sums = error_rate.take(block.worker), find_answer_weights(block).weight, []
+    for beta in _TEMPERATURES:
+        given = np.exp(np.minimum(beta * ahead, _MAX_EXPONENT)).sum(axis=1)
+        q = 1 / (given + not_given * np.exp(np.minimum(-beta * own, _MAX_EXPONENT)))
+        sums.append(float(weight @ np.log(q * (1 - rate) + (1 - q) * rate / n_wrong)))
+    return np.array(sums)
+
+
+# The confidence of a panel: by the method where classes are few, and as open labels where they are many.
 
 
 @dataclass(frozen=True)
 class ConfidenceModel:
-    """How probable labels are: by the method where classes are few, and as open labels where they are many."""
+    """Error rates of the judges without gold labels, and a model of open labels if classes are many."""
 
     run: Run
     rate: Floats
-    groups: VoiceGroups
-    blind: Weighing
-    chance: OpenChance | None
+    groups: CopyGroups
+    blind: Fit
+    open_labels: OpenLabels | None
 
     @classmethod
-    def of(cls, run: Run, weighing: Weighing) -> ConfidenceModel:
-        """Estimate the model from what is known of the judges without gold labels."""
-        insight = weighing.insight
-        blind = Auto().weigh_blindly(run, weighing) if run.n_gold else weighing
-        assert insight.faults is not None
-        groups = insight.groups or VoiceGroups.everyone(run.problems.n_workers)
-        rate = insight.faults.best(blind.fault) if blind.skill.error_rate is None else blind.skill.error_rate
+    def of(cls, run: Run, weighing: Fit) -> ConfidenceModel:
+        """Estimate the model without gold labels."""
+        blind, errors = Auto().fit_without_gold(run) if run.n_gold else weighing, weighing.uncertainty
+        assert errors is not None
+        groups = weighing.copy_groups or CopyGroups.independent(len(run.workers))
+        rate = errors.best(blind.fault) if blind.error_rate is None else blind.error_rate
         rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
-        chance = None
-        if blind.decision.probabilities is None:
-            chance = find_open_chance(sample_tasks(run, _OPEN_ANSWERS), rate, groups, run.encoding.n_labels)
-        return cls(run, rate, groups, blind, chance)
+        if blind.probabilities is not None:
+            return cls(run, rate, groups, blind, None)
+        sample = sample_block(run, _OPEN_ANSWERS)
+        return cls(run, rate, groups, blind, OpenLabels.of(sample, rate, groups, run.encoding.n_labels))
 
     @property
     def n_wrong(self) -> float:
-        """How many wrong labels a task has, or seems to have."""
-        return max(self.run.encoding.n_labels - 1.0, 1.0) if self.chance is None else self.chance.n_wrong
+        """The effective number of wrong labels of a task."""
+        return max(self.run.encoding.n_labels - 1.0, 1.0) if self.open_labels is None else self.open_labels.n_wrong
 
     @property
-    def odds(self) -> Floats:
+    def log_odds(self) -> Floats:
         """The log odds of each judge."""
-        odds: Floats = np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS)
-        return odds
+        return np.asarray(np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS))
 
-    def with_confidence(self, weighing: Weighing, line: OddsLine = NO_CHANGE) -> Weighing:
+    def with_confidence(self, weighing: Fit, line: OddsLine | None = None) -> Fit:
         """Return a weighing whose decisions have a probability, calibrated by a line."""
-        if self.chance is None:
+        if self.open_labels is None:
             return weighing
-        calibrated = line != NO_CHANGE
+        calibrated = line is not None and line != NO_CHANGE
         correlation = find_error_correlation(self.run) if calibrated else None
         decide = partial(
             decide_openly,
             own=weighing.decide_on(self.run),
-            chance=self.chance,
-            line=line,
+            model=self.open_labels,
+            line=line or NO_CHANGE,
             correlation=correlation,
             groups=self.groups,
         )
         notes: dict[str, Any] = {
-            "temperature": self.chance.beta,
+            "temperature": self.open_labels.beta,
             "told_by": "gold" if calibrated else "answers",
-            "wrong_labels": self.chance.n_wrong,
+            "wrong_labels": self.open_labels.n_wrong,
         }
         notes |= {} if correlation is None else {"error_correlation": correlation}
-        parameters = (self.rate, *weighing.decision.parameters)
-        return replace(
-            weighing,
-            decision=replace(weighing.decision, decide=decide, parameters=parameters),
-            insight=replace(weighing.insight, confidence=notes),
-        )
-
-    def fit(self, run: Run) -> Weighing:
-        """Weigh judges by some answers and the gold labels known there, for decisions with a probability."""
-        return self.with_confidence(Auto().weigh(run))
+        uncertainty = weighing.uncertainty and replace(weighing.uncertainty, confidence=notes)
+        parameters = (self.rate, *weighing.parameters)
+        return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
     def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
-        """Decide all tasks without gold labels, and list confidences, by cross-validation where these are enough."""
+        """Decide all tasks without gold labels, and list confidences, by cross-validation if there are enough."""
         unaware = find_truths(self.run, self.with_confidence(self.blind), unweighted=True)
-        enough = self.run.n_gold >= MIN_GOLD
-        return unaware, list_confidences(unaware, decide_held_out(self.run, n_answers, self.fit) if enough else None)
+        tasks = list_confidences(unaware)
+        if self.run.n_gold >= MIN_GOLD:
+            held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
+            tasks.loc[held_out.index] = held_out
+        return unaware, tasks
 
-    def believe(self, block: Block) -> Floats:
+    def find_probability(self, block: Block) -> Floats:
         """Return, per answer, the probability that its label is right."""
-        if self.chance is not None:
-            return find_chances(with_voices(block, groups=self.groups), self.rate, chance=self.chance)
-        assert self.blind.decision.probabilities is not None
-        found = self.blind.decision.probabilities(block, *self.blind.arguments)
-        table = block.to_answers(found["probability"])
-        chances: Floats = table[np.arange(len(table)), block.label]
-        return chances
+        if self.open_labels is not None:
+            return find_probabilities(with_voices(block, groups=self.groups), self.rate, model=self.open_labels)
+        assert self.blind.probabilities is not None
+        found = self.blind.probabilities(block, *self.blind.arguments)
+        return np.asarray(block.to_answers(found["probability"])[np.arange(len(block.label)), block.label])
 
 
-# The confidences of tasks are a frame with a row per task, by the hash of its id: the label, the confidence that the
-# panel has without this gold label, and whether the label is wrong, NaN without a gold label.
-
-
-def list_confidences(found: TaskTable, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the confidences of all tasks; those that were held out replace those without gold labels."""
+def list_confidences(found: TaskTable) -> pd.DataFrame:
+    """Return, by the hashes of task ids, the label, its confidence, and whether it is wrong (NaN without gold)."""
     piece = found.joined()
     wrong = piece.found.get("gold", np.full(len(piece.answers), np.nan))
     columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "wrong": wrong}
-    tasks = pd.DataFrame(columns, index=piece.tasks.hashes())
-    if held_out is not None:
-        tasks.loc[held_out.index] = held_out
-    return tasks
+    return pd.DataFrame(columns, index=piece.tasks.hashes())
 
 
-def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Weighing]) -> pd.DataFrame:
+def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
     """Decide tasks with gold labels, each by a panel that does not know its gold label."""
     sample = sample_tasks(run, n_answers)
     ready = [run.encoding.prepare(block) for block in sample.blocks]
@@ -159,7 +272,7 @@ def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Weighing]) ->
     return pd.concat([_decide_fold(sample, fold, fit) for fold in range(int(_FOLDS))])
 
 
-def _decide_fold(run: MemoryRun, fold: int, fit: Callable[[Run], Weighing]) -> pd.DataFrame:
+def _decide_fold(run: MemoryRun, fold: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
     blocks = []
     for block in run.blocks:
         kept = block.task_hash[block.gold_task] % _FOLDS != fold
@@ -177,15 +290,44 @@ def _decide_fold(run: MemoryRun, fold: int, fit: Callable[[Run], Weighing]) -> p
     return pd.concat(parts)
 
 
-def fit_line(confidence: Floats, hit: npt.NDArray[np.bool_]) -> OddsLine:
+# Calibration.
+
+
+class OddsLine(NamedTuple):
+    """A line through log odds, by which confidences are calibrated."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+
+    def calibrate(self, confidence: Floats) -> Floats:
+        """Return the probabilities whose log odds lie on the line.
+
+        >>> OddsLine(0.0, 0.5).calibrate(np.array([0.5, 0.8])).round(3)
+        array([0.5  , 0.667])
+        """
+        if self == NO_CHANGE:
+            return confidence
+        calibrated: Floats = 1 / (1 + np.exp(-(self.shift + self.slope * _logit(confidence))))
+        return calibrated
+
+
+NO_CHANGE = OddsLine()
+
+
+def _logit(confidence: Floats) -> Floats:
+    inside = np.clip(confidence, _CERTAIN, 1 - _CERTAIN)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def fit_line(confidence: Floats, hit: Marks) -> OddsLine:
     """Fit the line under which labels are most likely right and wrong as they are.
 
     >>> line = fit_line(np.full(1000, 0.9), np.arange(1000) < 750)
-    >>> line.mend(np.array([0.9])).round(3)
+    >>> line.calibrate(np.array([0.9])).round(3)
     array([0.75])
     """
     prior = line = np.array(NO_CHANGE)
-    design = np.column_stack([np.ones(len(confidence)), OddsLine.logit(confidence)])
+    design = np.column_stack([np.ones(len(confidence)), _logit(confidence)])
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-design @ line))
         gradient = design.T @ (hit - p) - (line - prior)
@@ -200,22 +342,21 @@ def fit_line(confidence: Floats, hit: npt.NDArray[np.bool_]) -> OddsLine:
 def fit_gold(tasks: pd.DataFrame) -> OddsLine:
     """Fit the line to all gold labels; no change if they are few."""
     known = tasks[tasks["wrong"].notna()]
-    if len(known) < MIN_GOLD:
-        return NO_CHANGE
-    return fit_line(known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0)
+    few = len(known) < MIN_GOLD
+    return NO_CHANGE if few else fit_line(known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0)
 
 
 def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return tasks with gold labels, each fold calibrated by the others; all tasks as they are if these are few."""
+    """Return tasks with gold labels, each fold calibrated by the others; all tasks unchanged if these are few."""
     known = tasks[tasks["wrong"].notna()]
     if len(known) < MIN_GOLD:
         return tasks
     confidence, hit = known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0
-    fold, mended = known.index.to_numpy() % _FOLDS, np.empty(len(known))
+    fold, calibrated = known.index.to_numpy() % _FOLDS, np.empty(len(known))
     for number in range(int(_FOLDS)):
         inside = fold == number
-        mended[inside] = fit_line(confidence[~inside], hit[~inside]).mend(confidence[inside])
-    return known.assign(confidence=mended)
+        calibrated[inside] = fit_line(confidence[~inside], hit[~inside]).calibrate(confidence[inside])
+    return known.assign(confidence=calibrated)
 
 
 def find_calibration_error(tasks: pd.DataFrame) -> float:
@@ -228,7 +369,7 @@ def find_calibration_error(tasks: pd.DataFrame) -> float:
 
 
 def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) -> float:
-    """Return how far confidences are from how often labels are right, from sums over the labels in each bin.
+    """Return the mean difference of confidence and accuracy, from sums over the labels in each bin.
 
     >>> expected_calibration_error(np.array([0.0, 10.0]), np.array([0.0, 9.0]), np.array([0.0, 8.0]))
     0.1
@@ -237,15 +378,13 @@ def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) 
     return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
 
 
-def describe_confidence(tasks: pd.DataFrame, known_right: Floats) -> PanelFacts:
-    """Return calibration errors, and for each level of confidence the share of tasks that reach it and are right."""
-    mended = calibrate(tasks)
-    rows = []
+def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
+    """Return calibration errors, and for each level of confidence its coverage and accuracy."""
+    calibrated, rows = calibrate(tasks), []
     for level in LEVELS:
-        kept = mended[mended["confidence"] >= level]
-        share = len(kept) / len(mended)
-        rows.append((level, share, kept["confidence"].mean(), 1 - kept["wrong"].mean()))
+        kept = calibrated[calibrated["confidence"] >= level]
+        rows.append((level, len(kept) / len(calibrated), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
-    errors = {"own": find_calibration_error(tasks), "mended": find_calibration_error(mended)}
-    notes = {"calibration_error": errors, "coverage": coverage.to_dict("records")}
-    return PanelFacts(notes, {"coverage": list_columns(coverage)}, {"accuracy": known_right})
+    error = CalibrationError(own=find_calibration_error(tasks), mended=find_calibration_error(calibrated))
+    facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
+    return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})

@@ -1,75 +1,64 @@
-"""Correlated errors: judges who err together more often than other pairs, and their effective number.
+"""Correlated errors: judges who err together more often than other pairs, and the effective number of judges.
 
 **Classes.** Judges err on the same tasks because tasks are hard, and in the same way because a wrong label is
-attractive. Neither links two of them. So a pair is looked at where the others were misled as much: each wrong label of
-a task is a case, and cases are stratified by how many **others** gave that label. In a stratum of N cases, of which one
-judge gave x and the other y, both gave the label in A cases, whose distribution given x, y and N is the noncentral
-hypergeometric one of Fisher with odds psi: 1 if they err independently, given the stratum. Open answers have as many
-wrong labels as they seem to have (`allalike.panels.open_labels`). The others show only roughly how misleading a label
-is, so that psi is above 1 for every pair (Rosenbaum: Testing the conditional independence and monotonicity assumptions
-of item response theory. 1984). A pair is compared with all other pairs, from which psi is estimated (Mantel and
-Haenszel: Statistical aspects of the analysis of data from retrospective studies of disease. 1959),
+attractive. So each wrong label of a task is a case, and cases are stratified by the number of **other** judges who gave
+that label. In a stratum of N cases, of which one judge gave x and the other y, both gave the label in A cases, whose
+distribution given x, y and N is Fisher's noncentral hypergeometric one with odds psi. The others show only roughly how
+misleading a label is, so that psi is above 1 for every pair (Rosenbaum: Testing the conditional independence and
+monotonicity assumptions of item response theory. 1984). A pair is compared with all other pairs, from which psi is
+estimated (Mantel and Haenszel: Statistical aspects of the analysis of data from retrospective studies of disease.
+1959),
 
     psi = sum (A (N - x - y + A) / N) / sum ((x - A)(y - A) / N),    expected = sum E[A | psi].
 
-The distributions of the strata are convolved into that of the sum of all A, whose tail is the probability of so many;
-it is multiplied by the number of pairs (Bonferroni). Pairs below 0.01 are named if they share a quarter more than is
-expected. The confidence interval is that of a Poisson count (Garwood, 1936) by what is expected, too wide here. What is
-wrong must be known: from gold labels, or from a panel with a confidence of 0.9. Errors that most judges share are not
-seen, nor a correlation that all pairs have.
+The distributions of the strata are convolved; the tail of so many cases is multiplied by the number of pairs
+(Bonferroni). Pairs below 0.01 are named if they share a quarter more than is expected. The interval of the ratio is
+Garwood's (1936) for a Poisson count. Wrong is what contradicts a gold label, or a panel with a confidence of 0.9.
 
 **Scores.** The mean squared difference of two judges is D_ik = f_i + f_k - 2 c_ik, with the variances f of their errors
-and the covariance c of these. Where all errors are independent, D is a sum of one number per judge (Grubbs: On
-estimating precision of measuring instruments and product variability. 1948). So f is fitted to all pairs, by least
-squares weighted by common tasks, and what a pair is nearer to each other than the others let expect is the correlation
-of their errors beyond that of other pairs:
+and their covariance c. If all errors are independent, D is a sum of one number per judge (Grubbs: On estimating
+precision of measuring instruments and product variability. 1948). So f is fitted to all pairs, by least squares
+weighted by common tasks, and the correlation of two judges beyond that of other pairs is
 
     expected_ik = f_i + f_k,   from all other pairs,
     rho_ik = (expected_ik - D_ik) / (2 sqrt(f_i f_k)).
 
-Errors that all judges share cancel out of every difference. Gold labels are one judge more, for whom no pairs are
-named. Distances of levels, rankings and vectors are squares, too. Rankings have few ways to be wrong, so that
-independent errors have something in common; it is fitted beside them, D = f_i + f_k - kappa f_i f_k. Of labels of which
-nothing but a distance is known, such as texts, nothing is said. The jackknife over 20 parts of the tasks gives the
-standard error, t with 19 degrees of freedom the probability and the interval; the probability is multiplied by the
-number of pairs, and is at least that of D alone being so small. Pairs below 0.01 with rho of 0.1 and more are named,
-the strongest before the next is looked for. It takes five judges, or three and 50 gold labels. Offsets are removed
-before.
+Gold labels are one judge more, for whom no pairs are named. Distances of levels, rankings and vectors are squares as
+well. Rankings have few ways to be wrong, so that independent errors have something in common; it is fitted beside them,
+D = f_i + f_k - kappa f_i f_k. The jackknife over 20 parts of the tasks gives the standard error, t with 19 degrees of
+freedom the probability and the interval; the probability is multiplied by the number of pairs, and is at least that of
+D alone being so small. Pairs below 0.01 with rho of 0.1 and more are named, the strongest before the next is looked
+for. It takes five judges, or three and 50 gold labels. Errors that all judges share are not seen, in either case.
 
-**Effective number of judges.** With the correlations rho of their errors, n judges who count the same are worth
+**Effective number of judges.** With the correlations rho of their errors, n judges with equal weights are worth
 
     n^2 / sum_ik rho_ik
 
-independent ones (Kish's design effect; Kish: Survey Sampling. 1965), and a judge adds what would be lost without it.
-Only gold labels show it: an error is a wrong label, less how often the judge gives one, or of scores how far the judge
-is from the truth, of which two judges have in common rho_ik = (d_i + d_k - d_ik) / (2 sqrt(d_i d_k)).
+independent ones (Kish's design effect; Kish: Survey Sampling. 1965). Only gold labels show it: an error is a wrong
+label, less the error rate of the judge, or for scores the distance d to the truth, of which two judges have in common
+rho_ik = (d_i + d_k - d_ik) / (2 sqrt(d_i d_k)).
 
-**The ceiling.** Where no judge gave the truth, no panel of these judges can be right. Of numbers and levels that is a
-truth outside of all scores; of other labels that recur, one that nobody gave.
+**The ceiling.** Where no judge gave the truth, no panel of these judges can be right. For numbers and levels that is a
+truth outside of all scores; for other labels that recur, one that no judge gave.
 """
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.columns.values import text_column
+from allalike._core.blocks.block import Floats
+from allalike._core.columns.values import Values
 from allalike._core.late import pd
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import pick_tasks
-from allalike.panels.panel import PanelFacts, list_columns
-from allalike.panels.verdicts import NOBODY, divide
+from allalike.panels.summary import Ceiling, EffectiveJudges, PairCounts
+from allalike.panels.verdicts import NO_LABEL, ClassVerdicts, Codes, Marks, ScoreVerdicts, Statistics, divide
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Floats
-    from allalike._core.columns.values import Values
-    from allalike.panels.verdicts import ClassVerdicts, Codes, Marks, Scores
-
-SURE = 0.9  # the confidence from which the answer of a panel counts as the truth
+CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 _SIGNIFICANT = 0.01
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # errors that two must share to be named, and by how much more than is expected
 _MIN_CORRELATION = 0.1
@@ -89,7 +78,7 @@ _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _NAMED = ("judge", "other", "together", "expected", "correlation", "low", "high", "probability")
 
 
-def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> PanelFacts:
+def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> Statistics:
     """Return a table with a row per pair, the most improbable first, and the groups that correlated pairs connect."""
     order = {"probability": True, "correlation": False, "left": True, "right": True}
     order = {name: ascending for name, ascending in order.items() if name in pairs}
@@ -102,19 +91,16 @@ def describe_pairs(pairs: pd.DataFrame, judges: Values, n_tasks: int) -> PanelFa
     number = np.full(len(judges), "", object)
     for place, group in enumerate(groups, 1):
         number[group] = str(place)
-    shown = table.loc[table["wrong_together"], [name for name in _NAMED if name in table]]
-    if "together" not in shown:
-        shown = shown.drop(columns="expected")
-    notes = {
-        "looked_at": len(pairs),
-        "found": len(found),
-        "tasks": n_tasks,
-        "named": shown.head(_MAX_NAMED).to_dict("records"),
-        "groups": [[judges[judge] for judge in group] for group in groups[:_MAX_NAMED]],
-    }
-    return PanelFacts(
-        {"pairs": notes}, {"pairs": list_columns(table)}, {"wrong_together": text_column(number.tolist())}
+    named = _NAMED if "together" in table else [name for name in _NAMED if name != "expected"]
+    shown = table.loc[table["wrong_together"], [name for name in named if name in table]]
+    counts = PairCounts(
+        looked_at=len(pairs),
+        found=len(found),
+        tasks=n_tasks,
+        named=tuple(shown.head(_MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
+        groups=tuple(tuple(judges[judge] for judge in group) for group in groups[:_MAX_NAMED]),
     )
+    return Statistics({"pairs": counts}, {"pairs": table}, {"wrong_together": number})
 
 
 def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
@@ -132,17 +118,16 @@ def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
 
 
 def count_decided(verdicts: ClassVerdicts) -> int:
-    """Count the tasks whose truth is known or taken from a panel that is sure."""
-    return int((verdicts.known | (verdicts.sure >= SURE)).sum())
+    """Count the tasks whose truth is known or decided by a confident panel."""
+    return int((verdicts.known | (verdicts.confidence >= CONFIDENT)).sum())
 
 
 def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
     """Count how often the judges of each pair gave the same wrong label, beside what is expected; a row per pair."""
-    some = verdicts.only(verdicts.known | (verdicts.sure >= SURE))
+    some = verdicts.only(verdicts.known | (verdicts.confidence >= CONFIDENT))
     n = some.n_judges
     left, right = np.array(list(combinations(range(n), 2)) if n >= 3 else [], np.intp).reshape(-1, 2).T
-    asked = some.said != NOBODY
-    wrong = asked & (some.said != some.truth[:, None])
+    asked, wrong = some.labels != NO_LABEL, some.wrong
     tables = _count_strata(some, wrong, n_wrong, left, right)
     sums = np.array([_sum_odds(table) for table in tables]).reshape(-1, 2)
     others = sums.sum(axis=0) - sums
@@ -174,8 +159,8 @@ def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
 
 def _count_strata(some: ClassVerdicts, wrong: Marks, n_wrong: float, left: Codes, right: Codes) -> list[Floats]:
     """Count, per pair and stratum, the cases on common tasks: all, those of each judge, and those of both."""
-    asked = some.said != NOBODY
-    given = [wrong & (some.said == label) for label in range(some.chance.shape[1])]
+    asked = some.labels != NO_LABEL
+    given = [wrong & (some.labels == label) for label in range(some.probability.shape[1])]
     tasks = [np.flatnonzero(each.any(axis=1)) for each in given]
     task = np.concatenate(tasks)
     gave = np.concatenate([each[rows] for each, rows in zip(given, tasks, strict=True)])
@@ -243,7 +228,7 @@ def _find_poisson_limits(count: Floats, mean: Floats) -> tuple[Floats, Floats]:
 Squares = tuple["Floats", "Floats", "Floats"]  # sums of squared distances, numbers of common tasks, sums of differences
 
 
-def add_squares(scores: Scores) -> Squares:
+def add_squares(scores: ScoreVerdicts) -> Squares:
     """Add up squared distances of all pairs of judges by the kernels of the labels, in 20 parts of the tasks."""
     block, kernels = scores.block, scores.run.kernels
     parts = []
@@ -305,7 +290,7 @@ def jackknife(found: Floats) -> Floats:
     return np.asarray(np.sqrt(np.square(left_out - left_out.mean(axis=0)).sum(axis=0) * freedom / (freedom + 1)))
 
 
-def compare_scores(scores: Scores) -> pd.DataFrame:
+def compare_scores(scores: ScoreVerdicts) -> pd.DataFrame:
     """Compare the distance of all pairs of judges with what other pairs let expect; a row per pair."""
     table, block, n = scores.coordinates, scores.block, scores.n_judges
     if table is not None:
@@ -409,8 +394,7 @@ def correlate_classes(verdicts: ClassVerdicts) -> Floats | None:
     if not verdicts.by_gold:
         return None
     some = verdicts.judged()
-    asked = some.said != NOBODY
-    wrong = asked & (some.said != some.truth[:, None])
+    asked, wrong = some.labels != NO_LABEL, some.wrong
     given, errors = asked.sum(axis=0), wrong.sum(axis=0)
     mean = errors.sum() / max(given.sum(), 1)
     rate = np.clip((errors + _PRIOR_ANSWERS * mean) / (given + _PRIOR_ANSWERS), _LEAST_RATE, 1 - _LEAST_RATE)
@@ -419,7 +403,7 @@ def correlate_classes(verdicts: ClassVerdicts) -> Floats | None:
     return _bound(rest.T @ rest / np.maximum(common, 1.0))
 
 
-def correlate_scores(scores: Scores) -> Floats | None:
+def correlate_scores(scores: ScoreVerdicts) -> Floats | None:
     """Return the correlations of distances to the truth, if enough gold labels are known."""
     if not scores.by_gold:
         return None
@@ -436,26 +420,25 @@ def _bound(correlation: Floats) -> Floats:
     return found
 
 
-def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> PanelFacts:
+def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> Statistics:
     """Return the effective number of judges, what each adds to it, and the ceiling; unknown is NaN."""
-    n, adds, voices = len(judges), np.full(len(judges), np.nan), {"all": float("nan")}
+    n, adds, effective = len(judges), np.full(len(judges), np.nan), EffectiveJudges(all=None)
     if correlation is not None:
-        voices["all"] = count_voices(correlation)
+        total = count_effective_judges(correlation)
+        effective = EffectiveJudges(all=total)
         if n > 1:
-            without = [count_voices(np.delete(np.delete(correlation, each, 0), each, 1)) for each in range(n)]
-            adds = voices["all"] - np.array(without)
-    notes: dict[str, Any] = dict(voices)
-    if not np.isnan(adds).any():
-        order = np.argsort(-adds, kind="stable")
-        notes |= {"most": judges[int(order[0])], "least": judges[int(order[-1])]}
-    ceiling = {"known": known, "missed": missed if known else float("nan")}
-    return PanelFacts({"voices": notes, "ceiling": ceiling}, {}, {"adds_voices": adds})
+            without = [np.delete(np.delete(correlation, each, 0), each, 1) for each in range(n)]
+            adds = total - np.array([*map(count_effective_judges, without)])
+            order = np.argsort(-adds, kind="stable").tolist()
+            effective = EffectiveJudges(all=total, most=judges[order[0]], least=judges[order[-1]])
+    ceiling = Ceiling(known=known, missed=missed if known else None)
+    return Statistics({"voices": effective, "ceiling": ceiling}, {}, {"adds_voices": adds})
 
 
-def count_voices(correlation: Floats) -> float:
-    """Return how many independent judges some are worth; not more than they are.
+def count_effective_judges(correlation: Floats) -> float:
+    """Return the effective number of judges, at most their number.
 
-    >>> count_voices(np.eye(3)), count_voices(np.ones((3, 3)))
+    >>> count_effective_judges(np.eye(3)), count_effective_judges(np.ones((3, 3)))
     (3.0, 1.0)
     """
     return float(len(correlation) ** 2 / max(correlation.sum(), len(correlation)))

@@ -1,4 +1,4 @@
-"""Drift: which judges changed since an earlier panel, on which tasks, beyond chance, and what became of the rate.
+"""Drift: judges who changed since an earlier panel, and the change of the rate.
 
 **Tasks that both panels have seen.** If a judge did not change, changes in either direction are equally probable. So of
 the tasks on which its verdict changed those count on which it now gives a label that it did not give, agrees with the
@@ -22,51 +22,40 @@ for all tests (Holm 1979), and a change below 0.01 is one. Levels count as numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.late import pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import unguard_text
+from allalike.domains import Encoding
+from allalike.engines import Run, TaskTable
 from allalike.errors import InputError
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
-from allalike.panels.panel import PanelFacts, list_columns
-from allalike.panels.rates import Rate, choose_good
+from allalike.panels.rates import Estimate, choose_good
 from allalike.panels.smaller_panels import find_mean_limits
-from allalike.panels.verdicts import NOBODY, divide, find_ids, sample_block
-from allalike.result.inputs.saved_files import SUMMARY, check_complete, check_own_file, read_summary
-from allalike.telling.panel_summary import PanelSummary
-from allalike.telling.schemas import JsonForm, describe_form, find_misfit
-from allalike.telling.summary import LabelKind
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Floats
-    from allalike.domains import Encoding
-    from allalike.engines import Run, TaskTable
-    from allalike.panels.verdicts import Codes, Marks
+from allalike.panels.summary import Drift, PanelSummary, RateChange
+from allalike.panels.verdicts import NO_LABEL, Codes, Marks, Statistics, divide, find_ids, sample_block
+from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
+from allalike.result.summary import LabelKind
 
 SIGNIFICANT = 0.01
 _MAX_LABELS = 10  # that are tested one by one
 _MIN_TASKS = 10  # on each side of a comparison of different tasks
 _MIN_JUDGES = 3
-_MIN_CHANGED = 10  # scores, of which signed ranks are near to normal
+_MIN_CHANGED = 10  # scores, for the normal approximation of signed ranks
 _MAX_NAMED = 20  # changes, and judges who came or went, in a summary
 _DIGITS = 9
 _KEPT_DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
 _KEPT = ["judge", "task", "label", "truth", "group"]
-_EARLIER = JsonForm(
-    "What is read of the summary of an earlier panel.",
-    {"panel": PanelSummary, "domain": LabelKind, "files": tuple[str, ...], "safe_csv?": bool},
-)
 
 
 # Kept verdicts: a frame with a row per verdict, all of it text; an unknown truth or group is empty. Of many verdicts
@@ -87,20 +76,27 @@ def keep_verdicts(run: Run, found: TaskTable, n_answers: int, groups: Mapping[st
 
 
 def _write_labels(encoding: Encoding, label: Array) -> npt.NDArray[np.object_]:
-    """Return labels as text; a gold label that no judge gave is as good as unknown."""
+    """Return labels as text; a gold label that no judge gave is as unknown."""
     if encoding.numeric:
         return np.array([f"{each:.{_KEPT_DIGITS}g}" for each in encoding.decode(label).tolist()], object)
     names = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""], object)
     return np.asarray(names[label])
 
 
+class _SavedSummary(msgspec.Struct):
+    panel: PanelSummary
+    domain: LabelKind
+    files: tuple[str, ...]
+    safe_csv: bool = False
+
+
 class Earlier(NamedTuple):
-    """A panel that was saved: its verdicts, the type of its labels, and its rate, if it had one."""
+    """A saved panel: its verdicts, the type of its labels, and its rate, if it had one."""
 
     folder: str
     verdicts: pd.DataFrame
-    kind: str
-    rate: Mapping[str, Any] | None
+    domain: str
+    rate: Any
 
 
 def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
@@ -110,8 +106,18 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
     Traceback (most recent call last):
     allalike.errors.InputError: There is no panel in nowhere. Name a folder that 'allalike jury' wrote.
     """
-    summary = _read_summary(find_folder(folder))
-    names = [name for name in ("verdicts.csv", "verdicts.parquet") if name in summary.get("files", [])]
+    place = find_folder(folder)
+    check_complete(place)
+    check_own_file(place / SUMMARY)
+    try:
+        summary = msgspec.convert(read_summary(place), _SavedSummary)
+    except OSError:
+        raise InputError(f"There is no panel in {place}. Name a folder that 'allalike jury' wrote.") from None
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{place / SUMMARY} is not the summary of a panel. Name a folder that 'allalike jury' wrote."
+        ) from None
+    names = [name for name in ("verdicts.csv", "verdicts.parquet") if name in summary.files]
     if not names:
         raise InputError(
             f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept, and"
@@ -126,28 +132,13 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)[_KEPT].astype(object)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"The verdicts of the earlier panel, {path}, cannot be read: {error}") from None
-    if summary.get("safe_csv") is True:
+    if summary.safe_csv:
         table = table.map(unguard_text)
-    return Earlier(str(folder), table, str(summary.get("domain", {}).get("name", "")), summary["panel"].get("rate"))
+    return Earlier(str(folder), table, summary.domain.name, summary.panel.rate)
 
 
-def _read_summary(folder: Path) -> Any:
-    check_complete(folder)
-    check_own_file(folder / SUMMARY)
-    try:
-        summary = read_summary(folder)
-    except OSError:
-        raise InputError(f"There is no panel in {folder}. Name a folder that 'allalike jury' wrote.") from None
-    except (ValueError, TypeError):
-        summary = {}
-    if find_misfit(summary, describe_form(_EARLIER)) is not None:
-        raise InputError(f"{folder / SUMMARY} is not the summary of a panel. Name a folder that 'allalike jury' wrote.")
-    return summary
-
-
-@dataclass(frozen=True)
-class BothPanels:
-    """Verdicts of two panels as tables of codes of labels: a row per task, a column per judge in both."""
+class BothPanels(NamedTuple):
+    """Verdicts of two panels as codes of labels: a row per task, a column per judge in both."""
 
     judges: Sequence[str]
     labels: Sequence[str]
@@ -157,50 +148,37 @@ class BothPanels:
     group: npt.NDArray[np.object_]
 
     @classmethod
-    def of(cls, before: pd.DataFrame, now: pd.DataFrame) -> BothPanels:
-        """Line up the verdicts of the judges who are in both panels."""
+    def of(cls, before: pd.DataFrame, now: pd.DataFrame) -> Self:
+        """Align the verdicts of the judges who are in both panels."""
         both = pd.concat([before, now], keys=["then", "now"], names=["panel"]).reset_index("panel")
         judges = sorted({*before["judge"]} & {*now["judge"]})
         labels = sorted({*both["label"], *both["truth"]} - {""})
         tasks = sorted({*both["task"]})
-        code = {label: place for place, label in enumerate(labels)} | {"": NOBODY}
+        code = {label: place for place, label in enumerate(labels)} | {"": NO_LABEL}
         known = both.assign(code=both["label"].map(code), truth=both["truth"].map(code))
-        said = known.drop_duplicates(["panel", "task", "judge"], keep="last").pivot(
+        verdicts = known.drop_duplicates(["panel", "task", "judge"], keep="last").pivot(
             index="task", columns=["panel", "judge"], values="code"
         )
-        tables = [
-            said.reindex(index=tasks, columns=pd.MultiIndex.from_product([[panel], judges])).fillna(NOBODY)
-            for panel in ("then", "now")
-        ]
-        truth = known[known["truth"] != NOBODY].groupby("task")["truth"].last().reindex(tasks, fill_value=NOBODY)
+        columns = pd.MultiIndex.from_product([["then", "now"], judges])
+        tables = verdicts.reindex(index=tasks, columns=columns).fillna(NO_LABEL).to_numpy(np.intp)
+        truth = known[known["truth"] != NO_LABEL].groupby("task")["truth"].last().reindex(tasks, fill_value=NO_LABEL)
         group = known[known["group"] != ""].groupby("task")["group"].last().reindex(tasks, fill_value="")
-        then, later = (table.to_numpy(np.intp) for table in tables)
+        then, later = np.hsplit(tables, 2)
         return cls(judges, labels, then, later, truth.to_numpy(np.intp), group.to_numpy(object))
 
     @property
     def shared(self) -> Marks:
         """Which tasks both panels have seen."""
-        return np.asarray((self.then != NOBODY).any(axis=1) & (self.now != NOBODY).any(axis=1))
+        return np.asarray((self.then != NO_LABEL).any(axis=1) & (self.now != NO_LABEL).any(axis=1))
 
     def only(self, tasks: Marks) -> BothPanels:
         """Return some tasks."""
         names = ("then", "now", "truth", "group")
-        return replace(self, **{name: getattr(self, name)[tasks] for name in names})
-
-    def number_within_tasks(self) -> BothPanels:
-        """Number the labels of each task anew, so that numbers are small however many labels there are."""
-        codes = np.column_stack([self.then, self.now, self.truth])
-        order = np.argsort(codes, axis=1, kind="stable")
-        ranked = np.take_along_axis(codes, order, axis=1)
-        rank = np.cumsum(np.diff(ranked, axis=1, prepend=ranked[:, :1]) > 0, axis=1)
-        slots = np.empty_like(codes)
-        np.put_along_axis(slots, order, rank + np.where(ranked[:, :1] == NOBODY, NOBODY, 0), axis=1)
-        n = len(self.judges)
-        return BothPanels(self.judges, (), slots[:, :n], slots[:, n : 2 * n], slots[:, -1], self.group)
+        return self._replace(**{name: getattr(self, name)[tasks] for name in names})
 
 
 class Change(NamedTuple):
-    """A test of a judge: on which tasks, what about it, how often then and now, the probability, and an interval."""
+    """A test of a judge: tasks, quantity, its means then and now, the probability, and an interval of the change."""
 
     judge: int
     group: str
@@ -211,61 +189,90 @@ class Change(NamedTuple):
     n_before: int
     n_now: int
     probability: float
-    low: float  # of the change
+    low: float
     high: float
 
 
+_SHOWN = [
+    "judge",
+    "group",
+    "tasks",
+    "what",
+    "before",
+    "now",
+    "low",
+    "high",
+    "n_before",
+    "n_now",
+    "probability",
+    "found",
+]
 _NUMBERS = dict.fromkeys(("before", "now", "low", "high"), float) | dict.fromkeys(("judge", "n_before", "n_now"), int)
-Tests = Callable[[BothPanels, str], Iterable[Change]]
+Test = tuple[float, float, int, int, float, float, float]  # all but the first four of a change
+Tests = Callable[[BothPanels], "Iterator[tuple[int, str, Test]]"]
 
 
 def find_class_changes(both: BothPanels, good: Sequence[str] | None = None) -> list[Change]:
-    """Test each judge on all tasks, and on each group of them; if some labels are good, nothing else matters."""
+    """Test each judge on all tasks, and on each group of them; if some labels are good, only this matters."""
     if good is not None:
-        is_good = np.array([*(label in good for label in both.labels), False])  # the last stands for no label
-        then, now, truth = (
-            np.where(codes == NOBODY, NOBODY, is_good[codes]).astype(np.intp)
-            for codes in (both.then, both.now, both.truth)
-        )
-        both = BothPanels(both.judges, ("other", "good"), then, now, truth, both.group)
+        is_good = np.array([*(label in good for label in both.labels), NO_LABEL])  # the last stands for no label
+        codes = {name: is_good[getattr(both, name)].astype(np.intp) for name in ("then", "now", "truth")}
+        both = both._replace(labels=("other", "good"), **codes)
     labels = [1] if good is not None else range(len(both.labels)) if len(both.labels) <= _MAX_LABELS else []
-    return _compare_parts(both, partial(_compare_shared_classes, labels=labels), _compare_other_classes)
+    return _test_parts(both, partial(_compare_shared_classes, labels=labels), _compare_other_classes)
 
 
 def find_score_changes(both: BothPanels, numbers: Floats) -> list[Change]:
     """Test each judge on all tasks, and on each group of them, by the numbers of labels."""
     known = np.append(numbers, np.nan)  # the last stands for no label
-    return _compare_parts(
-        both, partial(_compare_shared_scores, known=known), partial(_compare_other_scores, known=known)
-    )
+    return _test_parts(both, *(partial(test, known=known) for test in (_compare_shared_scores, _compare_other_scores)))
 
 
-def _compare_parts(both: BothPanels, shared: Tests, other: Tests) -> list[Change]:
+def _test_parts(both: BothPanels, shared: Tests, other: Tests) -> list[Change]:
     """Return the tests of all tasks and of each group, on tasks in both panels and on others, with verdicts of both."""
     groups = sorted({*both.group} - {""})
-    parts = [("", both), *((name, both.only(both.group == name)) for name in groups)]
-    tests: list[Change] = []
-    for name, part in parts:
-        tests += shared(part.only(part.shared), name) if part.shared.any() else ()
-        tests += other(part.only(~part.shared), name) if not part.shared.all() else ()
-    return [each for each in tests if each.n_before and each.n_now]
+    found = []
+    for name, part in [("", both), *((name, both.only(both.group == name)) for name in groups)]:
+        for tasks, chosen, test in (("both", part.shared, shared), ("other", ~part.shared, other)):
+            if chosen.any():
+                tests = test(part.only(chosen))
+                found += [Change(judge, name, tasks, what, *numbers) for judge, what, numbers in tests]
+    return [each for each in found if each.n_before and each.n_now]
 
 
-def _compare_shared_classes(both: BothPanels, group: str, *, labels: Sequence[int]) -> Iterator[Change]:
-    own = both.number_within_tasks()
-    votes = _count_votes([own.then, own.now])
-    for judge in range(len(both.judges)):
+def _compare_shared_classes(both: BothPanels, *, labels: Sequence[int]) -> Iterator[tuple[int, str, Test]]:
+    n = len(both.judges)
+    verdicts = np.hstack([both.then, both.now])
+    same = _find_same(verdicts)
+    for judge in range(n):
         then, now = both.then[:, judge], both.now[:, judge]
-        there = (then != NOBODY) & (now != NOBODY)
+        there = (then != NO_LABEL) & (now != NO_LABEL)
         for label in labels:
-            yield _test_flips(judge, group, f"says {both.labels[label]}", then[there] == label, now[there] == label)
-        then, now = own.then[:, judge], own.now[:, judge]
-        for what, reference in (("agrees", _find_plurality(votes, then, now)), ("right", own.truth)):
-            here = there & (reference != NOBODY)
-            yield _test_flips(judge, group, what, then[here] == reference[here], now[here] == reference[here])
+            yield judge, f"says {both.labels[label]}", _test_flips(then[there] == label, now[there] == label)
+        others = np.delete(np.arange(2 * n), [judge, n + judge])
+        plurality = _find_plurality(verdicts[:, others], same[:, others][:, :, others].sum(axis=2))
+        for what, reference in (("agrees", plurality), ("right", both.truth)):
+            here = there & (reference != NO_LABEL)
+            yield judge, what, _test_flips(then[here] == reference[here], now[here] == reference[here])
 
 
-def _test_flips(judge: int, group: str, what: str, then: Marks, now: Marks) -> Change:
+def _find_same(verdicts: Codes) -> Marks:
+    """Return, per task and pair of columns, whether both have the same label."""
+    return np.asarray((verdicts[:, :, None] == verdicts[:, None]) & (verdicts != NO_LABEL)[:, None])
+
+
+def _find_plurality(verdicts: Codes, votes: Array) -> Codes:
+    """Return the label with most votes, given those for each verdict; -1 if there is none, or there are two."""
+    if not verdicts.size:
+        return np.full(len(verdicts), NO_LABEL, np.intp)
+    most = votes.max(axis=1, keepdims=True)
+    leading = (votes == most) & (most > 0)
+    label = verdicts[np.arange(len(verdicts)), votes.argmax(axis=1)]
+    alone = ((verdicts == label[:, None]) | ~leading).all(axis=1)
+    return np.where(alone & (most[:, 0] > 0), label, NO_LABEL)
+
+
+def _test_flips(then: Marks, now: Marks) -> Test:
     """Test whether changes go in one direction: McNemar's exact test."""
     from scipy.stats import binom
 
@@ -274,63 +281,40 @@ def _test_flips(judge: int, group: str, what: str, then: Marks, now: Marks) -> C
     gain, loss = (up + 1) / (n + 2), (down + 1) / (n + 2)
     half = NORMAL_QUANTILE * math.sqrt(max(gain + loss - (gain - loss) ** 2, 0.0) / (n + 2))
     limits = max(gain - loss - half, -1.0), min(gain - loss + half, 1.0)
-    return Change(judge, group, "both", what, _mean(then), _mean(now), n, n, probability, *limits)
+    return _mean(then), _mean(now), n, n, probability, *limits
 
 
-def _compare_other_classes(both: BothPanels, group: str) -> Iterator[Change]:
+def _compare_other_classes(both: BothPanels) -> Iterator[tuple[int, str, Test]]:
     from scipy.stats import fisher_exact
 
-    both = both.number_within_tasks()
     for judge in range(len(both.judges)):
         hits = []
         for table in (both.then, both.now):
-            here = (table[:, judge] != NOBODY) & (both.truth != NOBODY)
+            here = (table[:, judge] != NO_LABEL) & (both.truth != NO_LABEL)
             hits.append(table[here, judge] == both.truth[here])
         if all(map(len, hits)):
             shares, n = np.array([side.mean() for side in hits]), np.array([float(len(side)) for side in hits])
-            table = np.array([[side.sum(), (~side).sum()] for side in hits])
-            then, now = (Rate(*map(float, each)) for each in zip(shares, *find_wilson_limits(shares, n), strict=True))
-            counts = then.estimate, now.estimate, len(hits[0]), len(hits[1])
-            limits = now.minus(then)[1:]
-            yield Change(judge, group, "other", "right", *counts, float(fisher_exact(table).pvalue), *limits)
-    for judge, means in _compare_leaving_out(both.then, both.now, _find_agreement):
-        yield Change(judge, group, "other", "agrees", *means)
+            probability = float(fisher_exact(np.array([[side.sum(), (~side).sum()] for side in hits])).pvalue)
+            then, now = (
+                Estimate(*map(float, each)) for each in zip(shares, *find_wilson_limits(shares, n), strict=True)
+            )
+            sizes = len(hits[0]), len(hits[1])
+            yield judge, "right", (then.estimate, now.estimate, *sizes, probability, *now.minus(then)[1:])
+    for judge, test in _compare_leaving_out(both.then, both.now, _find_agreement):
+        yield judge, "agrees", test
 
 
-def _count_votes(tables: Sequence[Codes]) -> npt.NDArray[np.int64]:
-    """Count, per task, the verdicts for each label, and in the last column those that nobody gave."""
-    n_labels = max((int(table.max(initial=NOBODY)) for table in tables), default=NOBODY) + 1
-    votes = np.zeros((len(tables[0]), n_labels + 1), np.int64)
-    for table in tables:
-        for column in table.T:
-            votes[np.arange(len(column)), column] += 1
-    return votes
+def _find_agreement(verdicts: Codes) -> Floats:
+    """Return, per task, the share of the others that agrees with each judge, minus its mean; NaN if unknown.
 
-
-def _find_plurality(votes: npt.NDArray[np.int64], *own: Codes) -> Codes:
-    """Return the label that most of the others gave; -1 if there is none, or there are two."""
-    others, rows = votes.copy(), np.arange(len(votes))
-    for column in own:
-        others[rows, column] -= 1
-    others = others[:, :-1]
-    if not others.size:
-        return np.full(len(votes), NOBODY, np.intp)
-    most = others.max(axis=1)
-    alone = (others == most[:, None]).sum(axis=1) == 1
-    return np.where(alone & (most > 0), others.argmax(axis=1), NOBODY)
-
-
-def _find_agreement(said: Codes) -> Floats:
-    """Return, per task, the share of the others that agrees with each judge, minus the mean of that; NaN if unknown.
-
-    >>> _find_agreement(np.array([[0, 0, 1], [0, NOBODY, 0], [0, NOBODY, NOBODY]])).round(2)
+    >>> _find_agreement(np.array([[0, 0, 1], [0, NO_LABEL, 0], [0, NO_LABEL, NO_LABEL]])).round(2)
     array([[ 0.17,  0.17, -0.33],
            [ 0.  ,   nan,  0.  ],
            [  nan,   nan,   nan]])
     """
-    there = said != NOBODY
+    there = verdicts != NO_LABEL
     others = there.sum(axis=1, keepdims=True) - 1
-    same = np.take_along_axis(_count_votes([said]), said, axis=1) - 1
+    same = _find_same(verdicts).sum(axis=2) - 1
     return _subtract_mean(np.where(there & (others > 0), same / np.maximum(others, 1), np.nan))
 
 
@@ -340,10 +324,7 @@ def _subtract_mean(table: Floats) -> Floats:
     return np.asarray(table - mean[:, None])
 
 
-Means = tuple[float, float, int, int, float, float, float]
-
-
-def _compare_leaving_out(then: Array, now: Array, relate: Callable[[Any], Floats]) -> Iterator[tuple[int, Means]]:
+def _compare_leaving_out(then: Array, now: Array, relate: Callable[[Any], Floats]) -> Iterator[tuple[int, Test]]:
     """Compare judges on different tasks relative to the others; those who changed are left out, one by one."""
     left = list(range(then.shape[1]))
     while len(left) >= _MIN_JUDGES:
@@ -358,7 +339,7 @@ def _compare_leaving_out(then: Array, now: Array, relate: Callable[[Any], Floats
         del left[first]
 
 
-def _compare_means(then: Floats, now: Floats) -> Means:
+def _compare_means(then: Floats, now: Floats) -> Test:
     """Compare two means: by Welch's test, or by a permutation where nothing varies; too few tasks show nothing."""
     from scipy.stats import ttest_ind
 
@@ -374,23 +355,19 @@ def _compare_means(then: Floats, now: Floats) -> Means:
     return *means, (2 / math.comb(len(then) + len(now), len(then)) if change else 1.0), change, change
 
 
-def _compare_shared_scores(both: BothPanels, group: str, *, known: Floats) -> Iterator[Change]:
-    tables = known[both.then], known[both.now]
-    truth = known[both.truth]
+def _compare_shared_scores(both: BothPanels, *, known: Floats) -> Iterator[tuple[int, str, Test]]:
+    tables, truth = (known[both.then], known[both.now]), known[both.truth]
     for judge in range(len(both.judges)):
         then, now = (table[:, judge] for table in tables)
         middle = _find_median(np.column_stack([np.delete(table, judge, axis=1) for table in tables]))
-        yield from _test_pairs(judge, group, "scores", then, now)
-        for what, reference in (("off", middle), ("off truth", truth)):
-            yield from _test_pairs(judge, group, what, np.abs(then - reference), np.abs(now - reference))
-
-
-def _test_pairs(judge: int, group: str, what: str, then: Floats, now: Floats) -> Iterator[Change]:
-    here = ~np.isnan(then + now)
-    if here.any():
-        change, n = (now - then)[here].round(_DIGITS), int(here.sum())
-        means = float(then[here].mean()), float(now[here].mean())
-        yield Change(judge, group, "both", what, *means, n, n, _test_signed_ranks(change), *find_mean_limits(change))
+        sides = {"scores": (then, now)}
+        sides |= {what: (abs(then - at), abs(now - at)) for what, at in (("off", middle), ("off truth", truth))}
+        for what, (before, after) in sides.items():
+            here = ~np.isnan(before + after)
+            if here.any():
+                change, n = (after - before)[here].round(_DIGITS), int(here.sum())
+                means = float(before[here].mean()), float(after[here].mean())
+                yield judge, what, (*means, n, n, _test_signed_ranks(change), *find_mean_limits(change))
 
 
 def _test_signed_ranks(change: Floats) -> float:
@@ -405,15 +382,14 @@ def _test_signed_ranks(change: Floats) -> float:
     return float(2 * ndtr(-abs(rank.sum()) / np.sqrt(np.square(rank).sum())))
 
 
-def _compare_other_scores(both: BothPanels, group: str, *, known: Floats) -> Iterator[Change]:
+def _compare_other_scores(both: BothPanels, *, known: Floats) -> Iterator[tuple[int, str, Test]]:
     then, now, truth = known[both.then], known[both.now], known[both.truth]
     distance: Callable[[Floats], Floats] = lambda scores: _subtract_mean(np.abs(_find_relative(scores)))  # noqa: E731
     for what, relate in (("scores", _find_relative), ("off", distance)):
-        for judge, means in _compare_leaving_out(then, now, relate):
-            yield Change(judge, group, "other", what, *means)
+        for judge, test in _compare_leaving_out(then, now, relate):
+            yield judge, what, test
     for judge in range(then.shape[1]):
-        one, two = (np.abs(table[:, judge] - truth) for table in (then, now))
-        yield Change(judge, group, "other", "off truth", *_compare_means(one, two))
+        yield judge, "off truth", _compare_means(*(np.abs(table[:, judge] - truth) for table in (then, now)))
 
 
 def _find_relative(scores: Floats) -> Floats:
@@ -441,60 +417,67 @@ def _mean(values: Marks | Floats) -> float:
 
 
 def describe_drift(
-    earlier: Earlier, kept: pd.DataFrame, run: Run, good: Sequence[Any] | None, rate: Rate | None
-) -> PanelFacts:
+    earlier: Earlier, kept: pd.DataFrame, run: Run, good: Sequence[Any] | None, rate: Estimate | None
+) -> Statistics:
     """Return the judges who changed, a row per test, the most improbable first, and the change of the rate."""
-    encoding, both = run.encoding, _line_up(earlier, kept, run.domain.name)
-    numbers = None if encoding.nominal else _read_numbers(both.labels, encoding, earlier.folder)
+    encoding, both = run.encoding, _align(earlier, kept, run.domain.name)
     good_labels = None if good is None else [*map(str, good)]
-    if good is not None and numbers is not None:
-        is_good = choose_good(encoding, good)(numbers)
-        good_labels = [label for label, here in zip(both.labels, is_good, strict=True) if here]
-    changes = find_class_changes(both, good_labels) if numbers is None else find_score_changes(both, numbers)
-    adjusted = adjust_probabilities(np.array([each.probability for each in changes]))
+    if encoding.nominal:
+        changes = find_class_changes(both, good_labels)
+    else:
+        numbers = _read_numbers(both.labels, encoding, earlier.folder)
+        changes = find_score_changes(both, numbers)
+        if good is not None:
+            good_labels = [
+                label for label, own in zip(both.labels, choose_good(encoding, good)(numbers), strict=True) if own
+            ]
     table = pd.DataFrame(changes, columns=Change._fields).astype(_NUMBERS)
+    adjusted = adjust_probabilities(table["probability"].to_numpy(np.float64))
     table = table.assign(probability=adjusted, found=adjusted < SIGNIFICANT)
     drifted = sorted({*table.loc[table["found"], "judge"]})
     table["judge"] = [both.judges[judge] for judge in table["judge"]]
     table = table.iloc[np.argsort(adjusted, kind="stable")]
     found, then, now = table[table["found"]], {*earlier.verdicts["judge"]}, {*kept["judge"]}
-    notes: dict[str, Any] = {
-        "since": earlier.folder,
-        "judges": len(both.judges),
-        "shared_tasks": int(both.shared.sum()),
-        "tests": len(table),
-        "found": len(found),
-        "drifted": [both.judges[judge] for judge in drifted],
-        "named": found.head(_MAX_NAMED).to_dict("records"),
-        "new_judges": sorted(now - then)[:_MAX_NAMED],
-        "gone_judges": sorted(then - now)[:_MAX_NAMED],
-    }
+    changed_rate = None
     if rate is not None and good is not None and good_labels is not None and earlier.rate is not None:
-        notes["rate"] = _compare_rates(earlier.rate, rate, good, _find_effect(both, good_labels, drifted))
-    there = (both.then != NOBODY) & (both.now != NOBODY)
-    other = (there & (both.then != both.now)).sum(axis=0).astype(np.float64)
-    shares = dict(zip(both.judges, divide(other, there.sum(axis=0).astype(np.float64)).tolist(), strict=True))
+        changed_rate = _compare_rates(earlier.rate, rate, good, _find_effect(both, good_labels, drifted))
+    facts = Drift(
+        since=earlier.folder,
+        judges=len(both.judges),
+        shared_tasks=int(both.shared.sum()),
+        tests=len(table),
+        found=len(found),
+        drifted=tuple(both.judges[judge] for judge in drifted),
+        named=tuple(found.head(_MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
+        new_judges=tuple(sorted(now - then)[:_MAX_NAMED]),
+        gone_judges=tuple(sorted(then - now)[:_MAX_NAMED]),
+        rate=changed_rate,
+    )
     judges = [*map(str, run.workers.tolist())]
-    columns = {
-        "changed": np.array([shares.get(judge, math.nan) for judge in judges]),
-        "drifted": np.isin(judges, notes["drifted"]),
-    }
-    names = ["judge", "group", "tasks", "what", "before", "now", "low", "high", "n_before", "n_now", "probability"]
-    return PanelFacts({"drift": notes}, {"drift": list_columns(table[[*names, "found"]])}, columns)
+    changed = _find_changed_shares(both).reindex(judges).to_numpy(np.float64)
+    columns = {"changed": changed, "drifted": np.isin(judges, facts.drifted)}
+    return Statistics({"drift": facts}, {"drift": table[_SHOWN]}, columns)
 
 
-def _line_up(earlier: Earlier, kept: pd.DataFrame, kind: str) -> BothPanels:
-    """Line up an earlier panel and this one, which must have labels of one type and a judge in common."""
-    if earlier.kind != kind:
+def _find_changed_shares(both: BothPanels) -> pd.Series[float]:
+    """Return, per judge, the share of the tasks in both panels with another verdict."""
+    there = (both.then != NO_LABEL) & (both.now != NO_LABEL)
+    other = (there & (both.then != both.now)).sum(axis=0).astype(np.float64)
+    return pd.Series(divide(other, there.sum(axis=0)), index=list(both.judges))
+
+
+def _align(earlier: Earlier, kept: pd.DataFrame, domain: str) -> BothPanels:
+    """Align an earlier panel and this one, which must have labels of one type and a judge in common."""
+    if earlier.domain != domain:
         raise InputError(
-            f"The labels of the panel in {earlier.folder} are {earlier.kind}, and these are {kind}, so that they cannot"
-            " be compared. Name a panel on the same kind of labels, or read both alike with domain=."
+            f"The labels of the panel in {earlier.folder} are {earlier.domain}, and these are {domain}, so that they"
+            " cannot be compared. Name a panel on the same label type, or read both alike with domain=."
         )
     both = BothPanels.of(earlier.verdicts, kept)
     if not both.judges:
         raise InputError(
-            f"No judge of the panel in {earlier.folder} is in this one, so that nobody can have changed. Its"
-            f" judges are: {', '.join(sorted({*earlier.verdicts['judge']})[:_MAX_NAMED])}."
+            f"This panel and the one in {earlier.folder} have no judge in common. Its judges are:"
+            f" {', '.join(sorted({*earlier.verdicts['judge']})[:_MAX_NAMED])}."
         )
     return both
 
@@ -514,12 +497,11 @@ def _read_numbers(labels: Sequence[str], encoding: Encoding, folder: str) -> Flo
         ) from None
 
 
-def _compare_rates(before: Mapping[str, Any], now: Rate, good: Sequence[Any], effect: float | None) -> dict[str, Any]:
-    if sorted(map(str, before["good"])) != sorted(map(str, good)):
-        return {"other_good": before["good"]}
-    then = Rate(*(math.nan if before[name] is None else float(before[name]) for name in Rate._fields))
-    rates = {"before": then._asdict(), "now": now._asdict(), "difference": now.minus(then)._asdict()}
-    return rates if effect is None else {**rates, "effect": effect}
+def _compare_rates(before: Any, now: Estimate, good: Sequence[Any], effect: float | None) -> RateChange:
+    if sorted(map(str, before.good)) != sorted(map(str, good)):
+        return RateChange(other_good=before.good)
+    then = Estimate(*(math.nan if each is None else each for each in (before.estimate, before.low, before.high)))
+    return RateChange(before=then.facts, now=now.facts, difference=now.minus(then).facts, effect=effect)
 
 
 def _find_effect(both: BothPanels, good: Sequence[str], drifted: Sequence[int]) -> float | None:
@@ -530,9 +512,9 @@ def _find_effect(both: BothPanels, good: Sequence[str], drifted: Sequence[int]) 
     is_good = np.array([*(label in good for label in both.labels), False])
     back = shared.now.copy()
     for judge in drifted:
-        back[:, judge] = np.where(shared.then[:, judge] == NOBODY, back[:, judge], shared.then[:, judge])
+        back[:, judge] = np.where(shared.then[:, judge] == NO_LABEL, back[:, judge], shared.then[:, judge])
     shares = []
-    for said in (shared.now, back):  # half a task where as many call it good as do not
-        majority = is_good[said].sum(axis=1) - 0.5 * (said != NOBODY).sum(axis=1)
+    for verdicts in (shared.now, back):  # half a task for a draw
+        majority = is_good[verdicts].sum(axis=1) - 0.5 * (verdicts != NO_LABEL).sum(axis=1)
         shares.append(float((0.5 + 0.5 * np.sign(majority)).mean()))
     return shares[0] - shares[1]

@@ -1,73 +1,51 @@
-"""The panel of judges, and the facts that its modules find beside the verdicts."""
+"""The panel of judges: its verdicts, tables and summary."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from allalike._core.blocks.block import Array
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import count
+from allalike.engines import Run
 from allalike.errors import UnsupportedError
 from allalike.frames import Frame, Framed
-from allalike.result.saving import write_page
+from allalike.panels.annotators import EPSILON, compare_with_humans
+from allalike.panels.messages import TITLES, describe_panel
+from allalike.panels.summary import PanelSummary, make_summary, to_json
+from allalike.panels.verdicts import Statistics
+from allalike.report.material import Material, gather
+from allalike.result.messages import Remark
+from allalike.result.result import Result
+from allalike.result.saving import save_result, write_page
+from allalike.result.summary import Summary, name_schema
 from allalike.result.tables import trust_columns, truth_columns, worker_columns
 from allalike.result.targets import REPORT
-from allalike.telling.schemas import name_schema
-from allalike.telling.summary import Summary
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    import pandas as pd
-
-    from allalike._core.blocks.block import Array
-    from allalike.engines import Run
-    from allalike.report.material import Material
-    from allalike.result.result import Result
-
-    Columns = Mapping[str, Values | Array]
-
-_DIGITS = 6
+Columns = Mapping[str, Values | Array]
 _LIMITS = ("low", "high")
 
 
-class PanelFacts(NamedTuple):
-    """Part of what is known of a panel: notes for the summary, whole tables, and columns of the table of judges."""
-
-    notes: Mapping[str, Any]
-    tables: Mapping[str, Columns] = MappingProxyType({})
-    judges: Columns = MappingProxyType({})
-
-    @classmethod
-    def join(cls, parts: Iterable[PanelFacts]) -> PanelFacts:
-        """Put facts together, the first parts first."""
-        notes: dict[str, Any] = {}
-        tables: dict[str, Columns] = {}
-        judges: dict[str, Values | Array] = {}
-        for part in parts:
-            notes |= part.notes
-            tables |= part.tables
-            judges |= part.judges
-        return cls(notes, tables, judges)
-
-
-def list_columns(frame: pd.DataFrame) -> dict[str, Values | Array]:
-    """Return the columns of a frame as those of a table to be saved; all but numbers is text."""
-    columns: dict[str, Values | Array] = {}
-    for name, column in frame.items():
-        is_number = column.dtype.kind in "biuf"
-        columns[str(name)] = column.to_numpy() if is_number else text_column(column.tolist())
-    return columns
+def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values | Array]:
+    """Return columns as those of a table to be saved; texts and other objects become columns of Arrow."""
+    listed: dict[str, Values | Array] = {}
+    for name, column in columns.items():
+        values = column if isinstance(column, Values) else np.asarray(column)
+        if isinstance(values, np.ndarray) and values.dtype.kind not in "biuf":
+            cells = values.tolist()
+            values = text_column(cells) if all(isinstance(cell, str) for cell in cells) else Values(cells)
+        listed[str(name)] = values
+    return listed
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,8 +59,8 @@ class Panel(Framed[Frame]):
     ----------
     result
         The truths and workers, as `allalike.discover` finds them.
-    facts
-        Correlated errors, smaller panels and all other statistics of the judges.
+    facts, tables, judge_columns
+        Statistics of the judges: facts of the summary, tables, and columns of the table of judges.
     undecided, unreadable
         The tasks on which every judge contradicts itself, and those of which no verdict can be read.
 
@@ -97,9 +75,25 @@ class Panel(Framed[Frame]):
     """
 
     result: Result[Frame]
-    facts: PanelFacts
+    facts: Mapping[str, Any]
+    tables: Mapping[str, pd.DataFrame]
+    judge_columns: Mapping[str, Any] = field(default_factory=dict)
     undecided: Sequence[Any] = ()
     unreadable: Sequence[Any] = ()
+
+    @classmethod
+    def of(
+        cls, result: Result[Frame], parts: Sequence[Statistics], silent: tuple[Sequence[Any], Sequence[Any]]
+    ) -> Panel[Frame]:
+        """Put statistics together."""
+        facts: dict[str, Any] = {}
+        tables: dict[str, pd.DataFrame] = {}
+        judges: dict[str, Any] = {}
+        for part in parts:
+            facts |= part.facts
+            tables |= part.tables
+            judges |= part.judges
+        return cls(result, facts, tables, judges, *silent)
 
     @property
     def run(self) -> Run:  # type: ignore[override]
@@ -111,15 +105,20 @@ class Panel(Framed[Frame]):
         return replace(self, result=self.result.tables_as(frame))
 
     def __repr__(self) -> str:
-        found = self.summary["panel"]
-        few, (answers, many, tasks) = found["smallest"]["size"], Summary.from_dict(self.result.summary).counts
+        facts, counts = self.panel_summary, Summary.from_dict(self.result.summary).counts
+        few, (answers, many, tasks) = facts.smallest, counts
+        worth, source = "", " (known)" if facts.by_gold else " (expected)"
+        if facts.accuracy is not None:
+            worth = f", accuracy {100 * facts.accuracy:.3g} %{source}"
+        elif isinstance(facts.error, float):
+            worth = f", {facts.error_unit} {facts.error:.3g}{source}"
         lines = [
-            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')}, {count(tasks, 'task')}{_say_worth(found)}.",
-            f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
-            f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
+            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')}, {count(tasks, 'task')}{worth}.",
+            f"{few.size:,} of {many:,} keep{'s' if few.size == 1 else ''} {100 * few.kept:.3g} % of that;"
+            f" {facts.pairs.found:,} of {facts.pairs.looked_at:,} pairs have correlated errors.",
+            'See .truth, .judges, .pairs, .sizes, .pivotal, .summary, .report("report.html"), .save("folder").',
         ]
-        see = 'See .truth, .judges, .pairs, .sizes, .pivotal, .summary, .report("report.html"), .save("folder").'
-        return "\n".join([*lines, see])
+        return "\n".join(lines)
 
     @cached_property
     def truth(self) -> Frame:
@@ -132,41 +131,41 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def judges(self) -> Frame:
-        """One row per judge: answers, error with limits, weight, group, what known truths say, price and cost.
+        """One row per judge: answers, error with interval, weight, copy group, error on gold labels, price and cost.
 
-        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``fault``. ``group`` numbers those
-        who have one voice, ``wrong_together`` those whom pairs connect that are wrong together. ``decides`` counts the
-        tasks whose verdict turns without her, and ``adds_voices`` is what she adds to the panel's independent voices.
+        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``fault``. ``group`` numbers copies,
+        ``wrong_together`` the groups that pairs with correlated errors connect. ``decides`` counts the tasks whose
+        verdict changes without the judge, and ``adds_voices`` is its part of the effective number of judges.
         """
-        return self._dress(self._judge_columns)
+        return self._dress(self._judges)
 
     @cached_property
     def pairs(self) -> Frame:
-        """One row per pair of judges, the most improbable first: how often both gave the same wrong label.
+        """One row per pair of judges, the most improbable first: shared wrong labels, or correlation of errors.
 
         >>> import allalike
         >>> rows = [(judge, task, "x" if judge == "ada" else "y") for judge in ("ada", "bob", "eve") for task in (1, 2)]
         >>> allalike.jury(rows).pairs.columns.tolist()[:6]
         ['judge', 'other', 'common', 'wrong', 'other_wrong', 'both_wrong']
         """
-        return self._dress(self._tables["pairs"])
+        return self._frame("pairs")
 
     @cached_property
     def sizes(self) -> Frame:
-        """One row per size of a panel: its best judges, what it is worth on tasks that did not choose it, its costs."""
-        return self._dress(self._tables["sizes"])
+        """One row per size of a panel: its best judges, its worth on tasks that did not choose it, and its cost."""
+        return self._frame("sizes")
 
     @cached_property
     def coverage(self) -> Frame:
-        """One row per level: the share of tasks that are as sure, how often they are expected to be right, and are.
+        """One row per confidence level: the share of tasks that reach it, their expected and measured accuracy.
 
-        Only classes have it; of all other labels it is empty.
+        It is empty for labels other than classes.
         """
-        return self._dress(self._tables.get("coverage", {}))
+        return self._frame("coverage")
 
     @cached_property
     def pivotal(self) -> Frame:
-        """One row per task whose verdict turns without one judge, the least sure first: task, and who decides it.
+        """One row per task whose verdict changes without one judge, the least confident first.
 
         >>> import allalike
         >>> said = {"ada": "xxyy", "bob": "xxyx", "eve": "xxxy"}
@@ -174,11 +173,11 @@ class Panel(Framed[Frame]):
         >>> allalike.jury(rows).pivotal[["task", "decided_by"]].sort_values("task").to_numpy().tolist()
         [[2, 'ada'], [3, 'ada']]
         """
-        return self._dress(self._tables["pivotal"])
+        return self._frame("pivotal")
 
     @cached_property
     def rates(self) -> Frame:
-        """One row for all tasks and one per group: the rate of what is good, with limits; empty if nothing is.
+        """One row for all tasks and one per group: the rate of good tasks with its interval; empty if no label is good.
 
         >>> import allalike
         >>> rows = [(judge, task, "yes" if task < 3 else "no") for judge in ("ada", "bob", "eve") for task in range(4)]
@@ -186,21 +185,21 @@ class Panel(Framed[Frame]):
            tasks  apparent   rate
         0      4      0.75  0.375
         """
-        return self._dress(self._tables.get("rates", {}))
+        return self._frame("rates")
 
     @cached_property
     def ask(self) -> Frame:
-        """One row per task whose truth to find out next, so that the rate is better known; empty if there is none."""
-        return self._dress(self._tables.get("ask", {}))
+        """One row per task to label next, for a narrower interval of the rate; empty if there is none."""
+        return self._frame("ask")
 
     @cached_property
     def drift(self) -> Frame:
         """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
-        return self._dress(self._tables.get("drift", {}))
+        return self._frame("drift")
 
     @cached_property
     def orders(self) -> Frame:
-        """One row per judge: how often she says the same in both orders of a pair, and her position bias with limits.
+        """One row per judge: the share of pairs with the same verdict in both orders, and the position bias.
 
         >>> import allalike
         >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxy"], "shown": [*"pqpq"]}
@@ -211,7 +210,7 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def samples(self) -> Frame:
-        """One row per judge, the panel first, and number of samples: how often it is right, and what it keeps.
+        """One row per judge, the panel first, and number of samples: accuracy, and the share of it that is retained.
 
         >>> import allalike
         >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxx"], "epoch": [1, 2, 1, 2]}
@@ -220,21 +219,52 @@ class Panel(Framed[Frame]):
         """
         return self._frame("samples", "sample")
 
-    def _frame(self, name: str, option: str) -> Frame:
-        if name not in self._tables:
+    def alternative_annotators(self, humans: Any, *, epsilon: float = EPSILON) -> Frame:
+        """Test whether models may replace the human judges: the alternative annotator test.
+
+        One row per model and human: the share of tasks on which each is at least as near to the other humans, the
+        probability, and whether the hypothesis that the human is better by more than ``epsilon`` is rejected. A model
+        may replace humans if it is rejected for half of them (`allalike.panels.annotators`).
+
+        Parameters
+        ----------
+        humans
+            The judges who are human, at least three.
+        epsilon
+            Cost-benefit margin: 0.2 for experts, 0.15 for trained annotators, 0.1 for crowd workers.
+
+        >>> import allalike
+        >>> labels = {"gpt": "xyxy" * 10, "ada": "xyxy" * 10, "bob": "xyxx" * 10, "eve": "xyyy" * 10}
+        >>> panel = allalike.jury([(who, task, label) for who, own in labels.items() for task, label in enumerate(own)])
+        >>> panel.alternative_annotators(["ada", "bob", "eve"])["rejected"].tolist()
+        [True, True, True]
+        """
+        return self._dress(list_columns(compare_with_humans(self.result.run, humans, epsilon)[1]))
+
+    def _frame(self, name: str, option: str = "") -> Frame:
+        if option and name not in self.tables:
             raise UnsupportedError(f"Nothing is known about {name}. Name their column with {option}= of allalike.jury.")
-        return self._dress(self._tables[name])
+        return self._dress(list_columns(self.tables.get(name, {})))
 
     @property
     def smallest(self) -> list[Any]:
-        """The judges of the smallest panel that keeps nearly all."""
-        members: list[Any] = self.summary["panel"]["smallest"]["members"]
-        return members
+        """The judges of the smallest panel that retains nearly all of the worth."""
+        return list(self.panel_summary.smallest.members)
+
+    @cached_property
+    def panel_summary(self) -> PanelSummary:
+        """The facts of the panel, with six digits of each number; unknown is None."""
+        return make_summary(dict(self.facts))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """All numbers as what JSON can hold, and the pairs and groups that are named; unknown is None."""
-        return {**self.result.summary, "panel": _rounded(self.facts.notes)}
+        """The same and the summary of the result, as JSON can hold it."""
+        return {**self.result.summary, "panel": to_json(self.panel_summary)}
+
+    @property
+    def messages(self) -> list[Remark]:
+        """All messages about the panel, in the order of reading."""
+        return list(describe_panel(self.panel_summary, Summary.from_dict(self.result.summary)))
 
     def save(
         self,
@@ -262,10 +292,10 @@ class Panel(Framed[Frame]):
         tables = {**({} if truth is None else {"truth": truth}), **self._tables}
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(tables, notes, folder, **how)
+        return save_result(self.result, folder, tables=tables, notes=notes, material=self.material, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
-        """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.
+        """Write the page of `Result.report` with a part on the panel: messages, a picture, and its tables.
 
         Parameters
         ----------
@@ -282,7 +312,9 @@ class Panel(Framed[Frame]):
 
     def material(self) -> Material:
         """Return what a report is made of."""
-        return self.result.material_with(self._tables, {"panel": self.summary["panel"]})
+        tables = self._tables
+        titled = {name: (title, tables[name]) for name, title in TITLES.items() if name in tables}
+        return gather(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
 
     def _silent_truths(self) -> dict[str, Values | Array] | None:
         """Return the columns of the table of truths with the tasks without any verdict, in order, if there are such."""
@@ -301,19 +333,19 @@ class Panel(Framed[Frame]):
 
     @property
     def _tables(self) -> dict[str, Columns]:
-        return {"judges": self._judge_columns, **self.facts.tables}
+        return {"judges": self._judges, **{name: list_columns(table) for name, table in self.tables.items()}}
 
     @property
-    def _judge_columns(self) -> dict[str, Values | Array]:
+    def _judges(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing
-        columns, faults = worker_columns(run, weighing), weighing.insight.faults
+        columns, faults = worker_columns(run, weighing), weighing.uncertainty
         assert faults is not None
-        group = trust_columns(weighing.insight).get("group")
+        group = trust_columns(weighing).get("group")
         return {
             **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
             "weight": weighing.weight,
             **({} if group is None else {"group": group}),
-            **self.facts.judges,
+            **list_columns(self.judge_columns),
         }
 
 
@@ -341,24 +373,3 @@ def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Arr
         values = [False] * n if column.dtype == np.bool_ else [np.nan] * n
     joined: Array = np.concatenate([column, np.array(values)])[order]
     return joined
-
-
-def _say_worth(found: dict[str, Any]) -> str:
-    """Say how good the panel is, as far as that is known."""
-    if "accuracy" in found:
-        right = "known" if found["accuracy_from"] == "gold" else "expected"
-        return f", {right} to be right {100 * found['accuracy']:.3g} % of the time"
-    if found["error"] is None:
-        return ""
-    return (
-        f", {found['error_unit']} {found['error']:.3g} {'(known)' if found['worth_from'] == 'gold' else '(expected)'}"
-    )
-
-
-def _rounded(value: Any) -> Any:
-    """Return notes with six digits of each number, and None for what is not known."""
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: _rounded(each) for name, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list) else value

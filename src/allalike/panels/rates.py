@@ -1,29 +1,35 @@
-"""Rates: the share of tasks that are truly good, from verdicts on all of them and gold labels of some.
+"""Rates and means: the share of tasks that are truly good, and the mean score, from verdicts and some gold labels.
 
-A panel calls a share p of the tasks good, and errs. Two ways lead from p to the share that is good.
+A panel calls a share p of the tasks good, and errs. Three estimators correct it.
 
 **Double sampling** (Tenenbein 1970). Gold labels show which share of the tasks called good is good, g1, and which of
 those called not good, g0. The rate is ``p g1 + (1 - p) g0``, with the variance ::
 
     p^2 g1 (1 - g1) / n1 + (1 - p)^2 g0 (1 - g0) / n0 + (g1 - g0)^2 p (1 - p) / N
 
-for n1 and n0 gold labels among N tasks. It needs gold labels that are sampled at random, or at random among the tasks
-with one verdict, and is never worse than gold labels alone, however weak the panel is. The 95 % interval is that of
-Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three shares.
+for n1 and n0 gold labels among N tasks. It needs a random sample of gold labels, of all tasks or of those with one
+verdict. The 95 % interval is that of Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three shares.
+
+**Prediction-powered inference** (PPI++; Angelopoulos, Duchi and Zrnic 2023) for any prediction f, such as the panel's
+confidence or score. With n gold labels y and N other tasks, the mean of y is estimated by ::
+
+    mean(y) + lambda (mean of f on the others - mean of f on the n),   lambda = cov(y, f) / ((1 + n / N) var(f)),
+
+with the variance ``var(y - lambda f) / n + lambda^2 var(f) / N``, and Student's t for few gold labels. Whatever f is,
+the interval is valid, and for large n not wider than without f. It needs a random sample of all tasks.
 
 **Rogan and Gladen** (1978). Gold labels show how often good tasks are called good, the sensitivity, and how often
 others are not, the specificity. The rate is ``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the
-interval of Lang and Reiczigel (2014). It holds also for gold labels that were picked by what they are, such as as many
-good as bad ones, or that come from another group of tasks. If the panel hardly knows good from bad, the interval is 0
-to 1. If the panel calls so many tasks good, or so few, that the whole interval lies outside of 0 and 1, it errs here in
-another way than on gold labels. Then the interval is that of the nearest rate, 0 or 1.
+interval of Lang and Reiczigel (2014). It holds also for gold labels that were selected by their labels, or that come
+from other tasks with another rate. If the panel hardly separates good from bad, the interval is 0 to 1. If the whole
+interval lies outside of 0 and 1, the panel errs here in another way than on gold labels (a misfit).
 
 **Further gold labels.** Those of n1 tasks called good and of n0 others reduce the first two parts of the variance most
 if n1 and n0 are in proportion to the roots of these parts times n (Neyman 1934). The last part stays, so that the
 interval cannot always be halved.
 
 **Groups.** A group with twenty gold labels of its own has a rate from these. Any other has one by the errors of the
-panel on all tasks (Rogan and Gladen), unless these differ between groups; then only the share called good is known.
+panel on all tasks (Rogan and Gladen), unless these differ between groups.
 
 References
 ----------
@@ -31,34 +37,31 @@ Tenenbein, A double sampling scheme for estimating from binomial data with miscl
 Gladen, Estimating prevalence from the results of a screening test, Am. J. Epidemiology 107, 1978. Lang and Reiczigel,
 Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity, Preventive Veterinary
 Medicine 113, 2014. Kerman, Neutral noninformative and informative conjugate beta and gamma prior distributions,
-Electronic Journal of Statistics 5, 2011.
+Electronic Journal of Statistics 5, 2011. Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference,
+arXiv:2311.01453, 2023.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
 from allalike._core.late import pd
 from allalike._core.registry import did_you_mean
+from allalike.domains import Encoding, Kernels
+from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.panel import PanelFacts, list_columns
-from allalike.panels.verdicts import NOBODY, NORMAL, divide, ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run, TaskTable
+from allalike.panels.summary import FurtherGold, GoldSelection, GroupRate, GroupRates, IntervalFacts, MeanScore, Rate
+from allalike.panels.verdicts import NO_LABEL, NORMAL, Statistics, divide, ratio
 
 BAD, GOOD = 0, 1  # verdicts
 PRIOR = 1 / 3
@@ -67,38 +70,41 @@ _DRAWS = 20_000  # after which limits are known to 1 % of their width
 _FIRST = 50  # gold labels to begin with
 _HALVINGS = 60
 _ROUNDING = 1e-6
-_MIN_OWN = 20  # gold labels of a group that are enough for its rate
+_MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tasks for a mean
 _SIGNIFICANCE = 0.01
 _MAX_NAMED = 20  # groups in a summary
 _MAX_LISTED = 10
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
-Bound = tuple[str, float]
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
 
 
-class Rate(NamedTuple):
-    """A share of tasks, with its 95 % confidence interval; NaN if unknown."""
+class Estimate(NamedTuple):
+    """A share of tasks or a mean, with its 95 % confidence interval; NaN if unknown."""
 
     estimate: float = math.nan
     low: float = math.nan
     high: float = math.nan
 
-    def minus(self, then: Rate) -> Rate:
+    @property
+    def facts(self) -> IntervalFacts:
+        """The same for a summary."""
+        return IntervalFacts(estimate=self.estimate, low=self.low, high=self.high)
+
+    def minus(self, then: Estimate) -> Estimate:
         """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER).
 
-        >>> [round(each, 2) for each in Rate(0.5, 0.44, 0.56).minus(Rate(0.8, 0.72, 0.85))]
+        >>> [round(each, 2) for each in Estimate(0.5, 0.44, 0.56).minus(Estimate(0.8, 0.72, 0.85))]
         [-0.3, -0.38, -0.2]
         """
         difference = self.estimate - then.estimate
         low = difference - math.hypot(self.estimate - self.low, then.high - then.estimate)
         high = difference + math.hypot(self.high - self.estimate, then.estimate - then.low)
-        return Rate(difference, low, high)
+        return Estimate(difference, low, high)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Of the tasks that the panel calls not good, and good: how many there are, have a gold label, and are good.
+class Counts(NamedTuple):
+    """Number of tasks, gold labels and good gold labels, of the tasks called not good and called good.
 
     >>> counts = Counts.of(np.array([1, 1, 0, 0]), np.array([1.0, 0.0, np.nan, 0.0]))
     >>> counts.tasks, counts.known, counts.good, counts.apparent
@@ -122,12 +128,12 @@ class Counts:
 
     @property
     def truly(self) -> Floats:
-        """How many gold labels are not good, and good."""
+        """The number of gold labels that are not good, and good."""
         return np.array([(self.known - self.good).sum(), self.good.sum()])
 
     @property
     def called_right(self) -> Floats:
-        """How many gold labels that are not good, and good, the panel calls so."""
+        """The number of gold labels that the panel calls rightly not good, and good."""
         return np.array([self.known[BAD] - self.good[BAD], self.good[GOOD]])
 
     @property
@@ -136,7 +142,7 @@ class Counts:
         return divide(self.called_right, self.truly)
 
 
-def estimate_rate(counts: Counts) -> Rate:
+def estimate_rate(counts: Counts) -> Estimate:
     """Estimate the rate by double sampling.
 
     >>> perfect = Counts(np.array([50.0, 150.0]), np.array([10.0, 30.0]), np.array([0.0, 30.0]))
@@ -144,18 +150,44 @@ def estimate_rate(counts: Counts) -> Rate:
     [0.75, 0.68, 0.81]
     """
     if not counts.known.any():
-        return Rate()
+        return Estimate()
     p, share = counts.apparent, np.where(counts.known > 0, counts.good / np.maximum(counts.known, 1), 0.5)
     estimate = p * float(share[GOOD]) + (1 - p) * float(share[BAD])
     hits = np.array([counts.tasks[GOOD], *counts.good]) + PRIOR
     misses = np.array([counts.tasks[BAD], *(counts.known - counts.good)]) + PRIOR
     called, bad, good = np.random.default_rng(0).beta(hits, misses, (_DRAWS, 3)).T
     low, high = np.quantile(called * good + (1 - called) * bad, _LIMITS).tolist()
-    return Rate(estimate, min(low, estimate), max(high, estimate))
+    return Estimate(estimate, min(low, estimate), max(high, estimate))
 
 
-def correct_rate(counts: Counts, tasks: Floats | None = None) -> Rate:
-    """Correct the share that the panel calls good, of some tasks or of those without gold labels, for its errors.
+def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
+    """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; return lambda as well.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(5, 1, 10_000)
+    >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
+    >>> found, power = estimate_mean(truth[:100], scores[:100], scores[100:])
+    >>> [round(each, 2) for each in found], round(power, 2)
+    ([5.07, 4.98, 5.16], 0.75)
+    """
+    from scipy.stats import t
+
+    n, n_others = len(label), len(others)
+    if n < 2:
+        return Estimate(), 0.0
+    covariance = float(np.cov(label, predicted)[0, 1])
+    variance = float(np.var(np.concatenate([predicted, others]), ddof=1))
+    power = min(max(ratio(covariance, (1 + n / n_others) * variance), 0.0), 1.0) if n_others and variance > 0 else 0.0
+    estimate, square = float(label.mean()), float(np.var(label - power * predicted, ddof=1)) / n
+    if power:
+        estimate += power * float(others.mean() - predicted.mean())
+        square += power**2 * variance / n_others
+    half = float(t.ppf(_LIMITS[1], n - 1)) * math.sqrt(square)
+    return Estimate(estimate, estimate - half, estimate + half), power
+
+
+def correct_rate(counts: Counts, tasks: Floats | None = None) -> Estimate:
+    """Correct the share called good, of some tasks or of those without gold labels, by sensitivity and specificity.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
     >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)]
@@ -164,29 +196,29 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> Rate:
     return _correct(counts, tasks)[0]
 
 
-def misfits(counts: Counts, tasks: Floats | None = None) -> bool:
-    """Return whether the panel calls more or fewer tasks good than any rate explains, if it errs as on gold labels.
+def is_misfit(counts: Counts, tasks: Floats | None = None) -> bool:
+    """Return whether no rate explains the share called good, if the panel errs as on gold labels.
 
     >>> counts = Counts(np.array([10.0, 990.0]), np.array([110.0, 90.0]), np.array([30.0, 70.0]))
-    >>> misfits(counts, counts.tasks), [round(each, 2) for each in correct_rate(counts, counts.tasks)]
+    >>> is_misfit(counts, counts.tasks), [round(each, 2) for each in correct_rate(counts, counts.tasks)]
     (True, [1.0, 0.82, 1.0])
     """
     return _correct(counts, tasks)[1]
 
 
-def _correct(counts: Counts, tasks: Floats | None) -> tuple[Rate, bool]:
-    """Return the corrected rate, and whether no rate fits; a few more gold labels, half of them right, are added."""
+def _correct(counts: Counts, tasks: Floats | None) -> tuple[Estimate, bool]:
+    """Return the corrected rate, and whether no rate fits; two more gold labels of each kind are added, half right."""
     asked = counts.tasks - counts.known if tasks is None else tasks
     asked = asked if asked.sum() else counts.tasks
     if not counts.truly.all() or not asked.sum():
-        return Rate(), False
+        return Estimate(), False
     p, slope = float(asked[GOOD] / asked.sum()), float(counts.hit_rates.sum()) - 1
     plain = min(max((p + float(counts.hit_rates[BAD]) - 1) / slope, 0.0), 1.0) if slope > 0 else math.nan
     truths = counts.truly + 2
     hit, size = (counts.called_right + 1) / truths, float(asked.sum()) + NORMAL**2
     slope = float(hit.sum()) - 1
     if slope <= 0:
-        return Rate(plain, 0.0, 1.0), False
+        return Estimate(plain, 0.0, 1.0), False
 
     def find_limits(rate: float) -> tuple[float, float]:
         bad, good = (hit * (1 - hit) / truths).tolist()
@@ -201,34 +233,35 @@ def _correct(counts: Counts, tasks: Floats | None) -> tuple[Rate, bool]:
     if misfit := low >= 1 or high <= 0:
         low, high = find_limits(min(max(rate, 0.0), 1.0))
     low, high = np.clip([low, high], 0.0, 1.0).tolist()
-    return Rate(plain, low, high), misfit
+    return Estimate(plain, low, high), misfit
 
 
 class GoldPlan(NamedTuple):
-    """How many further gold labels to collect by verdict, and the width of the interval with them and with all."""
+    """Further gold labels to collect by verdict, and the relative width of the interval with them and with all."""
 
-    truths: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
     width: float
     reach: float
 
     @property
     def total(self) -> int:
-        """How many of both."""
-        return int(self.truths.sum())
+        """The number of gold labels of both verdicts."""
+        return int(self.labels.sum())
 
-    def describe(self) -> dict[str, Any]:
-        """Return it as notes of a summary."""
-        other, good = self.truths.tolist()
-        counts = {"truths": self.total, "called_good": good, "called_other": other}
-        return {**counts, "width": self.width, "least_width": self.reach}
+    @property
+    def facts(self) -> FurtherGold:
+        """The same for a summary."""
+        bad, good = self.labels.tolist()
+        counts = {"truths": self.total, "called_good": good, "called_other": bad}
+        return FurtherGold(**counts, width=self.width, least_width=self.reach)
 
 
-def plan_truths(counts: Counts) -> GoldPlan:
+def plan_gold(counts: Counts) -> GoldPlan:
     """Find the fewest further gold labels that halve the interval, or bring half of what gold labels can.
 
     Without any, they are the first fifty.
 
-    >>> plan_truths(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0]))).truths
+    >>> plan_gold(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0]))).labels
     array([110, 180])
     """
     if not counts.known.any():
@@ -259,42 +292,40 @@ def plan_truths(counts: Counts) -> GoldPlan:
 
 
 def choose_good(encoding: Encoding, good: Sequence[Any]) -> Callable[[Array], Array]:
-    """Return what tells good labels, as codes, from others: some classes or levels, or numbers within bounds.
+    """Return the function that marks good labels, as codes: some classes or levels, or numbers within bounds.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 1, 2.5), ("bob", 1, 4.0)], domain="real")
     >>> choose_good(answers.encoding, [">=3"])(answers.label)
     array([False,  True])
     """
-    bounds = [_read_bound(each) for each in good]
     if encoding.n_classes is None and encoding.numeric:
-        return partial(_meets_any, bounds=[_need_bound(*each) for each in zip(good, bounds, strict=True)])
+        return partial(_meets_any, bounds=[*map(_need_bound, good)])
+    bounds = [_read_bound(each) for each in good]
     if encoding.nominal or not any(bounds):
         return partial(np.isin, test_elements=find_codes(encoding, good))
     levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
     numbers = [float(text) if _NUMBER.fullmatch(text) else math.nan for text in map(str, levels)]
     if any(map(math.isnan, numbers)):
-        raise OptionError(f"good is {good[0]!r}, but the levels are no numbers. Name those that are good.")
+        raise OptionError(f"good is {good[0]!r}, but the levels are not numbers. Name those that are good.")
     within = _meets_any(np.array(numbers), bounds=[bound for bound in bounds if bound])
     named = [each for each, bound in zip(good, bounds, strict=True) if not bound]
     return partial(np.isin, test_elements=np.union1d(np.flatnonzero(within), find_codes(encoding, named)))
 
 
-def _read_bound(good: Any) -> Bound | None:
+def _read_bound(good: Any) -> tuple[str, float] | None:
     found = _BOUND.fullmatch(str(good).strip())
     return None if found is None else (found[1], float(found[2]))
 
 
-def _need_bound(good: Any, bound: Bound | None) -> Bound:
-    if bound is not None:
-        return bound
+def _need_bound(good: Any) -> tuple[str, float]:
     try:
-        return "==", float(good)
+        return _read_bound(good) or ("==", float(good))
     except (TypeError, ValueError):
         raise OptionError(f"good is {good!r}, and labels are numbers. Write a bound, such as '>=4'.") from None
 
 
-def _meets_any(numbers: Array, *, bounds: Sequence[Bound]) -> Array:
+def _meets_any(numbers: Array, *, bounds: Sequence[tuple[str, float]]) -> Array:
     return np.asarray(np.any([_COMPARE[sign](numbers, number) for sign, number in bounds], axis=0))
 
 
@@ -317,11 +348,7 @@ def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]
     return np.array([known[str(label)] for label in good], np.int64)
 
 
-def _mark_good(block: Block, *, kernels: Kernels, is_good: Callable[[Array], Array]) -> dict[str, Array]:
-    truth = np.full(block.n_tasks, np.nan)
-    if len(block.gold_task):
-        truth[block.gold_task] = is_good(kernels.restore_gold(block))
-    return {"truth": truth}
+# PanelFacts of a panel.
 
 
 def describe_rate(
@@ -332,74 +359,114 @@ def describe_rate(
     *,
     by_truth: bool,
     inferred: bool,
-) -> tuple[PanelFacts, Rate]:
+) -> tuple[Statistics, Estimate]:
     """Return the rate of all tasks and of each group, the errors of the panel, and further gold labels to collect.
 
-    ``found`` is what the panel finds without gold labels; ``by_truth`` says that these were picked by what they are.
+    ``found`` are the verdicts without gold labels; ``by_truth`` says that these were selected by their labels.
     """
     is_good, piece = choose_good(run.encoding, good), found.joined()
     verdict = np.asarray(is_good(piece.found["label"])).astype(np.intp)
-    truth: Floats = run.collect(partial(_mark_good, kernels=run.kernels, is_good=is_good))["truth"]
-    counts = Counts.of(verdict, truth)
-    find = correct_rate if by_truth else estimate_rate
-    rate = find(counts)
-    rows = [_list_row("", counts, rate, "own")]
-    plan = plan_truths(Counts(counts.tasks, np.zeros(2), np.zeros(2)) if by_truth else counts)
-    notes = {
-        "good": list(good),
-        **({"inferred": True} if inferred else {}),
-        "tasks": int(counts.tasks.sum()),
-        "known": int(counts.known.sum()),
-        "apparent": counts.apparent,
-        **rate._asdict(),
-        "sensitivity": float(counts.hit_rates[GOOD]),
-        "specificity": float(counts.hit_rates[BAD]),
-        "drawn": "truth" if by_truth else "random",
-        "double_sampling": estimate_rate(counts)._asdict(),
-        "rogan_gladen": correct_rate(counts)._asdict(),
-        "misfit": misfits(counts),
-        "picked": _compare_known(counts),
-        "ask": plan.describe(),
-    }
+    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=is_good))["truth"]
+    counts, known = Counts.of(verdict, truth), ~np.isnan(truth)
+    estimate = correct_rate if by_truth else estimate_rate
+    rate = estimate(counts)
+    plan = plan_gold(counts._replace(known=np.zeros(2), good=np.zeros(2)) if by_truth else counts)
+    confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
+    predicted = np.where(verdict == GOOD, confidence, 1 - confidence)
+    parts: dict[str, Counts] = {}
+    own: list[GroupRate] = []
+    misfits: list[str] = []
     if groups is not None:
-        by, names = groups[0], np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
+        names = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
         parts = {name: Counts.of(verdict[names == name], truth[names == name]) for name in sorted({*names.tolist()})}
-        own, strange = _list_groups(parts, counts, find)
-        rows += own
-        notes["groups"] = {"by": by, "number": len(parts), "named": own[:_MAX_NAMED], "misfits": strange}
-    picked = _draw_tasks(plan, np.where(np.isnan(truth), verdict, NOBODY), piece.tasks.hashes())
-    ask = {"task": piece.tasks.take(picked), "called_good": verdict[picked] == GOOD}
-    return PanelFacts({"rate": notes}, {"rates": list_columns(pd.DataFrame(rows)), "ask": ask}), rate
+        own, misfits = _list_groups(parts, counts, estimate)
+    facts = Rate(
+        good=tuple(good),
+        inferred=inferred,
+        tasks=int(counts.tasks.sum()),
+        known=int(counts.known.sum()),
+        apparent=counts.apparent,
+        **rate._asdict(),
+        sensitivity=float(counts.hit_rates[GOOD]),
+        specificity=float(counts.hit_rates[BAD]),
+        drawn="truth" if by_truth else "random",
+        double_sampling=estimate_rate(counts).facts,
+        rogan_gladen=correct_rate(counts).facts,
+        prediction_powered=None if by_truth or not known.any() else _power_rate(truth, predicted),
+        misfit=is_misfit(counts),
+        picked=_compare_selection(counts),
+        ask=plan.facts,
+        groups=groups and GroupRates(groups[0], len(parts), tuple(own[:_MAX_NAMED]), tuple(misfits)),
+    )
+    picked = _draw_tasks(plan, np.where(known, NO_LABEL, verdict), piece.tasks.hashes())
+    ask = pd.DataFrame({"task": piece.tasks.take(picked).tolist(), "called_good": verdict[picked] == GOOD})
+    rates = pd.DataFrame([msgspec.structs.asdict(row) for row in (_list_row("", counts, rate, "own"), *own)])
+    return Statistics({"rate": facts}, {"rates": rates, "ask": ask}), rate
 
 
-def _draw_tasks(plan: GoldPlan, verdict: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """Return the tasks whose gold labels to collect, at random among those with one verdict by the hashes of ids."""
-    picked = []
+def _power_rate(truth: Floats, predicted: Floats) -> IntervalFacts:
+    known = ~np.isnan(truth)
+    mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
+    return IntervalFacts(estimate=mean.estimate, low=max(mean.low, 0.0), high=min(mean.high, 1.0))
+
+
+def _draw_tasks(plan: GoldPlan, verdict: Array, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Return the tasks to label next, at random among those with one verdict by the hashes of ids."""
+    picked, mixed = [], mix(hashes)
     for each in (BAD, GOOD):
         places = np.flatnonzero(verdict == each)
-        picked.append(places[np.argsort(mix(hashes[places]), kind="stable")][: plan.truths[each]])
+        picked.append(places[np.argsort(mixed[places], kind="stable")][: plan.labels[each]])
     return np.concatenate(picked)
 
 
-def _list_row(group: str, counts: Counts, rate: Rate, source: str) -> dict[str, Any]:
-    n = {"tasks": int(counts.tasks.sum()), "known": int(counts.known.sum()), "apparent": counts.apparent}
-    told_by = "" if math.isnan(rate.estimate) else source
-    return {"group": group, **n, "rate": rate.estimate, "low": rate.low, "high": rate.high, "told_by": told_by}
+def describe_mean(run: Run, found: TaskTable) -> Statistics:
+    """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
+    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
+    label = np.asarray(found.joined().found["label"], np.float64)
+    known, there = ~np.isnan(truth), ~np.isnan(label)
+    if (known & there).sum() < _MIN_OWN:
+        return Statistics({})
+    mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
+    alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
+    apparent = float(label[there].mean())
+    facts = MeanScore(known=int(known.sum()), apparent=apparent, **mean._asdict(), power=power, gold_only=alone.facts)
+    return Statistics({"mean": facts})
+
+
+def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]) -> dict[str, Array]:
+    """Return, per task, a value of its gold label, or NaN."""
+    truth = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        truth[block.gold_task] = value(kernels.restore_gold(block))
+    return {"truth": truth}
+
+
+def _list_row(group: str, counts: Counts, rate: Estimate, source: str) -> GroupRate:
+    return GroupRate(
+        group=group,
+        tasks=int(counts.tasks.sum()),
+        known=int(counts.known.sum()),
+        apparent=counts.apparent,
+        rate=rate.estimate,
+        low=rate.low,
+        high=rate.high,
+        told_by="" if math.isnan(rate.estimate) else source,
+    )
 
 
 def _list_groups(
-    parts: Mapping[str, Counts], every: Counts, find: Callable[[Counts], Rate]
-) -> tuple[list[dict[str, Any]], list[str]]:
+    parts: Mapping[str, Counts], every: Counts, estimate: Callable[[Counts], Estimate]
+) -> tuple[list[GroupRate], list[str]]:
     """Return a row for each group, and the groups that errors on all gold labels do not fit."""
-    rows, strange, alike = [], [], not _errors_differ(list(parts.values()))
+    rows, misfits, alike = [], [], not _errors_differ(list(parts.values()))
     for name, part in parts.items():
         if part.known.sum() >= _MIN_OWN:
-            rows.append(_list_row(name, part, find(part), "own"))
+            rows.append(_list_row(name, part, estimate(part), "own"))
             continue
-        rows.append(_list_row(name, part, correct_rate(every, part.tasks) if alike else Rate(), "all"))
-        if rows[-1]["told_by"] and misfits(every, part.tasks):
-            strange.append(name)
-    return rows, strange
+        rows.append(_list_row(name, part, correct_rate(every, part.tasks) if alike else Estimate(), "all"))
+        if rows[-1].told_by and is_misfit(every, part.tasks):
+            misfits.append(name)
+    return rows, misfits
 
 
 def _errors_differ(parts: Sequence[Counts]) -> bool:
@@ -415,11 +482,11 @@ def _errors_differ(parts: Sequence[Counts]) -> bool:
     return False
 
 
-def _compare_known(counts: Counts) -> dict[str, Any]:
+def _compare_selection(counts: Counts) -> GoldSelection:
     """Compare the share called good of tasks with gold labels and of others (Fisher's exact test)."""
     from scipy.stats import fisher_exact
 
     known, rest = counts.known, counts.tasks - counts.known
     differ = known.sum() and rest.sum() and fisher_exact(np.array([known, rest])).pvalue < _SIGNIFICANCE
     shares = [ratio(float(each[GOOD]), float(each.sum())) for each in (known, rest)]
-    return {"known": shares[0], "others": shares[1], "beyond_chance": bool(differ)}
+    return GoldSelection(known=shares[0], others=shares[1], beyond_chance=bool(differ))

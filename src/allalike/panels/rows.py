@@ -1,62 +1,80 @@
-"""Rows of verdicts: which of them can be read, in which order and how often judges were asked, and in which groups.
+"""Rows of verdicts: unreadable ones, both orders of a pair, samples, and the one verdict that a judge's rows become.
 
 All rows are in memory for this, whatever the engine that weighs the judges afterwards. A row without a label, or with
-none that can be understood, is no verdict: it counts for no class, and it is reported. Empty cells of a matrix say that
+none that can be parsed, is not a verdict: it counts for no class, and it is reported. Empty cells of a matrix say that
 a judge was not asked, and are not among them.
+
+A judge may have seen a pair in both orders, and may have been asked several times in each. These rows become one
+verdict: the label l has the share
+
+    s(l) = mean over orders of (the share of l among the samples in this order),
+
+and the verdict is the label with the largest share. Every order counts the same, however many samples it has, so that
+the effect of the position cancels out. Where two labels have the same share, the judge is undecided: a tie where labels
+have one, and otherwise it has no verdict on this task. The samples of a judge who scores become their mean.
+
+**What verdicts on pairs name.** The label A may be an answer, whatever its place, or the place in which one was shown.
+Let x and y be 1 where a judge gives A in the first and in the second order. If both follow what is in the answers, x
+and y go together if labels name answers, and against each other if they name places. A preferred position moves x and y
+whatever the task, and so has no part in their covariance over tasks. With the scores
+
+    c_t = sum over judges of (x - mean of x) (y - mean of y)
+
+of each task t, the sum of all is compared with its standard deviation, the root of the sum of c_t^2. Above 3 labels
+name answers, below -3 places; between, the user is asked.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.column import Column
+from allalike._core.columns.factors import only_used
+from allalike._core.columns.values import Values
+from allalike._core.late import pd
 from allalike._core.options import check_choice
 from allalike._core.registry import find_close
 from allalike._core.system.memory import free_memory
 from allalike._core.words import count
 from allalike.answers import Answers
-from allalike.answers.cleaning import check_ids
-from allalike.domains import Categorical
+from allalike.answers.cleaning import Cleaning, check_ids
+from allalike.domains import Categorical, Domain, Encoding
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
-from allalike.panels.panel import PanelFacts
-from allalike.panels.repeated_verdicts import ANSWERS, PLACES, RepeatedVerdicts, Voices, find_tie, name_answers
-from allalike.panels.verdicts import NOBODY, ratio
+from allalike.panels.summary import UnreadableCounts, UnreadableJudge
+from allalike.panels.verdicts import NO_LABEL, Codes, Marks, Statistics, ratio
 from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
-from allalike.readers.formats.tables import cells
+from allalike.readers.formats.source import Source, cells
 from allalike.readers.proposals import asking
-from allalike.result.inputs.opening import inputs_of, open_source
+from allalike.sources import inputs_of, open_source
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from allalike._core.columns.values import Values
-    from allalike.answers.cleaning import Cleaning
-    from allalike.domains import Domain
-    from allalike.panels.verdicts import Marks
-    from allalike.readers.formats.tables import Table
-
-    Batches = Callable[[], Iterable[Mapping[str, Column]]]
-
+ANSWERS, PLACES = "answers", "places"
 _OWN = ("order", "sample", "about", "tie", "verdicts")
 _SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
 _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
 }  # names of such columns
+_TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
+_PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # which are not answers
+_MOST_LABELS = 10  # of open answers, one may be called a tie by chance
+_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
+_SURE = 3.0  # standard deviations
+_EQUAL = 1e-9  # shares that differ by less are the same
 _SAMPLE_ROWS = 100_000
 _MAX_NAMED, _MAX_LISTED = 20, 10
 
 
 class JuryOptions(ReadOptions, total=False):
-    """How verdicts are read: as answers are, and how judges were asked, as `allalike.jury` tells of each option."""
+    """Options of reading verdicts: those of answers, and how judges were asked (see `allalike.jury`)."""
 
     order: str | None
     sample: str | None
@@ -81,11 +99,6 @@ class HowAsked:
         named = {"order": self.order, "sample": self.sample}
         return {role: name for role, name in named.items() if name is not None}
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether verdicts are looked at row by row before they count."""
-        return bool(self.names or self.verdicts)
-
 
 def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
     """Return how judges were asked, and the options of reading."""
@@ -105,30 +118,21 @@ def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
 # Unreadable verdicts.
 
 
-class Unread(NamedTuple):
-    """The number of rows of each judge that cannot be read, of how many, and the tasks without any that can."""
+class Unreadable(NamedTuple):
+    """Number of unreadable rows and of all rows by judge, and the tasks without any readable verdict."""
 
     rows: Mapping[str, int] = {}
     asked: Mapping[str, int] = {}
     tasks: tuple[Any, ...] = ()
 
 
-def look_for_unread(source: Any) -> Unread | None:
-    """Look at answers once more for verdicts that could not be read; None if they cannot be looked at again."""
-    if not hasattr(source, "stream"):
-        return None
-    try:
-        stream = source.stream()
-        return find_unread(stream.batches, stream.cleaning, blank_counts=source.wide is None)
-    except AllalikeError:  # such as what only Spark can read
-        return None
-
-
-def find_unread(batches: Batches, cleaning: Cleaning, *, blank_counts: bool) -> Unread:
+def find_unreadable(
+    batches: Callable[[], Iterable[Mapping[str, Column]]], cleaning: Cleaning, *, blank_counts: bool
+) -> Unreadable:
     """Count the rows that cannot be read, by judge, and list the tasks without any that can."""
 
-    def mark_gone(label: Column) -> tuple[Marks, Marks]:
-        """Mark the rows that cannot be read, and those that count."""
+    def mark(label: Column) -> tuple[Marks, Marks]:
+        """Mark the unreadable rows, and those that count."""
         blank, unparsed = cleaning.find_unreadable(label)
         return (blank | unparsed, np.ones(len(blank), np.bool_)) if blank_counts else (unparsed, ~blank)
 
@@ -136,103 +140,245 @@ def find_unread(batches: Batches, cleaning: Cleaning, *, blank_counts: bool) -> 
     asked: Counter[str] = Counter()
     tasks: dict[Any, None] = {}
     for batch in batches():
-        gone, there = mark_gone(batch["label"])
+        gone, there = mark(batch["label"])
         workers = _list_values(batch["worker"])
         asked.update(str(worker) for worker, is_there in zip(workers, there, strict=True) if is_there)
         rows.update(str(workers[row]) for row in np.flatnonzero(gone))
         tasks |= dict.fromkeys(_list_values(batch["task"].keep(gone)) if gone.any() else ())
     for batch in batches() if tasks else ():
-        gone, there = mark_gone(batch["label"])
+        gone, there = mark(batch["label"])
         for task in _list_values(batch["task"].keep(there & ~gone)):
             tasks.pop(task, None)
-    return Unread(dict(rows), dict(asked), tuple(tasks))
+    return Unreadable(dict(rows), dict(asked), tuple(tasks))
 
 
 def _list_values(column: Column) -> list[Any]:
     return column.data if isinstance(column.data, list) else column.data.to_pylist()
 
 
-def describe_unread(judges: Values, total: int, unread: Unread | None) -> PanelFacts:
-    """Count unreadable verdicts by judge, the most first; a judge without any that can be read is named, too."""
-    known = unread or Unread()
+def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
+    """Count unreadable verdicts by judge, the most first, including judges without any readable one."""
+    known = unread or Unreadable()
     named = [
-        {"judge": judge, "unreadable": n, "asked": known.asked[judge], "share": ratio(n, known.asked[judge])}
+        UnreadableJudge(judge=judge, unreadable=n, asked=known.asked[judge], share=ratio(n, known.asked[judge]))
         for judge, n in Counter(known.rows).most_common(_MAX_NAMED)
     ]
-    notes = {"verdicts": total, "judges": len(known.rows), "tasks": len(known.tasks), "named": named}
-    columns = {}
-    if unread is not None:
-        columns["unreadable"] = np.array([unread.rows.get(str(judge), 0) for judge in judges.tolist()], np.int64)
-    return PanelFacts({"unreadable": notes}, {}, columns)
+    facts = UnreadableCounts(verdicts=total, judges=len(known.rows), tasks=len(known.tasks), named=tuple(named))
+    counts = np.array([known.rows.get(str(judge), 0) for judge in judges.tolist()], np.int64)
+    return Statistics({"unreadable": facts}, {}, {} if unread is None else {"unreadable": counts})
+
+
+# Repeated verdicts: a frame with a row per verdict.
+
+
+@dataclass(frozen=True)
+class RepeatedVerdicts:
+    """All readable verdicts: numbers of task, judge and order, and labels that are codes of classes, or numbers."""
+
+    rows: pd.DataFrame
+    tasks: Values
+    judges: Values
+    encoding: Encoding
+    tie: int = NO_LABEL
+
+    @property
+    def labels(self) -> list[Any]:
+        """The classes, by their codes."""
+        return self.encoding.decode(np.arange(self.encoding.n_labels)).tolist()
+
+    def only(self, rows: Any) -> RepeatedVerdicts:
+        """Return some of the verdicts."""
+        return replace(self, rows=self.rows.iloc[np.asarray(rows)])
+
+    def find(self, judges: Values) -> Codes:
+        """Return the numbers of some of the judges."""
+        place = {judge: number for number, judge in enumerate(self.judges.tolist())}
+        return np.array([place[judge] for judge in judges.tolist()], np.intp)
+
+    def find_sides(self) -> tuple[int, int] | None:
+        """Return the codes of the two labels other than a tie, if there are two."""
+        sides = [code for code in np.unique(self.rows["label"]).tolist() if code != self.tie]
+        return (sides[0], sides[1]) if len(sides) == 2 else None
+
+    def find_means(self, value: Any, rows: Any) -> npt.NDArray[np.float64]:
+        """Return the mean of a value over some verdicts, a row per task and a column per judge, NaN without any."""
+        rows = np.asarray(rows)
+        own = [self.rows[name].to_numpy()[rows] for name in ("task", "judge")]
+        mean = pd.Series(np.asarray(value, np.float64)[rows]).groupby(own).mean()
+        table = np.full((len(self.tasks), len(self.judges)), np.nan)
+        table[mean.index.get_level_values(0), mean.index.get_level_values(1)] = mean
+        return table
+
+    def reconcile(self) -> pd.DataFrame:
+        """Make one verdict of each judge on each task; its label is -1 if the judge is undecided."""
+        rows, who = self.rows, ["task", "judge"]
+        if self.encoding.numeric:
+            return rows.groupby(who)["label"].mean().reset_index()
+        share = 1 / rows.groupby([*who, "order"])["label"].transform("size")
+        score = share.groupby([rows[name] for name in (*who, "label")]).sum().rename("score").reset_index()
+        best = score[score["score"] > score.groupby(who)["score"].transform("max") - _EQUAL]
+        found = best.groupby(who)["label"].agg(["max", "size"]).reset_index()
+        return found[who].assign(label=np.where(found["size"] > 1, self.tie, found["max"]))
+
+
+def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answers:
+    """Return one answer for each verdict; tasks and judges without any are left out."""
+    counted = found if answers.encoding.numeric else found[found["label"] != NO_LABEL]
+    task, tasks = only_used(counted["task"].to_numpy(np.int32), answers.tasks)
+    judge, judges = only_used(counted["judge"].to_numpy(np.int32), judges)
+    return replace(
+        answers,
+        workers=judges,
+        tasks=tasks,
+        starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
+        worker=judge,
+        label=counted["label"].to_numpy().astype(answers.label.dtype),
+    )
+
+
+def find_tie(encoding: Encoding, named: Any = None) -> int:
+    """Return the code of the class that means a tie: the one that is named, or the only one with such a name."""
+    if not encoding.nominal:
+        return NO_LABEL
+    labels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
+    texts = [label.strip().casefold() for label in labels]
+    if named is not None:
+        wanted = str(named).strip().casefold()
+        if wanted not in texts:
+            raise OptionError(f"tie is {named!r}, but no verdict is. There are: {list_names(labels)}.")
+        return texts.index(wanted)
+    found = [place for place, text in enumerate(texts) if text in _TIES and len(texts) <= _MOST_LABELS]
+    if len(found) != 1:
+        return texts.index("tie") if found and "tie" in texts else NO_LABEL
+    return found[0]
+
+
+def name_answers(verdicts: RepeatedVerdicts, about: str | None) -> tuple[RepeatedVerdicts, str]:
+    """Return verdicts whose labels name the same answer in both orders, and what they named before."""
+    names, sides = list(map(str, verdicts.labels)), verdicts.find_sides()
+    if len(names) > _MAX_SIDES:
+        raise UnsupportedError(
+            f"Verdicts in both orders of a pair become one if they say which of two is better, or by how much. These"
+            f" have {len(names):,} different labels, such as {list_names(names[:3])}."
+            f" Leave out order, or make one row for each judge and task before."
+        )
+    if about is None:
+        about = ANSWERS if sides is None else _guess_about(verdicts, sides)
+    if about == ANSWERS:
+        return verdicts, about
+    if sides is None:
+        raise OptionError("about is 'places', but there are not two labels for the two places, beside a tie.")
+    label = verdicts.rows["label"]
+    swapped = label.replace({sides[0]: sides[1], sides[1]: sides[0]}).where(verdicts.rows["order"] == 1, label)
+    return replace(verdicts, rows=verdicts.rows.assign(label=swapped)), about
+
+
+def _guess_about(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> str:
+    z = compare_orders_over_tasks(verdicts, sides)
+    if abs(z) > _SURE:
+        return ANSWERS if z > 0 else PLACES
+    names = [str(verdicts.labels[code]) for code in sides]
+    if {name.casefold() for name in names} in _PLACES:
+        return PLACES
+    likely = (ANSWERS, PLACES) if z >= 0 else (PLACES, ANSWERS)
+    raise InputError(
+        f"Pairs were shown in two orders, and {names[0]!r} may be an answer, whatever its place, or the place in which"
+        " an answer was shown: the verdicts do not show which.",
+        proposals=[Proposal({"about": each}) for each in likely],
+    )
+
+
+def compare_orders_over_tasks(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> float:
+    """Return the covariance of both orders over tasks in standard deviations; positive if labels name answers."""
+    rows = verdicts.rows
+    first, decided = rows["label"] == sides[0], rows["label"] != verdicts.tie
+    means = [verdicts.find_means(first, decided & (rows["order"] == order)) for order in (0, 1)]
+    known = ~np.isnan(means[0] + means[1])
+    both = np.maximum(known.sum(axis=0), 1.0)
+    filled = [np.where(known, each, 0.0) for each in means]
+    centred = [np.where(known, each - each.sum(axis=0) / both, 0.0) for each in filled]
+    scores = (centred[0] * centred[1]).sum(axis=1)
+    spread = float(np.sqrt(np.square(scores).sum()))
+    return float(scores.sum()) / spread if spread > 0 else 0.0
 
 
 # Reading rows.
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """What judges said, one voice for each on a task, or rows that are this already."""
+class Reading:
+    """Answers with one verdict of each judge on each task, and the rows that they were made of."""
 
     answers: Answers | Scan
     gold: dict[str, Any] = field(default_factory=dict)
-    ballots: RepeatedVerdicts | None = None
-    voices: Voices | None = None
-    unread: Unread | None = None
+    repeated: RepeatedVerdicts | None = None
+    reconciled: pd.DataFrame | None = None
+    unread: Unreadable | None = None
     about: str = ""
     first_order: str = ""
     inputs: tuple[Path, ...] = ()
 
     def find_silent(self, heard: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Return the tasks on which every judge is undecided, and the judges who are undecided on every task."""
-        ballots, voices = self.ballots, self.voices
-        if ballots is None or voices is None or ballots.answers.encoding.numeric:
+        repeated, found = self.repeated, self.reconciled
+        if repeated is None or found is None or repeated.encoding.numeric:
             return [], []
-        tasks, with_voice = ballots.answers.tasks, set(heard)
-        n_heard = np.bincount(voices.task[voices.label != NOBODY], minlength=len(tasks))
-        asked = ballots.judges.take(np.unique(voices.judge)).tolist()
-        undecided = tasks.take(np.flatnonzero(n_heard == 0)).tolist()
-        return undecided, [judge for judge in asked if judge not in with_voice]
+        decided, heard = found.loc[found["label"] != NO_LABEL, "task"], set(heard)
+        undecided = np.setdiff1d(np.arange(len(repeated.tasks)), decided)
+        judges = repeated.judges.take(np.unique(found["judge"])).tolist()
+        return repeated.tasks.take(undecided).tolist(), [judge for judge in judges if judge not in heard]
 
-    def find_unread(self, summary: dict[str, Any]) -> tuple[Unread | None, int]:
-        """Return whose verdicts could not be read, if that can be known, and how many."""
+    def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable | None, int]:
+        """Return the unreadable verdicts by judge, None if that cannot be known, and their number."""
         if self.unread is not None:
             return self.unread, sum(self.unread.rows.values())
-        wide = isinstance(self.answers, Scan) and self.answers.wide is not None
+        source = self.answers
+        wide = isinstance(source, Scan) and source.wide is not None
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
-        return (look_for_unread(self.answers) if total else Unread()), total
+        if not total:
+            return Unreadable(), 0
+        try:
+            if isinstance(source, Scan):
+                stream = source.stream()
+                return find_unreadable(stream.batches, stream.cleaning, blank_counts=not wide), total
+        except AllalikeError:  # such as what only Spark can read
+            pass
+        return None, total
 
 
-def hear(
+def read_verdicts(
     answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
-) -> Hearing:
-    """Return what is to be weighed, with one voice of the rows of each judge on each task."""
+) -> Reading:
+    """Read answers, with one verdict of each judge on each task if they are rows that need it."""
+    needs_rows = bool(asked.names or asked.verdicts)
     if isinstance(answers, Answers):
-        if asked.needs_rows:
+        if needs_rows:
             name = next(iter(asked.names.values()), "verdicts")
             raise OptionError(f"The answers have been read already, without {name!r}. Give what they were read from.")
-        return Hearing(answers, gold | {"domain": domain, **how})
+        return Reading(answers, gold | {"domain": domain, **how})
     named = isinstance(answers, Scan)
     given: dict[str, Any] = {"domain": domain, **how} if named else {}
     usual: ReadOptions = {"missing": "drop", **how}
     source = answers if named else scan(answers, domain=domain, **usual)
     if question := question_repeats(source, asked):
         raise question
-    if not asked.needs_rows:
-        return Hearing(source, gold | given)
+    if not needs_rows:
+        return Reading(source, gold | given)
     opened, known = open_source(source, **gold, **given)
     assert isinstance(opened, Scan)
-    found = read_rows(opened, asked)
-    assert found.ballots is not None
-    voices = found.ballots.reconcile()
-    if not found.ballots.answers.encoding.numeric and (voices.label == NOBODY).all():
-        other = f" Look whether verdicts name {found.about}." if found.about else ""
-        raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
-    heard = found.ballots.hear(voices)
-    heard = replace(heard if known is None else heard.with_gold(known), frame=opened.frame)
-    return replace(found, answers=heard, voices=voices, inputs=inputs_of(gold["gold"]))
+    reading = read_rows(opened, asked)
+    assert reading.repeated is not None
+    assert isinstance(reading.answers, Answers)
+    found = reading.repeated.reconcile()
+    if not reading.repeated.encoding.numeric and (found["label"] == NO_LABEL).all():
+        other = f" Check whether verdicts name {reading.about}." if reading.about else ""
+        raise InputError(f"Every judge contradicts itself on every task, so that there is no verdict.{other}")
+    one = make_answers(reading.answers, reading.repeated.judges, found)
+    one = replace(one if known is None else one.with_gold(known), frame=opened.frame)
+    return replace(reading, answers=one, reconciled=found, inputs=inputs_of(gold["gold"]))
 
 
-def read_rows(source: Scan, asked: HowAsked) -> Hearing:
+def read_rows(source: Scan, asked: HowAsked) -> Reading:
     """Read verdicts in all orders and samples; labels name the same answer in both orders then."""
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
@@ -247,7 +393,7 @@ def read_rows(source: Scan, asked: HowAsked) -> Hearing:
         cleaning = source.suited(table).cleaning
         if asked.verdicts:
             columns["label"] = _only_verdicts(columns["label"], cleaning, asked.verdicts)
-        unread = find_unread(lambda: [columns], cleaning, blank_counts=source.wide is None)
+        unread = find_unreadable(lambda: [columns], cleaning, blank_counts=source.wide is None)
         judge, judges = columns["worker"].factors
         order, first_order = _find_order(columns, asked.order)
         sample = columns["sample"].factors[0] if "sample" in columns else np.zeros(len(judge), np.int32)
@@ -255,26 +401,26 @@ def read_rows(source: Scan, asked: HowAsked) -> Hearing:
         made = {"worker": Column("worker", who), "task": columns["task"], "label": columns["label"]}
         whole = table.loaded_by(lambda names: {name: made[name] for name in names}, names=list(made), roles={})
         answers = source.finish(whole, {role: role for role in made}, guessed)
-    own, encoding = np.array(answers.workers.tolist(), np.intp)[answers.worker], answers.encoding
-    if encoding.numeric and asked.order is None:
-        return Hearing(
-            answers, {}, RepeatedVerdicts(answers, judges, own[:, 0], own[:, 1], answers.label), unread=unread
-        )
-    if not encoding.nominal:
+    encoding, task = answers.encoding, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    if not encoding.nominal and not (encoding.numeric and asked.order is None):
         raise UnsupportedError(
-            f"One voice is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
+            f"One verdict is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
             " verdict as a whole, say so with domain='categorical'; of levels that are numbers, domain='real' takes the"
             " mean."
         )
+    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
+    label = answers.label if encoding.numeric else answers.label.astype(np.intp)
+    rows = pd.DataFrame({"task": task, "judge": own[:, 0], "order": own[:, 1], "label": label})
     tie = find_tie(encoding, asked.tie)
-    ballots = RepeatedVerdicts(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp), tie)
+    reading = Reading(answers, {}, RepeatedVerdicts(rows, answers.tasks, judges, encoding, tie), unread=unread)
     if asked.order is None:
-        return Hearing(answers, {}, ballots, unread=unread)
-    ballots, about = name_answers(ballots, asked.about)
-    return Hearing(answers, {}, ballots, unread=unread, about=about, first_order=first_order)
+        return reading
+    assert reading.repeated is not None
+    repeated, about = name_answers(reading.repeated, asked.about)
+    return replace(reading, repeated=repeated, about=about, first_order=first_order)
 
 
-def _load_columns(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
+def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
     for option, name in asked.names.items():
         if name not in table.names:
             right = Proposal({option: find_close(name, table.names)})
@@ -293,7 +439,7 @@ def _load_columns(table: Table, picked: Mapping[str, str], asked: HowAsked) -> d
 
 
 def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...]) -> Column:
-    """Leave nothing in the place of labels that are no verdicts."""
+    """Replace labels that are not verdicts by nothing."""
     known = {match_key(cleaning.spelling(str(each)) or str(each)) for each in verdicts}
     label = cleaning.map_labels(label)
     values = _list_values(label)
@@ -312,7 +458,7 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
 
 
 def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.NDArray[Any], str]:
-    """Return, of each row, in which of two orders the pair was shown, and the name of the first."""
+    """Return, per row, in which of two orders the pair was shown, and the name of the first."""
     if name is None:
         return np.zeros(len(columns["label"]), np.int32), ""
     code, values = columns["order"].factors
@@ -326,12 +472,12 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
 
 
 def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
-    """Return what to ask where rows are further verdicts on a task, and a column of a usual name tells them apart."""
+    """Return the question about further verdicts of judges on tasks, if a column of a usual name distinguishes them."""
     if not hasattr(source, "opened") or source.wide is not None or source.repeats is not None:
         return None
     try:
         table, picked, _ = source.opened()
-        found = _tell_apart(table, picked, asked)
+        found = _find_distinguishing(table, picked, asked)
     except AllalikeError:  # which reading raises again
         return None
     if found is None:
@@ -345,8 +491,10 @@ def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     )
 
 
-def _tell_apart(table: Table, picked: Mapping[str, str], asked: HowAsked) -> tuple[int, int, dict[str, str]] | None:
-    """Return how many of some first rows are repeats, of how many, and the columns that tell them apart."""
+def _find_distinguishing(
+    table: Source, picked: Mapping[str, str], asked: HowAsked
+) -> tuple[int, int, dict[str, str]] | None:
+    """Return the number of repeats among the first rows, that of the rows, and the columns that distinguish them."""
     taken = {*picked.values(), *asked.names.values()}
     free = {name.casefold(): name for name in table.names if name not in taken}
     usual = {role: free[name] for role, names in _USUAL.items() for name in reversed(names) if name in free}
@@ -355,16 +503,14 @@ def _tell_apart(table: Table, picked: Mapping[str, str], asked: HowAsked) -> tup
     if not usual:
         return None
     sample = table.sample(_SAMPLE_ROWS, [*keys, *usual.values()])
-    texts = {name: list(map(str, cells(data))) for name, data in sample.items()}
-    rows = list(zip(*(texts[name] for name in keys), strict=True))
-    repeats = left = len(rows) - len(set(rows))
+    texts = pd.DataFrame({name: list(map(str, cells(data))) for name, data in sample.items()})
+    repeats = left = int(texts.duplicated(keys).sum())
     settles: dict[str, str] = {}
     for role, name in usual.items():
-        told = [(*row, cell) for row, cell in zip(rows, texts[name], strict=True)]
-        fewer = len(told) - len(set(told))
-        if fewer < left and (role != "order" or len(set(texts[name])) == 2):
-            rows, left, settles[role] = told, fewer, name
-    return (repeats, len(rows), settles) if settles and left <= repeats / 2 else None
+        fewer = int(texts.duplicated([*keys, name]).sum())
+        if fewer < left and (role != "order" or texts[name].nunique() == 2):
+            keys, left, settles[role] = [*keys, name], fewer, name
+    return (repeats, len(texts), settles) if settles and left <= repeats / 2 else None
 
 
 def read_groups(
@@ -384,8 +530,8 @@ def read_groups(
             if value.setdefault(id_, name) != name:
                 raise InputError(
                     f"The task {id_!r} is in two groups of {by!r}, {value[id_]!r} and {name!r}. Rates by group need a"
-                    " column that says the same in all rows of a task."
+                    " column that has the same value in all rows of a task."
                 )
-    if source.wide is not None:  # where it is no judge
+    if source.wide is not None:  # where it is not a judge
         source = replace(source, files=replace(source.files, skip=(*source.files.skip, by)))
     return source, value

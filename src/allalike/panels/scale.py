@@ -1,4 +1,4 @@
-"""Scale use: judges who score higher than the others, and what all judges are above gold labels.
+"""Scale use: offsets of judges from each other, and of all judges from gold labels.
 
 **Offsets.** The scores of a judge are taken for x_ij = t_j + b_i + noise: the offset b_i is by how much the judge is
 above the mean of all judges. Offsets are those of least squares with a parameter for each task and each judge (two-way
@@ -25,29 +25,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Block, Floats, sum_by
+from allalike._core.columns.values import Values
+from allalike.domains import Encoding
 from allalike.domains.offsets import Offsets
-from allalike.engines import make_ready
+from allalike.engines import Run, TaskTable, make_ready
 from allalike.engines.sample import pick_tasks
-from allalike.methods import Auto
+from allalike.methods import Auto, Fit
+from allalike.methods.auto.screening import screen
 from allalike.panels.correlated_errors import jackknife, leave_out_parts
-from allalike.panels.panel import PanelFacts
+from allalike.panels.rates import mark_gold
+from allalike.panels.summary import JudgeOffset, ScaleUse, SharedOffset
+from allalike.panels.verdicts import ScoreVerdicts, Statistics
+from allalike.result.result import Result
 from allalike.result.summaries import compare_with_gold, find_truths, summarise, with_quorum
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
-    from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.panels.verdicts import Marks, Scores
-    from allalike.result.result import Result
 
 _PARTS = 20  # of the tasks, each of which is left out once
 _MIN_PARTS = 2
@@ -99,23 +95,20 @@ def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> OffsetEstimates:
     return OffsetEstimates(*(offsets[0] + each + known for each in (0.0, -width, width)))
 
 
-def describe_scale_use(judges: Values, offset: OffsetEstimates, *, corrected: bool, can_correct: bool) -> PanelFacts:
+def describe_scale_use(judges: Values, offset: OffsetEstimates, *, corrected: bool, can_correct: bool) -> Statistics:
     """Return offsets, and the judges who are clearly above or below the others, the farthest first."""
-    with np.errstate(invalid="ignore"):
-        clear = np.flatnonzero((offset.low > 0) | (offset.high < 0))
-    order = clear[np.argsort(-np.abs(offset.value[clear]), kind="stable")]
-    numbers = {"offset": offset.value, "low": offset.low, "high": offset.high}
+    value, low, high = offset
+    clear = np.flatnonzero((low > 0) | (high < 0))
     named = [
-        {"judge": judges[int(judge)], **{name: float(each[judge]) for name, each in numbers.items()}}
-        for judge in order[:_MAX_NAMED]
+        JudgeOffset(judge=judges[judge], offset=float(value[judge]), low=float(low[judge]), high=float(high[judge]))
+        for judge in clear[np.argsort(-np.abs(value[clear]), kind="stable")][:_MAX_NAMED].tolist()
     ]
-    notes = {"corrected": ["offsets"] if corrected else [], "can_correct": can_correct, "offsets": named}
-    columns = {"offset": offset.value, "offset_low": offset.low, "offset_high": offset.high}
-    return PanelFacts({"scale_use": notes}, {}, columns)
+    facts = ScaleUse(corrected=("offsets",) * corrected, can_correct=can_correct, offsets=tuple(named))
+    return Statistics({"scale_use": facts}, {}, {"offset": value, "offset_low": low, "offset_high": high})
 
 
-def choose_offsets(scores: Scores) -> Offsets | None:
-    """Return what is to be estimated for each judge and removed; None where that brings nobody nearer."""
+def choose_offsets(scores: ScoreVerdicts) -> Offsets | None:
+    """Return offsets to be estimated and removed; None where judges do not predict each other better without them."""
     if not scores.run.encoding.numeric or scores.run.encoding.offsets is not None or scores.n_judges < 2:
         return None
     half = (scores.task_hash >> np.uint64(63)).astype(bool)
@@ -137,14 +130,14 @@ def _gains(before: Floats, after: Floats, least: float) -> bool:
     return bool(gain.sum() > least * np.sqrt(len(gain)) * gain.std())
 
 
-def _predict_by_others(scores: Scores, halves: list[Block], offsets: Offsets | None) -> Floats:
+def _predict_by_others(scores: ScoreVerdicts, halves: list[Block], offsets: Offsets | None) -> Floats:
     """Return, per score, its squared difference from the mean of the others, with offsets from the other half."""
     squares = []
     for own, other in zip(halves, halves[::-1], strict=True):
         level = own.label
         if offsets is not None:
             known = scores.run.encoding.prepare(other)
-            learned = offsets.find(lambda kernel, *params, told=known: kernel(told, *params), scores.run.problems)
+            learned = offsets.find(lambda kernel, *params, told=known: kernel(told, *params), len(scores.run.workers))
             level = learned.remove(own.label, own.worker)
         others = own.to_answers(own.sizes) - 1.0
         mean = (own.to_answers(own.per_task(level)) - level) / np.maximum(others, 1.0)
@@ -152,47 +145,31 @@ def _predict_by_others(scores: Scores, halves: list[Block], offsets: Offsets | N
     return np.concatenate(squares)
 
 
-class SharedOffset(NamedTuple):
-    """What all judges have in common, and gold labels have not; and the line that removes it."""
+class LearnedOffset(NamedTuple):
+    """The offset of the panel from gold labels, and the line that removes it."""
 
-    known: int
-    offset: float
-    low: float
-    high: float
+    facts: SharedOffset
     slope: float
-    before: float
-    after: float
     intercept: float
 
-    def describe(self) -> PanelFacts:
-        """Return what was removed."""
-        return PanelFacts({"shared_offset": {name: x for name, x in self._asdict().items() if name != "intercept"}})
 
-
-def find_shared_offset(run: Run, found: TaskTable) -> SharedOffset | None:
-    """Return what is to be removed from all judges; None where that does not help to predict gold labels."""
+def find_shared_offset(run: Run, found: TaskTable) -> LearnedOffset | None:
+    """Return the offset to be removed from all judges; None where that does not help to predict gold labels."""
     if not run.encoding.numeric or run.n_gold < _MIN_KNOWN:
         return None
-    truth = run.collect(partial(_list_gold, kernels=run.kernels))["truth"]
+    truth = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
     piece = found.joined()
     label = piece.found["label"]
     fold = (piece.tasks.hashes() >> np.uint64(8)) % _FOLDS
-    known: Marks = ~(np.isnan(truth) | np.isnan(label))
+    known = ~(np.isnan(truth) | np.isnan(label))
     if known.sum() < _MIN_KNOWN:
         return None
     return learn_shared_offset(label[known], truth[known], fold[known], run.domain.power)
 
 
-def _list_gold(block: Block, *, kernels: Kernels) -> dict[str, Array]:
-    truth = np.full(block.n_tasks, np.nan)
-    if len(block.gold_task):
-        truth[block.gold_task] = kernels.restore_gold(block)
-    return {"truth": truth}
-
-
 def learn_shared_offset(
     label: Floats, truth: Floats, fold: npt.NDArray[np.uint64], power: float
-) -> SharedOffset | None:
+) -> LearnedOffset | None:
     """Learn the offset or the line from all gold labels, if it predicts each fifth of them better."""
     square = power == _SQUARE
     fits = [lambda x, t: (1.0, 0.0), _fit_mean if square else _fit_median, *([_fit_line] if square else [])]
@@ -213,7 +190,10 @@ def learn_shared_offset(
     offset = float(above.mean() if square else np.median(above))
     before, after = (float(np.mean(losses[place])) ** (0.5 if square else 1.0) for place in (0, chosen))
     slope, intercept = fits[chosen](label, truth)
-    return SharedOffset(len(label), offset, offset - half, offset + half, slope, before, after, intercept)
+    limits = {"offset": offset, "low": offset - half, "high": offset + half}
+    return LearnedOffset(
+        SharedOffset(known=len(label), **limits, slope=slope, before=before, after=after), slope, intercept
+    )
 
 
 def _fit_mean(label: Floats, truth: Floats) -> tuple[float, float]:
@@ -237,15 +217,18 @@ def _move(block: Block, *, encoding: Encoding, slope: float, intercept: float) -
     return encoding.prepare(replace(block, label=intercept + slope * label, gold_label=gold, prepared={}))
 
 
-# Decisions without what is each judge's own, and without what all judges share.
+# Decisions without the offset of each judge, and without the shared offset.
 
 
-def weigh_blindly(result: Result) -> Weighing:
-    """Return how judges are weighed without gold labels, and what is known of their errors."""
+def fit_without_gold(result: Result) -> Fit:
+    """Return the fit of the judges without gold labels, with the errors estimated with them."""
     if not result.run.n_gold:
         return result.weighing
-    blind, faults = Auto().weigh_blindly(result.run, result.weighing), result.weighing.insight.faults
-    return replace(blind, insight=replace(blind.insight, faults=faults))
+    blind, errors = Auto().fit_without_gold(result.run), result.weighing.uncertainty
+    assert blind.uncertainty is not None
+    assert errors is not None
+    confidence, expect = blind.uncertainty.confidence, blind.uncertainty.expect
+    return replace(blind, uncertainty=replace(errors, confidence=confidence, expect=expect))
 
 
 def remove_offsets(result: Result, offsets: Offsets) -> Result:
@@ -257,12 +240,12 @@ def remove_offsets(result: Result, offsets: Offsets) -> Result:
     corrected = _decide_again(result, run)
     summary = dict(corrected.summary)
     if run.n_gold:
-        honest = find_truths(run, weigh_blindly(corrected), unweighted=True)
+        honest = find_truths(run, fit_without_gold(corrected), unweighted=True)
         summary["gold"] = {**result.summary["gold"], **compare_with_gold(run, corrected.weighing, honest)}
     return replace(corrected, summary=summary)
 
 
-def remove_shared_offset(result: Result, shared: SharedOffset) -> Result:
+def remove_shared_offset(result: Result, shared: LearnedOffset) -> Result:
     """Return the result with the numbers of all judges moved to gold labels."""
     move = partial(_move, encoding=result.run.encoding, slope=shared.slope, intercept=shared.intercept)
     return _decide_again(result, result.run.map(move))
@@ -270,11 +253,10 @@ def remove_shared_offset(result: Result, shared: SharedOffset) -> Result:
 
 def _decide_again(result: Result, run: Run) -> Result:
     """Return the result of numbers that were moved; their earlier distance to gold labels is left as it is."""
-    screening = result.weighing.insight.screening  # who copies, copies answers as they were given
-    assert screening is not None
-    weighing = with_quorum(run, Auto().weigh_screened(run, screening))
+    screening = screen(result.run, plain=False)  # judges copy answers as they were given
+    weighing = with_quorum(run, Auto().fit_screened(run, screening))
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0)
     settings = {"domain": run.encoding.describe(), **{name: result.summary[name] for name in _SETTINGS}}
     before = {"gold": result.summary["gold"]} if run.n_gold else {}
     summary = {**result.summary, **summarise(run, weighing, found, settings), **before}
-    return replace(result, run=run, weighing=weighing, found=found, summary=summary, basis=None)
+    return replace(result, run=run, weighing=weighing, found=found, summary=summary, call=None)

@@ -1,18 +1,18 @@
-"""Verdicts of a panel on some whole tasks: what some of its judges decide, and how near that is to the truth.
+"""Verdicts of a panel on some whole tasks: the decisions of some of its judges, and their distance to the truth.
 
-Statistics of a panel compare every judge with every other on the same tasks. Judges are few, so some whole tasks in
-memory suffice; they are chosen by the hashes of their ids, so that every engine has the same. Classes and all other
+Statistics of a panel compare every judge with every other on the same tasks. Judges are few, so a sample of whole tasks
+in memory suffices; it is chosen by the hashes of task ids, so that every engine has the same. Classes and all other
 labels, called scores here, differ in how some judges decide a task and in the distance of their verdict to the truth.
 
-**Worth.** A verdict on classes is worth the probability that it is right: that of the whole panel, or 1 and 0 where 50
-gold labels and more are known. Labels with the same evidence are worth their mean, and a task without an answer
-nothing. Distances of all other labels become a worth by what a guess would reach (a skill score; Murphy: Skill scores
-based on the mean square error and their relationships to the correlation coefficient. 1988),
+**Worth.** A verdict on classes is worth the probability that it is right: that of the whole panel, or 1 and 0 where
+there are 50 gold labels or more. Labels with the same evidence are worth their mean, and a task without an answer is
+worth nothing. Distances of scores become a worth by the distance of a guess (a skill score; Murphy: Skill scores based
+on the mean square error and their relationships to the correlation coefficient. 1988),
 
-    worth = 1 - (distance of the verdict) / (mean distance of the truths of two different tasks).
+    worth = 1 - (distance of the verdict) / (mean distance of the labels of two different tasks).
 
-Without gold labels it is the distance to the verdict of the whole panel, which errs, too. Of numbers under squared
-distance its error is known from its confidence interval, and the error of the best weighted mean is not correlated with
+Without gold labels it is the distance to the verdict of the whole panel, which errs as well. For numbers under squared
+distance its error is known from its confidence interval, and the error of the best weighted mean is uncorrelated with
 its distance to any other (Hausman: Specification tests in econometrics. 1978), so that both add up:
 
     E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
@@ -23,49 +23,53 @@ Weights are shrunk towards each other, so that the sum is rather too large than 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, find_answer_weights, number_within_tasks
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, find_answer_weights, number_within_tasks
+from allalike._core.columns.values import Values
 from allalike._core.late import pd
+from allalike.domains import Encoding
+from allalike.engines import Run, TaskTable
 from allalike.engines.sample import pick_tasks, sample_tasks
-from allalike.methods.auto.distances.numbers import find_truth_limits
-from allalike.methods.auto.distances.plain_or_weighed import has_levels
+from allalike.methods import Fit
+from allalike.methods.auto.distances import has_coordinates
 from allalike.methods.auto.voices import count_effective_voices, with_voices
-from allalike.panels.panel import PanelFacts
+from allalike.methods.fit import CopyGroups
+from allalike.panels.summary import OutcomeCounts
 from allalike.result.summaries import with_quorum, withhold
 from allalike.result.tables import OUTCOMES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Codes = npt.NDArray[np.intp]
+Marks = npt.NDArray[np.bool_]
+Members = tuple[int, ...]
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
-    from allalike.domains import Encoding
-    from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.methods.insight import VoiceGroups
-
-    Codes = npt.NDArray[np.intp]
-    Marks = npt.NDArray[np.bool_]
-
-NOBODY = -1  # in place of a label: nobody, or not this judge, gave one
-NORMAL = 1.959964  # 95 % of a normal distribution
-MIN_GOLD = 50  # gold labels that measure how good a panel is
+NO_LABEL = -1
+NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
+MIN_GOLD = 50  # gold labels that measure the accuracy of a panel
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
 _CLOSE = 1e-9
 _SQUARE = 2
-_SHIFTS = 5  # tasks with whose truths each is compared
-_LEAST_WEIGHT = 1e-9  # of the largest, so that a judge alone is heard
+_SHIFTS = 5  # other tasks with which each is compared
+_LEAST_WEIGHT = 1e-9  # of the largest, so that a judge alone counts
 
 
-def divide(upper: Floats, lower: Floats) -> Floats:
+class Statistics(NamedTuple):
+    """Part of the statistics of a panel: facts of the summary, whole tables, and columns of the table of judges."""
+
+    facts: Mapping[str, Any]
+    tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
+    judges: Mapping[str, Any] = MappingProxyType({})
+
+
+def divide(upper: Floats, lower: Any) -> Floats:
     """Divide, with NaN where the divisor is not positive."""
     known = lower > 0
     return np.where(known, upper / np.where(known, lower, 1.0), np.nan)
@@ -88,197 +92,166 @@ def sample_block(run: Run, n_answers: int) -> Block:
     return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
 
 
-class LeftOut(NamedTuple):
-    """Which verdicts change without which judge, whether the judge is right there, and how certain verdicts are."""
+class LeaveOneOut(NamedTuple):
+    """Whether the verdict changes without a judge, whether the judge is right there, and the order of the tasks."""
 
-    turns: Marks
+    changes: Marks
     right: Floats
     order: Floats
     columns: dict[str, Floats]
 
 
-class Sample(ABC):
-    """Some whole tasks of a panel."""
+class _Sample:
+    """Verdicts of all judges on some whole tasks."""
 
-    task_hash: npt.NDArray[np.uint64]
-    known: Marks  # per task: whether it has a gold label
-
-    @property
-    @abstractmethod
-    def n_judges(self) -> int:
-        """The number of judges."""
-
-    @abstractmethod
-    def only(self, tasks: Marks) -> Self:
-        """Return some of the tasks."""
-
-    @abstractmethod
-    def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, what the verdict of some judges is worth."""
-
-    @abstractmethod
-    def agreement(self, members: Sequence[int]) -> Floats:
-        """Return, per task, what the verdict of some judges is worth if the whole panel is right."""
-
-    @property
-    @abstractmethod
-    def whole(self) -> Floats:
-        """Per task: what the verdict of the whole panel is worth."""
-
-    @abstractmethod
-    def leave_one_out(self) -> LeftOut:
-        """Find the tasks whose verdict changes without one of the judges."""
-
-    @property
-    @abstractmethod
-    def ceiling(self) -> tuple[int, int]:
-        """The number of gold labels, and of those that no judge reaches."""
-
-    @abstractmethod
-    def error_of(self, worth: Any) -> Any:
-        """Return the error that a mean worth stands for."""
+    known: Any  # per task: whether it has a gold label
+    only: Any
 
     @property
     def by_gold(self) -> bool:
-        """Whether enough gold labels are known to measure what verdicts are worth."""
+        """Whether there are enough gold labels to measure the worth of verdicts."""
         return int(self.known.sum()) >= MIN_GOLD
 
-    def judged(self) -> Self:
-        """Return the tasks that measure what verdicts are worth: those with gold labels, if these are enough."""
+    def judged(self) -> Any:
+        """Return the tasks that measure the worth of verdicts: those with gold labels if these are enough."""
         return self.only(self.known) if self.by_gold else self
 
 
 @dataclass(frozen=True)
-class ClassVerdicts(Sample):
+class ClassVerdicts(_Sample):
     """Verdicts that are classes: a row per task and a column per judge or label.
 
     Labels are numbered within each task. Judges decide by the sum of their log odds (Nitzan and Paroush: Optimal
-    decision rules in uncertain dichotomous choice situations. 1982), as they are known from the whole panel.
+    decision rules in uncertain dichotomous choice situations. 1982), as estimated in the whole panel.
     """
 
-    said: Codes
-    chance: Floats
+    labels: Codes
+    probability: Floats
     panel: Codes
-    sure: Floats
+    confidence: Floats
     known: Marks
     truth: Codes
     task_hash: npt.NDArray[np.uint64]
-    odds: Floats = field(default_factory=lambda: np.empty(0))
+    log_odds: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(
-        cls, run: Run, n_answers: int, believe: Callable[[Block], Floats], tasks: pd.DataFrame, odds: Floats
+        cls,
+        run: Run,
+        n_answers: int,
+        find_probability: Callable[[Block], Floats],
+        tasks: pd.DataFrame,
+        log_odds: Floats,
     ) -> Self:
-        """Take some answers of a run, and the label and confidence of the panel by the hashes of tasks."""
+        """Take a sample of a run; ``tasks`` has the label and confidence of the panel by the hashes of tasks."""
         block = sample_block(run, n_answers)
         slot, count = number_within_tasks(block)
         task, width = block.task, int(count.max())
-        said = np.full((block.n_tasks, run.problems.n_workers), NOBODY, np.intp)
-        said[task, block.worker] = slot
-        chance, codes = np.zeros((block.n_tasks, width)), np.full((block.n_tasks, width), NOBODY - 1, np.int64)
-        chance[task, slot], codes[task, slot] = believe(block), block.label
-        panel = tasks.loc[block.task_hash]
-        gold = np.full(block.n_tasks, NOBODY)
+        labels = np.full((block.n_tasks, len(run.workers)), NO_LABEL, np.intp)
+        labels[task, block.worker] = slot
+        probability = np.zeros((block.n_tasks, width))
+        codes = np.full((block.n_tasks, width), NO_LABEL - 1, np.int64)
+        probability[task, slot], codes[task, slot] = find_probability(block), block.label
+        gold = np.full(block.n_tasks, NO_LABEL)
         gold[block.gold_task] = block.gold_label
+        panel = tasks.loc[block.task_hash]
+        numbered = []
+        for label in (panel["label"].to_numpy(), gold):
+            same = codes == label[:, None]
+            numbered.append(np.where(same.any(axis=1), same.argmax(axis=1), NO_LABEL))
         known = block.gold_row >= 0
-        decided, truth = (_find_slots(codes, label) for label in (panel["label"].to_numpy(), gold))
-        truth = np.where(known, truth, decided)
-        return cls(said, chance, decided, panel["confidence"].to_numpy(), known, truth, block.task_hash, odds)
+        truth = np.where(known, numbered[1], numbered[0])
+        confidence = panel["confidence"].to_numpy()
+        return cls(labels, probability, numbered[0], confidence, known, truth, block.task_hash, log_odds)
 
     @property
     def n_judges(self) -> int:
         """The number of judges."""
-        return int(self.said.shape[1])
+        return int(self.labels.shape[1])
 
     def only(self, tasks: Marks) -> Self:
         """Return some of the tasks."""
-        names = ("said", "chance", "panel", "sure", "known", "truth", "task_hash")
+        names = ("labels", "probability", "panel", "confidence", "known", "truth", "task_hash")
         return replace(self, **{name: getattr(self, name)[tasks] for name in names})
 
+    @property
+    def wrong(self) -> Marks:
+        """Per task and judge: whether the verdict is wrong."""
+        return np.asarray((self.labels != NO_LABEL) & (self.labels != self.truth[:, None]))
+
     @cached_property
-    def _worths(self) -> Floats:
-        """Per task and label: what it is worth."""
-        return self._is(self.truth) if self.by_gold else self.chance
+    def _label_worth(self) -> Floats:
+        return self._one_hot(self.truth) if self.by_gold else self.probability
 
     @property
     def whole(self) -> Floats:
-        """Per task: what the verdict of the whole panel is worth."""
-        return np.where(self.panel == NOBODY, 0.0, self._worths[np.arange(len(self.panel)), self.panel])
+        """Per task: the worth of the verdict of the whole panel."""
+        return np.where(self.panel == NO_LABEL, 0.0, self._label_worth[np.arange(len(self.panel)), self.panel])
 
     def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, what the verdict of some judges is worth."""
-        return self._decide(members, self._worths)
+        """Return, per task, the worth of the verdict of some judges."""
+        return self._mean_of_leading(members, self._label_worth)
 
     def agreement(self, members: Sequence[int]) -> Floats:
         """Return, per task, whether the verdict of some judges is that of the whole panel."""
-        return self._decide(members, self._is(self.panel))
+        return self._mean_of_leading(members, self._one_hot(self.panel))
 
-    def leave_one_out(self) -> LeftOut:
+    def error_of(self, worth: Any) -> Any:
+        """Return the error rate for a mean worth."""
+        return 1 - np.asarray(worth)
+
+    def leave_one_out(self) -> LeaveOneOut:
         """Find the tasks on which other labels have the most evidence, or have it alone, without one of the judges."""
-        votes = self._is(self.said.T[..., None]) * self.odds[:, None, None]
-        score = votes.sum(axis=0)
-        first = _find_leads(score)
-        turns = np.stack([(_find_leads(score - vote) != first).any(axis=1) for vote in votes], axis=1)
-        right = np.where(self.known[:, None], self.said == self.truth[:, None], np.nan).astype(np.float64)
-        return LeftOut(turns & (self.said != NOBODY), right, self.sure, {"confidence": self.sure})
+        judges = range(self.n_judges)
+        whole = self._find_leading(judges)
+        without = [self._find_leading([each for each in judges if each != judge]) for judge in judges]
+        changes = np.stack([(leading != whole).any(axis=1) for leading in without], axis=1)
+        right = np.where(self.known[:, None], self.labels == self.truth[:, None], np.nan).astype(np.float64)
+        return LeaveOneOut(changes & (self.labels != NO_LABEL), right, self.confidence, {"confidence": self.confidence})
 
     @property
     def ceiling(self) -> tuple[int, int]:
         """The number of gold labels, and of those that no judge gave."""
-        return int(self.known.sum()), int((self.known & (self.truth == NOBODY)).sum())
+        return int(self.known.sum()), int((self.known & (self.truth == NO_LABEL)).sum())
 
-    def error_of(self, worth: Any) -> Any:
-        """Return the share of wrong verdicts."""
-        return 1 - np.asarray(worth)
-
-    def _is(self, label: Codes) -> Floats:
-        """Return, per task and label, whether it is this one."""
-        label = label if label.ndim > 1 else label[:, None]
-        same: Floats = (np.arange(self.chance.shape[1]) == label).astype(np.float64)
+    def _one_hot(self, label: Codes) -> Floats:
+        same: Floats = (np.arange(self.probability.shape[1]) == label[:, None]).astype(np.float64)
         return same
 
-    def _decide(self, members: Sequence[int], worths: Floats) -> Floats:
-        """Return the mean worth of the labels with the most evidence from some judges; 0 without an answer."""
-        score = np.zeros_like(self.chance)
+    def _find_leading(self, members: Sequence[int]) -> Marks:
+        """Mark the labels with the most evidence; none where there is no answer."""
+        score = np.zeros_like(self.probability)
         for judge in members:
-            rows = np.flatnonzero(self.said[:, judge] != NOBODY)
-            score[rows, self.said[rows, judge]] += self.odds[judge]
-        leads = _find_leads(score)
-        value: Floats = (leads * worths).sum(axis=1) / np.maximum(leads.sum(axis=1), 1)
-        return value
+            rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
+            score[rows, self.labels[rows, judge]] += self.log_odds[judge]
+        top = score.max(axis=1, keepdims=True)
+        leading: Marks = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
+        return leading
 
-
-def _find_slots(codes: Array, label: Array) -> Codes:
-    """Return the numbers of labels among those of their tasks, or -1 where nobody gave them."""
-    same = codes == label[:, None]
-    return np.where(same.any(axis=1), same.argmax(axis=1), NOBODY)
-
-
-def _find_leads(score: Floats) -> Marks:
-    """Mark the labels with the most evidence; none where there is no answer."""
-    top = score.max(axis=1, keepdims=True)
-    leads: Marks = (score >= top - TOLERANCE * np.abs(score).sum(axis=1, keepdims=True)) & (top > _ROUNDING)
-    return leads
+    def _mean_of_leading(self, members: Sequence[int], value: Floats) -> Floats:
+        leading = self._find_leading(members)
+        mean: Floats = (leading * value).sum(axis=1) / np.maximum(leading.sum(axis=1), 1)
+        return mean
 
 
 @dataclass(frozen=True)
-class Scores(Sample):
-    """Verdicts that are near or far from each other, such as numbers, levels, vectors and rankings.
+class ScoreVerdicts(_Sample):
+    """Verdicts with a distance, such as numbers, levels, vectors and rankings.
 
-    Some of the judges decide by the rule of the labels, with the weights that they have in the whole panel.
+    Some of the judges decide by the rule of the label type, with the weights that they have in the whole panel.
     """
 
     run: Run
-    weighing: Weighing
+    weighing: Fit
     block: Block
 
     @classmethod
-    def of(cls, run: Run, weighing: Weighing, n_answers: int) -> Self:
-        """Take about so many answers of a run."""
+    def of(cls, run: Run, weighing: Fit, n_answers: int) -> Self:
+        """Take a sample of about so many answers of a run."""
         return cls(run, weighing, sample_block(run, n_answers))
 
     @property
-    def task_hash(self) -> npt.NDArray[np.uint64]:  # type: ignore[override]
+    def task_hash(self) -> npt.NDArray[np.uint64]:
         """The hashes of the ids of the tasks."""
         return self.block.task_hash
 
@@ -288,9 +261,13 @@ class Scores(Sample):
         return len(self.run.workers)
 
     @property
-    def known(self) -> Marks:  # type: ignore[override]
+    def known(self) -> Marks:
         """Per task: whether it has a gold label."""
         return np.asarray(self.block.gold_row >= 0)
+
+    def only(self, tasks: Marks) -> Self:
+        """Return some of the tasks."""
+        return replace(self, block=pick_tasks(self.run, self.task_hash[tasks]))
 
     @property
     def is_square(self) -> bool:
@@ -302,23 +279,19 @@ class Scores(Sample):
         """The name of an error."""
         return "rmse" if self.is_square else "distance"
 
-    def only(self, tasks: Marks) -> Self:
-        """Return some of the tasks."""
-        return replace(self, block=pick_tasks(self.run, self.task_hash[tasks]))
-
     @cached_property
     def panel(self) -> dict[str, Array]:
-        """What the whole panel finds for each task."""
+        """The verdicts of the whole panel."""
         return self.decide(range(self.n_judges))[0]
 
     @cached_property
     def target(self) -> Array:
-        """Per task: the gold label if enough are known, else the verdict of the whole panel."""
+        """Per task: the gold label if there are enough, else the verdict of the whole panel."""
         return self.block.gold_label if self.by_gold else self.panel["label"]
 
     @cached_property
     def guess(self) -> float:
-        """The mean distance between the truths of two different tasks; 1 if it is unknown."""
+        """The mean distance between the labels of two different tasks; 1 if it is unknown."""
         shifts = range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
         apart = [self.run.kernels.guess_distances(self.target, np.roll(self.target, k, axis=0)) for k in shifts]
         mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
@@ -327,25 +300,22 @@ class Scores(Sample):
     @cached_property
     def variance(self) -> Floats:
         """Per task: the variance of the whole panel's number, by its confidence interval; 0 if it is unknown."""
-        faults, groups = self.weighing.insight.faults, self.weighing.insight.groups
-        if faults is None or faults.variance is None:
+        if self.weighing.uncertainty is None or not self.run.encoding.numeric:
             return np.zeros(self.block.n_tasks)
-        how = self.weighing.weight, faults.variance, self.panel["label"], self.panel["error"]
-        limits = find_truth_limits(self.run.encoding.prepare(self.block), *how, groups=groups)
-        return np.asarray(np.nan_to_num(np.square((limits["high"] - limits["low"]) / (2 * NORMAL))))
+        return np.asarray(np.nan_to_num(np.square(self.panel["error"])))
 
     @property
-    def own(self) -> Floats:
+    def own_error(self) -> Floats:
         """Per task: the expected distance of the whole panel to the truth, where gold labels do not measure it."""
         return self.variance if self.is_square and not self.by_gold else np.zeros(self.block.n_tasks)
 
     @cached_property
     def whole(self) -> Floats:
-        """Per task: what the verdict of the whole panel is worth."""
+        """Per task: the worth of the verdict of the whole panel."""
         return self.worth(range(self.n_judges))
 
     def decide(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
-        """Return what some of the judges find, and for which tasks: those that one of them answered."""
+        """Return the verdicts of some of the judges, and the tasks that one of them answered."""
         member = np.zeros(self.n_judges, bool)
         member[list(members)] = True
         rows = np.flatnonzero(member[self.block.worker])
@@ -357,38 +327,39 @@ class Scores(Sample):
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
         return decide(self.run.encoding.prepare(block), weight, *more), tasks
 
-    def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, what the verdict of some judges is worth."""
-        return self._find_worth(self._distance(members, self.target) + self.own)
-
-    def agreement(self, members: Sequence[int]) -> Floats:
-        """Return, per task, what the verdict of some judges is worth if the whole panel is right."""
-        return self._find_worth(self._distance(members, self.panel["label"]))
-
-    def _distance(self, members: Sequence[int], target: Array) -> Floats:
+    def distance(self, members: Sequence[int], target: Array) -> Floats:
+        """Return, per task, the distance of the verdict of some judges to a label; NaN without an answer."""
         found, tasks = self.decide(members)
         distance = np.full(self.block.n_tasks, np.nan)
         distance[tasks] = self.run.kernels.distance_between(found["label"], target[tasks])
         return distance
 
-    def _find_worth(self, distance: Floats) -> Floats:
+    def worth(self, members: Sequence[int]) -> Floats:
+        """Return, per task, the worth of the verdict of some judges."""
+        return self._worth_of(self.distance(members, self.target) + self.own_error)
+
+    def agreement(self, members: Sequence[int]) -> Floats:
+        """Return, per task, the worth of the verdict of some judges if the whole panel is right."""
+        return self._worth_of(self.distance(members, self.panel["label"]))
+
+    def _worth_of(self, distance: Floats) -> Floats:
         worth: Floats = 1 - np.where(np.isnan(distance), self.guess, distance) / self.guess
         return worth
 
     def error_of(self, worth: Any) -> Any:
-        """Return the error that a mean worth stands for, in the unit of the labels."""
+        """Return the error for a mean worth, in the unit of the labels."""
         return self.unscale(np.maximum((1 - np.asarray(worth)) * self.guess, 0.0))
 
     def unscale(self, distance: Floats) -> Floats:
         """Return distances in the unit of the labels."""
         return np.sqrt(distance) if self.is_square else distance
 
-    def leave_one_out(self) -> LeftOut:
+    def leave_one_out(self) -> LeaveOneOut:
         """Find the tasks whose verdict is another one, or leaves its confidence interval, without one of the judges."""
         block, kernels, whole = self.block, self.run.kernels, self.panel["label"]
         shape = (block.n_tasks, self.n_judges)
-        turns, moved, right = np.zeros(shape, bool), np.zeros(shape), np.full(shape, np.nan)
-        room = self._find_room()
+        changes, moved, right = np.zeros(shape, bool), np.zeros(shape), np.full(shape, np.nan)
+        tolerated = self._find_tolerated()
         known, truth = block.gold_task, block.gold_label
         before = kernels.distance_between(whole[known], truth) if len(known) else np.empty(0)
         for judge in range(self.n_judges if self.n_judges > 1 else 0):
@@ -396,12 +367,19 @@ class Scores(Sample):
             own = np.isin(tasks, block.task[block.worker == judge])
             label, place = found["label"][own], tasks[own]
             moved[place, judge] = np.nan_to_num(kernels.distance_between(label, whole[place]))
-            turns[place, judge] = moved[place, judge] > room[place]
+            changes[place, judge] = moved[place, judge] > tolerated[place]
             both, at, row = np.intersect1d(place, known, return_indices=True)
             if len(both):
                 right[both, judge] = before[row] < kernels.distance_between(label[at], truth[row])
         farthest = moved.max(axis=1)
-        return LeftOut(turns, right, -farthest, {"moved": self.unscale(farthest)})
+        return LeaveOneOut(changes, right, -farthest, {"moved": self.unscale(farthest)})
+
+    def _find_tolerated(self) -> Floats:
+        """Return, per task, how far a verdict may move without being another one; infinitely far if unknown."""
+        if self.run.domain.recurring:
+            return np.full(self.block.n_tasks, _ROUNDING)
+        variance = np.where(self.variance > 0, self.variance, np.square(np.nan_to_num(self.panel["error"])))
+        return np.where(self.is_square & (variance > 0), np.square(NORMAL) * variance, np.inf)
 
     @property
     def ceiling(self) -> tuple[int, int]:
@@ -412,27 +390,18 @@ class Scores(Sample):
         if numbers is not None:
             some, truth = numbers[block.gold_task], np.asarray(block.gold_label, np.float64)
             return known, int(((truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))).sum())
-        asked = self.only(self.known).block
+        asked = pick_tasks(self.run, self.task_hash[self.known])
         distance = self.run.kernels.distance_between(asked.label, asked.gold_label[asked.to_answers(asked.gold_row)])
         nearest = np.minimum.reduceat(np.nan_to_num(distance, nan=np.inf), asked.starts)
         return known, int((nearest > 0).sum())
-
-    def _find_room(self) -> Floats:
-        """Return, per task, how far a verdict may move without being another one; infinitely far if unknown."""
-        if self.run.domain.recurring:
-            return np.full(self.block.n_tasks, _ROUNDING)
-        error = np.nan_to_num(self.panel["error"])
-        variance = np.where(self.variance > 0, self.variance, np.square(error))
-        room: Floats = np.where(self.is_square & (variance > 0), np.square(NORMAL) * variance, np.inf)
-        return room
 
     @cached_property
     def numbers(self) -> Floats | None:
         """A row per task and a column per judge, NaN without an answer; None if labels have no scale."""
         encoding, label = self.run.encoding, self.block.label
-        if label.ndim > 1 or label.dtype == object or not (encoding.numeric or has_levels(encoding)):
+        if label.ndim > 1 or label.dtype == object or not (encoding.numeric or has_coordinates(encoding)):
             return None
-        return self._spread(label)
+        return self._pivot(label)
 
     @cached_property
     def coordinates(self) -> Floats | None:
@@ -444,12 +413,15 @@ class Scores(Sample):
             return None
         apart = np.linalg.norm(label[1:] - label[:-1], axis=1) ** power
         known = self.run.kernels.distance_between(label[1:], label[:-1])
-        return self._spread(label) if np.allclose(apart, known, rtol=1e-6, atol=1e-12) else None
+        return self._pivot(label) if np.allclose(apart, known, rtol=1e-6, atol=1e-12) else None
 
-    def _spread(self, label: Array) -> Floats:
+    def _pivot(self, label: Array) -> Floats:
         table = np.full((self.block.n_tasks, self.n_judges, *label.shape[1:]), np.nan)
         table[self.block.task, self.block.worker] = label
         return table
+
+
+Verdicts = ClassVerdicts | ScoreVerdicts
 
 
 def has_scale(encoding: Encoding) -> bool:
@@ -458,45 +430,50 @@ def has_scale(encoding: Encoding) -> bool:
 
 
 # Outcomes: a class or score, a tie, inconclusive, and unreadable. A panel is inconclusive about a task if its
-# confidence is lower than was asked for, if fewer independent voices were heard than the quorum, or if every judge is
-# undecided.
-# Voices are the effective ones where gold labels show how errors correlate; otherwise copies have one voice together,
-# and every other judge one of its own. Scores are never a tie.
+# confidence is lower than was asked for, if the effective number of answers is below the quorum, or if every judge is
+# undecided. It is the effective number where gold labels show how errors correlate; otherwise copies count once
+# together, and every other judge once. Scores are never a tie.
 
 
 def conclude(
     block: Block,
     found: dict[str, Array],
     *,
-    groups: VoiceGroups,
+    groups: CopyGroups,
     quorum: float | None,
-    tie: int = NOBODY,
+    tie: int = NO_LABEL,
     usual: int = CLASS,
     correlation: float | None = None,
 ) -> dict[str, Array]:
     """Add the outcome of each task of a block, and withhold verdicts below the quorum."""
     few = np.zeros(block.n_tasks, np.bool_)
     if quorum is not None:
-        voices = found.get("voices")
-        if voices is None:
-            heard = with_voices(block, groups=groups)
-            voices = block.per_task(find_answer_weights(heard).weight)
-            voices = voices if correlation is None else count_effective_voices(heard, correlation)
-        few = (voices < quorum - _CLOSE) & ~found.get("known", few)
+        effective = found.get("voices")
+        if effective is None:
+            counted = with_voices(block, groups=groups)
+            effective = block.per_task(find_answer_weights(counted).weight)
+            effective = effective if correlation is None else count_effective_voices(counted, correlation)
+        few = (effective < quorum - _CLOSE) & ~found.get("known", few)
         found = withhold(found, few | found.get("abstained", few))
-    verdict = np.full(block.n_tasks, usual) if tie == NOBODY else np.where(found["label"] == tie, TIE, usual)
+    verdict = np.full(block.n_tasks, usual) if tie == NO_LABEL else np.where(found["label"] == tie, TIE, usual)
     return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
 
 
-def count_outcomes(found: TaskTable, quorum: float | None, tie: Any, silent: tuple[Sequence[Any], ...]) -> PanelFacts:
-    """Count the tasks of each outcome; tasks of undecided judges, unreadable ones and judges without a voice beside."""
-    undecided, unreadable, voiceless = silent
-    counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES))
-    counts[INCONCLUSIVE] += len(undecided)
-    counts[UNREADABLE] += len(unreadable)
-    names = ("classes", "ties", "inconclusive", "unreadable", "scores")
-    notes = {**dict(zip(names, counts.tolist(), strict=True)), "undecided": len(undecided)}
-    notes |= {"voiceless": list(voiceless)} if voiceless else {}
-    notes |= {} if tie is None else {"tie": tie}
-    notes |= {} if quorum is None else {"quorum": quorum, "below_quorum": int(found.total("few"))}
-    return PanelFacts({"outcomes": notes})
+def count_outcomes(
+    found: TaskTable, quorum: float | None, tie: Any, undecided: int, unreadable: int, voiceless: Sequence[Any]
+) -> Statistics:
+    """Count the tasks of each outcome, with the tasks on which all judges are undecided or unreadable."""
+    counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
+    outcomes = OutcomeCounts(
+        classes=counts[CLASS],
+        ties=counts[TIE],
+        inconclusive=counts[INCONCLUSIVE] + undecided,
+        unreadable=counts[UNREADABLE] + unreadable,
+        scores=counts[SCORE],
+        undecided=undecided,
+        voiceless=tuple(voiceless),
+        tie=tie,
+        quorum=quorum,
+        below_quorum=None if quorum is None else int(found.total("few")),
+    )
+    return Statistics({"outcomes": outcomes})

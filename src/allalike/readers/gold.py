@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.answers import Answers
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.source import Source
 
 EXPORT = "export"  # the name of the gold labels that the tool marks which wrote the answers
 SAME = "same"  # the gold map of labels that are correct as they are
@@ -55,7 +55,7 @@ def is_truth(name: str) -> bool:
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
-    """Return the answers with these gold labels; those of tasks that nobody answered are counted in the notes.
+    """Return the answers with these gold labels; those of unanswered tasks are counted in the notes.
 
     >>> from allalike.readers import read
     >>> answers = read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
@@ -164,7 +164,7 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
     return len(names) == len(gold)
 
 
-def open_gold_table(gold: Any, files: Files | None = None) -> Table:
+def open_gold_table(gold: Any, files: Files | None = None) -> Source:
     """Open gold labels that are a table, or the export of a tool, which is one annotator's then."""
     if isinstance(gold, str) and not gold:
         raise GoldError("The gold is ''. Name a file, or leave it out.")
@@ -176,7 +176,7 @@ def open_gold_table(gold: Any, files: Files | None = None) -> Table:
 
 
 def _of_table(
-    table: Table, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
+    table: Source, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
 ) -> tuple[Column, Column]:
     """Return the columns of tasks and labels: the chosen ones, or named as gold or as those of the answers."""
     if not isinstance(chosen, Mapping):
@@ -236,15 +236,15 @@ def read_label_map(given: Any) -> dict[Any, str]:
     return meant
 
 
-def _read_map_table(table: Table) -> list[tuple[Any, Any]]:
+def _read_map_table(table: Source) -> list[tuple[Any, Any]]:
     names = {name.strip().casefold(): name for name in table.names}
     picked = [names["from"], names["to"]] if {"from", "to"} <= names.keys() else table.names
     if len(picked) != 2:
         raise InputError(
             f"{table.where} is no label map: it has the columns {', '.join(table.names)}. Call two of them from and to."
         )
-    columns = [column.data for column in table.columns({"worker": picked[0], "task": picked[1]}).values()]
-    return list(zip(*(each if isinstance(each, list) else each.to_pylist() for each in columns), strict=True))
+    columns = table.columns({"worker": picked[0], "task": picked[1]})
+    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 def map_gold(label: Column, gold_map: Any) -> Column:

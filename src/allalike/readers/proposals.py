@@ -6,6 +6,7 @@ by what it proposes itself. What cannot be read, or would stop a run, is not pro
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -21,20 +22,18 @@ from allalike._core.words import count
 from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal
-from allalike.readers.column_names import COLUMN, EXAMPLE, SYNONYM, rate_name
+from allalike.readers.column_names import COLUMN, EXAMPLE
 from allalike.readers.formats.files import READ_OPTIONS, Files
-from allalike.readers.inference.columns import UNLIKELY, list_readings
-from allalike.readers.inference.ranking import rate_content
+from allalike.readers.inference.columns import UNLIKELY, list_readings, rate_content
 from allalike.readers.inference.samples import TableSample
-from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from allalike.answers import Answers
-    from allalike.readers.formats.tables import Columns, Table
+    from allalike.readers.formats.source import Source
 
-LookUp = Callable[[Any], "Table"]  # opens answers, unless they are open already
+LookUp = Callable[[Any], "Source"]  # opens answers, unless they are open already
 _MAX_SHOWN, _MAX_TRIED, _MAX_FURTHER = 5, 24, 2  # proposals, trials, and questions that come of an answer
 _PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
 _SAMPLE_ROWS = 100_000
@@ -42,12 +41,11 @@ _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
 _MAX_CLASSES = 0.9  # of the number of answers
-_FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
-_CHOOSING = {"columns", "wide", "only", "skip", "tag", "worker_from"}  # options that may choose what nobody meant
+_FEW_ROWS = 12  # fewer rows do not show what is hardly meant
+_CHOOSING = {"columns", "wide", "only", "skip", "tag", "worker_from"}  # options that may choose something else
 _ALONE = {"worker", "apart"}  # what the answers of one worker have
-_UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not tell
+_UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not show
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
-_MIN_TASKS = 3  # of a file that may be one worker's
 _MAX_FILES, _MAX_BYTES = 20, 1 << 26  # of the files beside it
 
 
@@ -108,7 +106,7 @@ class _Trials:
     found: list[Proposal] = field(default_factory=list)
     odd: list[Proposal] = field(default_factory=list)  # of few rows, with which a run stops
     tried: int = 0
-    tables: dict[Any, Table] = field(default_factory=dict)
+    tables: dict[Any, Source] = field(default_factory=dict)
 
     def follow(self, option: Proposal, depth: int = 0) -> None:
         """Try options, and where they lead to a question what that proposes."""
@@ -139,7 +137,7 @@ class _Trials:
         table, picked, guessed = source.opened(self._look_up)
         small = 0 < self.source.size <= _SMALL_BYTES
         if not small:
-            table = table.loaded_by(partial(_load_first, table))
+            table = table.loaded_by(partial(table.sample, _SAMPLE_ROWS))
         columns = {role: column.data for role, column in table.columns(picked).items()}
         sample = TableSample(columns, frozenset(table.na or ()))
         rate = rate_content(sample, {role: role for role in columns})[1] if sample.n_rows else 0.0
@@ -161,16 +159,12 @@ class _Trials:
         tried = Proposal(option.settles, gives, score if rated else score + rate + _AT_ONCE)
         (self.odd if doubtful else self.found).append(tried)
 
-    def _look_up(self, source: Any) -> Table:
+    def _look_up(self, source: Any) -> Source:
         """Return a table that was opened in the same way, if it has the columns that are named, or open it."""
         key = source.files, source.wide, repr(source.domain)
         if key not in self.tables or not {*source.columns.values()} <= {*self.tables[key].names}:
             self.tables[key] = source.table()
         return self.tables[key]
-
-
-def _load_first(table: Table, names: Sequence[str]) -> Columns:
-    return table.sample(_SAMPLE_ROWS, names)
 
 
 def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:
@@ -208,8 +202,8 @@ def _describe(answers: Answers, *, whole: bool) -> str:
 def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     """Propose to read the files of other workers with a file that has the answers of one.
 
-    Those beside it that can be read together are named. Where there are none, a name stands for them, with the options
-    that read the file itself; if it is ``unread``, only for the texts of a language model.
+    Files beside it that can be read together are named; otherwise a name stands for them. A file that cannot be read by
+    itself (``unread``) may be one of the texts of a language model.
     """
     path = _find_single(source.source)
     if path is None or source.wide is not None or "worker" in source.columns:
@@ -218,35 +212,27 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     alone = _Trials(source, alone=True)
     for way in ways if unread else ways[:1]:
         alone.follow(way)
-    if not alone.found and not (unread and _may_be_alone(source)):
+    if not alone.found:
         return []
-    first = alone.found[0] if alone.found else Proposal()
-    in_folder = first.gives == path.absolute().parent.name  # which names the worker
-    files = (str(path), *map(str, _find_siblings(path, folders=in_folder)))
-    for way in ways if files[1:] else ():
+    first, other = alone.found[0], path.with_name(f"other{path.suffix}")
+    folder, pattern = path.parent, f"*{path.suffix}"
+    if first.gives == path.absolute().parent.name:  # a folder per worker, where dates in names of files may differ
+        folder, pattern = path.absolute().parent.parent, f"*/{re.sub('[0-9]+', '*', glob.escape(path.name))}"
+        other = Path(os.path.relpath(folder / "other" / path.name))
+    beside = [
+        each if path.is_absolute() else Path(os.path.relpath(each))
+        for each in sorted(folder.glob(pattern))
+        if not each.samefile(path)
+    ]
+    small = len(beside) <= _MAX_FILES and sum(each.stat().st_size for each in beside) <= _MAX_BYTES
+    for way in ways if beside and small else ():
+        files = (str(path), *map(str, beside))
         if found := find_proposals(replace(source, source=list(files)), [way], strict=True):
             return [replace(each, files=files) for each in found]
     if unread and "domain" not in first.settles:  # which extracts answers from the texts of a language model
         return []
-    ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else [path.suffix])
-    other = path.with_name(f"other{ending}" if path.name != f"other{ending}" else f"another{ending}")
-    if in_folder:
-        beside = path.absolute().parent.parent / "other" / path.name
-        other = beside if path.is_absolute() else Path(os.path.relpath(beside))
     gives = f"with the files of the others in place of {other}"
     return [Proposal(first.settles, gives, files=(str(path), str(other)))]
-
-
-def _may_be_alone(source: Any) -> bool:
-    """Return whether each row of a table may be another task of one worker: some column has no value twice."""
-    try:
-        table = source.table()
-        columns = TableSample(table.sample(_SAMPLE_ROWS)).columns
-    except AllalikeError:
-        return False
-    several = any(rate_name(each.name, "worker") >= SYNONYM and each.n_values > 1 for each in columns)
-    once = any(each.n_values == len(each.codes) >= _MIN_TASKS for each in columns)
-    return once and not several and all(name in table.names for name in source.columns.values())
 
 
 def _find_single(source: Any) -> Path | None:
@@ -256,25 +242,3 @@ def _find_single(source: Any) -> Path | None:
         with suppress(OSError, ValueError):
             return path if (path := Path(listed[0])).is_file() else None
     return None
-
-
-def _find_siblings(path: Path, *, folders: bool) -> list[Path]:
-    """Return other files with the same columns or fields: in the same folder, or of the same name in folders beside it.
-
-    In ``folders`` beside it numbers in names, such as dates, may differ.
-    """
-
-    def find_form(file: Path) -> Sequence[str]:
-        peek = Peek(file)
-        return tuple(peek.names) or tuple(sorted(peek.records[0] if peek.records else ()))
-
-    named = re.sub(r"\d+", "*", re.sub(r"[\[\]?*]", "?", path.name))
-    beside = path.absolute().parent.parent.glob(f"*/{named}") if folders else path.parent.glob(f"*{path.suffix}")
-    try:
-        files = [each for each in sorted(beside)[: _MAX_FILES + 1] if each.is_file() and not each.samefile(path)]
-        size = sum(each.stat().st_size for each in files)
-    except OSError:
-        return []
-    form = find_form(path) if size <= _MAX_BYTES else ()
-    alike = [each for each in files if form and find_form(each) == form]
-    return [Path(os.path.relpath(each)) if folders and not path.is_absolute() else each for each in alike]

@@ -26,7 +26,7 @@ from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
 from allalike.readers.formats.files import Files, ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.formats.places import list_near, name_place
-from allalike.readers.formats.tables import Table, cells, of_columns
+from allalike.readers.formats.source import Source, cells, of_columns
 from allalike.readers.gold import read_label_map
 from allalike.readers.inference.columns import find_roles
 from allalike.readers.inference.label_types import guess_domain
@@ -130,7 +130,7 @@ class Scan(Options):
 
     @property
     def guess(self) -> Guess:
-        """What tells the domain of labels, or what is still open of it."""
+        """The function that infers the domain of labels, or what is still open of it."""
         return partial(guess_domain, opened=self.domain)
 
     @property
@@ -143,12 +143,12 @@ class Scan(Options):
         """The domain, if it is given and nothing of it is still to be guessed."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
-    def kind(self, table: Table) -> Domain | None:
+    def kind(self, table: Source) -> Domain | None:
         """Return the label type that is given, or that the reader of a table knows."""
         known = self.domain is None and table.domain
         return choose(table.domain, DOMAINS, "domain", Domain) if known else self.known_domain
 
-    def suited(self, table: Table) -> Scan:
+    def suited(self, table: Source) -> Scan:
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
@@ -162,7 +162,7 @@ class Scan(Options):
         with asking(self):
             return self.finish(*self.opened())
 
-    def finish(self, table: Table, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
+    def finish(self, table: Source, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
         """Read the columns of a table into memory."""
         size = table.n_bytes(list(picked.values()))
         check_memory(size, table.where, "Keep the answers on disk with engine='disk'.")
@@ -211,7 +211,7 @@ class Scan(Options):
             notes=notes,
         )
 
-    def _note(self, table: Table, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
+    def _note(self, table: Source, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
         """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
         columns = {role: name for role, name in guessed.items() if role != "layout"}
         found: dict[str, Any] = {"columns": columns} if columns else {}
@@ -224,14 +224,14 @@ class Scan(Options):
         more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples), "careless": careless}
         more["gold_column"] = _find_gold(table, picked)
         silent = {} if table.silent is None else {"silent": table.silent}
-        return {"guessed": found, **{name: told for name, told in more.items() if told}, **silent}
+        return {"guessed": found, **{name: fact for name, fact in more.items() if fact}, **silent}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
         """Return answers one by one, where one stands for several."""
         pictures = None if self.domain is None else self.domain.pictures
         return columns if pictures is None or not pictures.splits else pictures.split(columns)
 
-    def table(self) -> Table:
+    def table(self) -> Source:
         """Open the files, to see which columns they have.
 
         They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
@@ -247,8 +247,8 @@ class Scan(Options):
         self._check_tool(table)
         return self._reshape(table, STEPS) if self.wide is None else table
 
-    def _check_tool(self, table: Table) -> None:
-        """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
+    def _check_tool(self, table: Source) -> None:
+        """Refuse options of exports and of matrices for other sources."""
         files = self.files
         if files.layout is not None and not table.layout:
             raise OptionError(f"The layout {files.layout} is that of masks, but {table.where} is no folder of them.")
@@ -260,18 +260,18 @@ class Scan(Options):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
-    def compared(self, table: Table) -> Table:
+    def compared(self, table: Source) -> Source:
         """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
         return self._reshape(table, COMPARISONS)
 
-    def _reshape(self, table: Table, steps: Sequence[Callable[..., Table]]) -> Table:
+    def _reshape(self, table: Source, steps: Sequence[Callable[..., Source]]) -> Source:
         if not isinstance(self.columns, Mapping):
             check_chosen(table.names, self.columns, table.where)
         for step in steps:
             table = step(table, self.columns, self.domain)
         return table
 
-    def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
+    def opened(self, look_up: LookUp | None = None) -> tuple[Source, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
         if frames.is_matrix(rows) or frames.find_matrix(rows) is not None:
@@ -301,7 +301,7 @@ class Scan(Options):
             table = step(table, found.picked, self.domain, self.repeats)
         return table, found.picked, {**found.guessed, **layout}
 
-    def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
+    def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label of a table; return also what was guessed."""
         found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
         return found.picked, found.guessed
@@ -329,7 +329,7 @@ class Scan(Options):
         return (_keep_worker(batch, name) for batch in table.batches(picked))
 
 
-def _find_gold(table: Table, picked: Mapping[str, str]) -> str:
+def _find_gold(table: Source, picked: Mapping[str, str]) -> str:
     """Name the column of gold labels, by its name and by what it holds, if there is one."""
     names = [name for name in table.names if is_gold(name) and name not in picked.values()]
     sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]) if names else {})
@@ -367,41 +367,41 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
-        Which column is which: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths such as
-        ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
+        Columns of worker, task and label: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths
+        such as ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
     wide
         ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. A matrix of numpy
         of whole numbers, the least of them -1, is a label matrix without it: a row per task, and -1 is no answer.
     repeats
-        Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``; rankings
-        can be added up (``add``), and are so unless it is said. All others keep the first. ``set`` where the rows of a
+        Answer to keep of repeated answers by a worker to a task: ``first``, ``last``, or ``error``; rankings
+        can be added up (``add``), and are by default. All others keep the first. ``set`` where the rows of a
         worker and a task are parts of one answer, as they are if a column has the id of a classification.
     missing
-        What to do with rows without a label: ``error``, or ``drop`` them.
+        Treatment of rows without a label: ``error``, or ``drop`` them.
     na
-        Which labels are none, beside blank ones; by default NA, null and the like in text files and JSON, and none
+        Labels that are missing, besides blank ones; by default NA, null and the like in text files and JSON, and none
         elsewhere.
     abstain
         A label, or several, that mean that a worker gave no answer, such as -1.
     label_map
-        What spellings mean: a mapping, or a file with the columns from and to.
+        Mapping of labels, or a file with the columns from and to.
     tool
-        The name of the tool that wrote the files, from `allalike formats`; by default it is recognised by their
+        The name of the tool that wrote the files, from `allalike list formats`; by default it is recognised by their
         content.
     tag
-        Which of several questions to read, where an export has them side by side, such as a control of Label Studio.
+        Question to read from an export with several, such as a control of Label Studio.
     worker_from
         ``filename`` where each worker has a file.
     encoding
-        How characters are written; by default UTF-8, or what the bytes of a file tell.
+        Encoding of text; by default UTF-8, or as detected from the bytes of a file.
     decimal
-        What stands before the fraction of a number in a text file: a point or a comma.
+        Decimal separator in a text file: a point or a comma.
     only, skip
-        Which columns of a matrix are answers, and which are not: names, and patterns such as ``Q*``.
+        Columns of a matrix to include and to exclude: names, and patterns such as ``Q*``.
     layout
-        How masks lie in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
+        Layout of masks in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
     query, table
-        What to read from a database: the rows of a single ``SELECT``, or a table, if there are several.
+        Input from a database: the rows of a single ``SELECT``, or a table, if there are several.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]

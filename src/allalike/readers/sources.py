@@ -21,21 +21,21 @@ from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import MANIFEST, Files
 from allalike.readers.formats.frames import find_opener
 from allalike.readers.formats.places import find_places, local_name
-from allalike.readers.formats.tables import Table, join, of_columns, of_records, ready
+from allalike.readers.formats.source import Source, join, of_columns, of_records, ready
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from allalike.readers.formats.tables import Columns
+    from allalike.readers.formats.source import Columns
 
 FILE_COLUMN = "filename"  # the column of workers who have a file each
-_MANY_FILES = 1000  # the first files of a folder tell what is in it
+_MANY_FILES = 1000  # of a folder are looked at
 
 
-def open_table(source: Any, files: Files | None = None) -> Table:
-    """Open a path, several paths, a frame, or records as a table; files as is said about them."""
-    if isinstance(source, Table):
+def open_table(source: Any, files: Files | None = None) -> Source:
+    """Open a path, several paths, a frame, or records as a source; files by their options."""
+    if isinstance(source, Source):
         return source
     listed = source if isinstance(source, list | tuple) else [source]
     if listed and all(map(is_path, listed)):
@@ -57,7 +57,7 @@ def open_table(source: Any, files: Files | None = None) -> Table:
     )
 
 
-def _of_mapping(source: Mapping[Any, Any]) -> Table:
+def _of_mapping(source: Mapping[Any, Any]) -> Source:
     for name, values in source.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
@@ -74,7 +74,7 @@ def is_path(source: object) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
+def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Source:
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
     paths = [path for source in sources for path in find_places(source, files.query, files.table)]
     tool = find_tool(paths, files.tool)
@@ -102,7 +102,7 @@ def _list_folder(folder: Path) -> list[Path]:
     return found
 
 
-def with_constant(table: Table, name: str, value: str, **changes: Any) -> Table:
+def with_constant(table: Source, name: str, value: str, **changes: Any) -> Source:
     """Return a table with one more column, which has the same value in all rows: by default the worker."""
 
     def step(columns: Columns, _: int) -> Columns:
@@ -112,7 +112,7 @@ def with_constant(table: Table, name: str, value: str, **changes: Any) -> Table:
     return table.with_step(step, adds=[name], **{"roles": {**table.roles, "worker": name}, **changes})
 
 
-def _open_folder(folder: Path, files: Files) -> Table:
+def _open_folder(folder: Path, files: Files) -> Source:
     """Open a folder of masks, of Parquet files at any depth, or of other files of one format."""
     from allalike.readers.formats.masks import open_masks
 
@@ -159,7 +159,7 @@ def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
     """List inputs with the files in those that are folders: what a manifest names, or else all of them."""
     for path in inputs:
         yield path
-        with suppress(OSError, csv.Error):  # whoever reads it will say why it cannot be
+        with suppress(OSError, csv.Error):  # reading raises the error
             if not (path / MANIFEST).is_file():
                 yield from (inner for inner in path.rglob("*") if path.is_dir() and not inner.is_dir())
                 continue

@@ -21,8 +21,8 @@ from allalike.engines.sample import sample_tasks
 from allalike.frames import Frame, Framed, dress
 from allalike.methods.composed import take_field
 from allalike.reliability.alpha import Alpha, compare_within_tasks, compute_alpha
+from allalike.reliability.coefficients import name_alpha
 from allalike.reliability.kappas import Cohen, compute_cohen, compute_fleiss, compute_gwet, weigh_levels
-from allalike.telling.remark import name_alpha
 
 if TYPE_CHECKING:
     from allalike.engines import Run

@@ -114,9 +114,9 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
     >>> round(alpha.value, 3), alpha.without.round(3), alpha.source
     (0.509, array([0.441, 0.175, 0.867]), 'label totals')
     """
-    if len(run.problems.sizes) > 1:
+    if run.worker_task is not None:
         raise UnsupportedError(
-            f"Agreement is that of one crowd, but these answers are {len(run.problems.sizes):,} problems, each with"
+            f"Agreement is that of one crowd, but these answers are {run.n_tasks:,} problems, each with"
             " workers of its own. Leave per_task() out."
         )
     tasks = [compare_within_tasks(block, run.kernels) for block in run.blocks]

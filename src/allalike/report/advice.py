@@ -12,8 +12,8 @@ import numpy as np
 
 from allalike._core.words import count
 from allalike.report.material import brief
-from allalike.telling.commands import complete_command
-from allalike.telling.truths import say_evidence, say_few, say_second_reading
+from allalike.result.commands import complete_command
+from allalike.result.messages import say_evidence, say_few, say_second_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,8 +111,8 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
 
 
 def _about_copies(material: Material) -> Advice | None:
-    groups = material.weighing.insight.groups
-    copies = [] if groups is None else [group for group in groups.found if group.copies]
+    groups = material.weighing.copy_groups
+    copies = [] if groups is None else [group for group in groups.groups if group.copies]
     if not copies:
         return None
     first = copies[0]
@@ -122,7 +122,7 @@ def _about_copies(material: Material) -> Advice | None:
         "title": "Ask those who copy how they worked",
         "text": (
             f"{several}: {members:,} workers. The first group has {say_evidence(first.common, first.rare)}, which"
-            f" chance explains with probability {first.chance:.1g}. Each group counts as one voice; --plain"
+            f" chance explains with probability {first.p_value:.1g}. Each group counts as one voice; --plain"
             " counts everybody."
         ),
         "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],

@@ -1,23 +1,34 @@
-"""Answers beside truths: where each worker disagrees most, and which classes she takes for which.
+"""Answers beside estimated labels: the answers to each task, and the disagreements and confusions of each worker.
 
-An answer disagrees by its distance to the truth, times how sure that truth is: to contradict what nobody doubts weighs
-more. The answers are those of some tasks in memory (`allalike.engines.sample.pick_tasks`), as codes.
+An answer disagrees by its distance to the label, times the confidence of that label. The answers are those of some
+tasks in memory (`allalike.engines.sample.pick_tasks`), as codes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.words import cut
+from allalike.report.material import brief
+from allalike.result.quality import rate_disagreement
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Encoding, Kernels
+    from allalike._core.columns.values import Values
+    from allalike.domains import Kernels
+    from allalike.report.labels import Labels
+    from allalike.report.people import People
     from allalike.report.tasks import ShownTasks
 
-MIN_CONSTANT = 10  # answers that must be the same before a worker is said to answer always the same
+MAX_NAME = 80  # characters of the id of a task
+_MAX_DISAGREEMENTS = 10
+_MAX_CLASSES = 8
 
 
 @dataclass(frozen=True)
@@ -42,11 +53,6 @@ def judge_answers(block: Block, sample: ShownTasks, kernels: Kernels, workers: n
     truth = sample.label[task]
     distance = kernels.distance_between(block.label[rows], truth) if len(rows) else np.empty(0)
     return Judged(block.worker[rows], task, block.label[rows], truth, distance, sample.confidence[task])
-
-
-def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
-    """Return the strength of each disagreement: the distance to the label times its confidence, 1 if not known."""
-    return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
 
 
 def pick_strongest(judged: Judged, most: int) -> npt.NDArray[np.intp]:
@@ -90,54 +96,56 @@ def count_confusions(
     return classes, counts
 
 
-def find_constant(judged: Judged, n_workers: int) -> npt.NDArray[np.bool_]:
-    """Tell which workers gave the same class in ten answers or more, and no other.
+def list_answers(
+    block: Block, rows: Mapping[int, int], people: People, labels: Labels, weight: Floats, most: int
+) -> dict[int, list[Any]]:
+    """Return, by the row of each task, its workers and labels, those with most weight first; at most so many.
 
-    >>> same = np.zeros(10, np.int64)
-    >>> find_constant(Judged(same, np.arange(10), same, same, np.zeros(10), np.ones(10)), 2)
-    array([ True, False])
+    ``rows`` has the rows by the hashes of task ids.
     """
-    counts = np.bincount(judged.worker, minlength=n_workers)
-    one = np.zeros(n_workers, np.int64)
-    one[judged.worker] = judged.label
-    other = np.bincount(judged.worker, judged.label != one[judged.worker], minlength=n_workers)
-    return np.asarray((counts >= MIN_CONSTANT) & (other == 0))
+    place = {int(each): number for number, each in enumerate(block.task_hash)}
+    tasks = np.array([place[each] for each in rows if each in place], np.intp)
+    listed = [row for each, row in rows.items() if each in place]
+    sizes = block.sizes[tasks]
+    number = np.repeat(np.arange(len(tasks)), sizes)
+    rank = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    own = block.starts[tasks][number] + rank
+    own = own[np.lexsort((-weight[block.worker[own]], number))][rank < most]
+    ends = np.cumsum(np.minimum(sizes, most)).tolist()
+    who, what = people.refer(block.worker[own]), labels.refer(block.label[own])
+    return {row: [who[begin:end], what[begin:end]] for row, begin, end in zip(listed, [0, *ends], ends, strict=False)}
 
 
-def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp]) -> Floats:
-    """Return how far each two of some workers are apart on average; NaN where they have no task in common.
-
-    >>> import allalike
-    >>> from allalike.engines.sample import pick_tasks
-    >>> run = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]).run
-    >>> compare_pairs(pick_tasks(run, np.empty(0, np.uint64), share=1.0), run.encoding, np.array([0, 1]))
-    array([[0. , 0.5],
-           [0.5, 0. ]])
-    """
-    place = np.full(block.n_workers, -1, np.intp)
-    place[workers] = np.arange(len(workers))
-    rows = np.flatnonzero(place[block.worker] >= 0)
-    task = block.task[rows]
-    tasks, sizes = np.unique(task, return_counts=True)
-    matrix = np.full((len(workers), len(workers)), np.nan)
-    if len(tasks):
-        part = _restricted(block, rows, tasks, sizes, place, len(workers))
-        sums = encoding.kernels.pair_sums(encoding.prepare(part), slice(0, len(workers)))
-        distance, common = (s if isinstance(s, np.ndarray) else s.toarray() for s in (sums["distance"], sums["common"]))
-        np.divide(distance, common, out=matrix, where=common > 0)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
+def list_disagreements(
+    judged: Judged, task_ids: Values, people: People, labels: Labels
+) -> tuple[dict[int, list[Any]], list[str]]:
+    """Return each worker's strongest disagreements (task, answer, label, confidence), and the names of the tasks."""
+    picked = pick_strongest(judged, _MAX_DISAGREEMENTS)
+    place = np.array(people.refer(judged.worker[picked]), np.intp)
+    picked, place = picked[np.argsort(place, kind="stable")], np.sort(place)
+    names: dict[str, int] = {}
+    ids = [cut(str(each), MAX_NAME) for each in task_ids.take(judged.task[picked]).tolist()]
+    tasks = [names.setdefault(each, len(names)) for each in ids]
+    said, truth = labels.refer(judged.label[picked]), labels.refer(judged.truth[picked])
+    sure = [brief(each, 3) for each in judged.confidence[picked]]
+    workers, starts = np.unique(place, return_index=True)
+    bounds = [*starts.tolist(), len(place)]
+    found = {
+        worker: [column[begin:end] for column in (tasks, said, truth, sure)]
+        for worker, begin, end in zip(workers.tolist(), bounds, bounds[1:], strict=False)
+    }
+    return found, list(names)
 
 
-def _restricted(
-    block: Block, rows: Array, tasks: Array, sizes: Array, place: npt.NDArray[np.intp], n_workers: int
-) -> Block:
-    from dataclasses import replace
-
-    return replace(
-        block.pick(tasks, rows),
-        starts=np.cumsum(sizes) - sizes,
-        sizes=sizes,
-        worker=place[block.worker[rows]],
-        n_workers=n_workers,
-    )
+def table_of_confusions(
+    judged: Judged, n_labels: int, workers: npt.NDArray[np.intp], labels: Labels
+) -> dict[str, Any] | None:
+    """Return how often each worker gave each of the most frequent classes to tasks of each of them."""
+    if not n_labels or not len(judged.worker):
+        return None
+    classes, counts = count_confusions(judged, n_labels, workers, _MAX_CLASSES)
+    return {
+        "classes": labels.refer(classes),
+        "left_out": max(n_labels - len(classes), 0),
+        "counts": [table.ravel().tolist() for table in counts],
+    }

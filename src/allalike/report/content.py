@@ -1,9 +1,9 @@
 """Content: all that a page shows of a result, as plain data.
 
-Everything is counted, chosen and cut here, so that the template and the script only put it in its place. Each part has
-a budget of bytes: the page of a hundred million answers is no larger than that of ten thousand, and says what it leaves
-out. Details of answers come from at most 400,000 answers (20,000 where labels are costly to compare), of tasks that are
-chosen by the hash of their ids.
+Everything is counted, chosen and cut here, so that the template and the script only put it in its place. A page shows
+at most 500 workers, 2,000 tasks and 30 answers to each (200, 500 and 10 where labels are costly to compare), and says
+what it leaves out. Details of workers come from at most 400,000 answers (20,000), of tasks that are chosen by the
+hash of their ids.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.words import cut
 from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNSURE, advise
-from allalike.report.answers import Judged, find_constant, judge_answers
-from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
+from allalike.report.answers import (
+    MAX_NAME,
+    Judged,
+    judge_answers,
+    list_answers,
+    list_disagreements,
+    table_of_confusions,
+)
 from allalike.report.judges import describe_judges, describe_quality, name_people
 from allalike.report.labels import Labels
-from allalike.report.material import Budget, brief, count_bytes, cut
+from allalike.report.material import brief
 from allalike.report.people import (
     People,
     choose_workers,
     compare_workers,
-    find_flags,
     may_differ,
     name_sureness,
     read_unit,
@@ -32,8 +38,8 @@ from allalike.report.people import (
 from allalike.report.pictures import describe_pictures
 from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_scales, list_settings, say_left_out
-from allalike.telling.answers import list_notes
-from allalike.telling.truths import list_facts
+from allalike.result.flags import list_reasons
+from allalike.result.messages import list_facts, list_notes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,10 +48,8 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.report.material import Material
 
-_ROOM_OF_TASK = 24  # bytes of a row, beside its id and its labels
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Limits:
     """How much of a result is shown.
 
@@ -54,18 +58,18 @@ class Limits:
     """
 
     workers: int = 500
-    tasks: int = 10_000
+    tasks: int = 2_000
+    task_answers: int = 30
     answers: int = 400_000
-    costly_answers: int = 20_000
-    table_size: int = 500_000
-    task_size: int = 350_000
-    worker_size: int = 300_000
+
+    @classmethod
+    def of(cls, run: Run) -> Limits:
+        """Return the limits for labels of a type: fewer if they are long and costly to compare."""
+        return cls() if run.encoding.n_classes or run.encoding.numeric else cls(200, 500, 10, 20_000)
 
     def share(self, run: Run) -> float:
-        """Return which share of all answers is looked at."""
-        cheap = run.encoding.n_classes or run.encoding.numeric
-        most = self.answers if cheap else self.costly_answers
-        return min(1.0, most / max(int(run.answer_counts.sum()), 1))
+        """Return the share of all answers that are compared with labels."""
+        return min(1.0, self.answers / max(int(run.answer_counts.sum()), 1))
 
 
 def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]:
@@ -76,22 +80,19 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     >>> page["data"]["people"]["names"], page["data"]["labels"]
     (['ada', 'eve', 'bob'], ['x', 'y'])
     """
-    limits = limits or Limits()
     run = material.run
+    limits = limits or Limits.of(run)
     share = limits.share(run)
     survey = survey_tasks(material.found.pieces(), limits.tasks, share)
-    flags = find_flags(material)
+    flags = list_reasons(run, material.weighing)
     shown = choose_workers(material, flags, limits.workers)
     people, labels = People(material, shown), Labels(run.encoding)
-    tasks, rows = _list_tasks(survey, labels, limits)
+    tasks, rows = _list_tasks(survey, labels)
     block = pick_tasks(run, np.array(list(rows), np.uint64), share=share)
     judged = judge_answers(block, survey.sample, run.kernels, shown)
-    if run.encoding.n_classes:
-        for number in np.flatnonzero(find_constant(judged, len(flags))):
-            flags[number].append("always the same answer")
     workers = _list_workers(material, shown, flags)
-    workers |= _detail(material, judged, survey, people, labels, limits, shown)
-    tasks["answered"] = detail_tasks(block, rows, people, labels, material.weighing.weight, limits.task_size)
+    workers |= _detail(material, judged, survey, people, labels, shown)
+    tasks["answered"] = list_answers(block, rows, people, labels, material.weighing.weight, limits.task_answers)
     return _assemble(material, survey, people, labels, workers, tasks, flags, _neighbours(material, block, shown))
 
 
@@ -152,7 +153,7 @@ def _describe_changes(material: Material, people: People) -> dict[str, Any]:
     """Return what changed when answers were added, and when that was; nothing if none were."""
     if not material.summary.generations:
         return {"changes": [], "generations": []}
-    from allalike.telling.truths import list_generations, remark_changes
+    from allalike.result.messages import list_generations, remark_changes
 
     said = name_people(remark_changes(material.summary), material, people)
     return {"changes": said, "generations": list_generations(material.summary)}
@@ -181,11 +182,10 @@ def _detail(
     survey: Survey,
     people: People,
     labels: Labels,
-    limits: Limits,
     shown: npt.NDArray[np.intp],
 ) -> dict[str, Any]:
     """Return what is shown of a worker on a click, and of how many answers it was found."""
-    strongest, tasks = detail_workers(judged, survey.sample.tasks, people, labels, limits.worker_size)
+    strongest, tasks = list_disagreements(judged, survey.sample.tasks, people, labels)
     encoding = material.run.encoding
     n_labels = encoding.n_labels if encoding.n_classes else 0
     return {
@@ -196,44 +196,32 @@ def _detail(
     }
 
 
-def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[str, Any], dict[int, int]]:
-    """Return the columns of the table of tasks, and by the hash of its id the row of each whose answers may fit."""
-    piece, budget = survey.shown, Budget(limits.table_size)
-    names = [cut(str(task), MAX_NAME) for task in piece.tasks.tolist()]
-    label, unweighted = labels.refer(piece.found["label"]), labels.refer(piece.found["unweighted"])
-    kept, known = 0, 0
-    for place, name in enumerate(names):
-        highest = max(known, label[place] + 1, unweighted[place] + 1)
-        room = count_bytes(name) + labels.ends[highest] - labels.ends[known]
-        if not budget.take(room + _ROOM_OF_TASK):
-            break
-        kept, known = place + 1, highest
-    labels.forget(known)
+def _list_tasks(survey: Survey, labels: Labels) -> tuple[dict[str, Any], dict[int, int]]:
+    """Return the columns of the table of tasks, and the row of each by the hash of its id."""
+    piece = survey.shown
     limited = "low" in piece.found
     columns: dict[str, Any] = {
-        "id": names[:kept],
-        "label": label[:kept],
-        "unweighted": unweighted[:kept],
-        "answers": piece.answers[:kept].tolist(),
-        "changed": np.flatnonzero(piece.found["changed"][:kept]).tolist(),
-        "tied": np.flatnonzero(piece.found["tied"][:kept]).tolist(),
-        "sure": [] if limited else [brief(value, 3) for value in piece.found["confidence"][:kept]],
+        "id": [cut(str(task), MAX_NAME) for task in piece.tasks.tolist()],
+        "label": labels.refer(piece.found["label"]),
+        "unweighted": labels.refer(piece.found["unweighted"]),
+        "answers": piece.answers.tolist(),
+        "changed": np.flatnonzero(piece.found["changed"]).tolist(),
+        "tied": np.flatnonzero(piece.found["tied"]).tolist(),
+        "sure": [] if limited else [brief(value, 3) for value in piece.found["confidence"]],
     }
     for name in ("low", "high") if limited else ():
-        columns[name] = [brief(value, 8) for value in piece.found[name][:kept]]
+        columns[name] = [brief(value, 8) for value in piece.found[name]]
     if limited and not labels.encoding.domain.spelling.numbers:
-        ends = [labels.encoding.decode(piece.found[name][:kept]).tolist() for name in ("low", "high")]
+        ends = [labels.encoding.decode(piece.found[name]).tolist() for name in ("low", "high")]
         columns["limits"] = ["" if low is None else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
     for name in ("known", "abstained"):
         if name in piece.found:
-            columns[name] = np.flatnonzero(piece.found[name][:kept]).tolist()
-    n_detailed = count_detailed(piece.answers[:kept], limits.task_size)
-    hashes = piece.tasks.hashes()[:n_detailed].tolist()
-    return columns, dict(zip(hashes, range(n_detailed), strict=True))
+            columns[name] = np.flatnonzero(piece.found[name]).tolist()
+    return columns, {each: row for row, each in enumerate(piece.tasks.hashes().tolist())}
 
 
 def _neighbours(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
     """Return the map and the matrix of workers; nothing where these would show differences that are not known."""
-    if not may_differ(material) or len(material.run.problems.sizes) > 1:
+    if not may_differ(material) or material.run.worker_task is not None:
         return {}
     return compare_workers(material, block, shown)

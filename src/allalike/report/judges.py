@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values
+from allalike._core.words import cut
 from allalike.report.drawing import chart_pairs
-from allalike.report.material import brief, cut
+from allalike.report.material import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allalike.report.material import Columns, Material
     from allalike.report.people import People
-    from allalike.telling.remark import Remark
+    from allalike.result.messages import Remark
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120
@@ -85,20 +86,18 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
     """
     if not material.panel:
         return None
-    from allalike.telling.panel import TITLES, remark_panel
-
     judges = _Judges(material, people)
     return {
-        "said": [judges.split(each.sentence, each.names) for each in remark_panel(material.summary.to_dict())],
+        "said": [judges.split(each.sentence, each.names) for each in material.panel_messages],
         "tables": [
             {
                 "name": name,
                 "title": title,
-                "columns": list(_list_columns(material.panel[name], dict.fromkeys(_NAMING, judges))),
-                "more": max(_count_rows(material.panel[name]) - _MAX_ROWS, 0),
+                "columns": list(_list_columns(table, dict.fromkeys(_NAMING, judges))),
+                "more": max(_count_rows(table) - _MAX_ROWS, 0),
             }
-            for name, title in TITLES.items()
-            if name in material.panel and _count_rows(material.panel[name])
+            for name, (title, table) in material.panel.items()
+            if _count_rows(table)
         ],
     }
 
@@ -144,7 +143,7 @@ def _write(value: object) -> str:
 
 def draw_pairs(material: Material, people: People) -> str | None:
     """Draw who is wrong with whom, by how often or by how errors correlate, if some pair is so beyond chance."""
-    table = material.panel.get("pairs")
+    table = material.panel.get("pairs", ("", {}))[1]
     if not table or not np.any(table["wrong_together"].tolist()):
         return None
     judges = _Judges(material, people)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.report.material import brief, compact, cut
+from allalike._core.words import cut
+from allalike.report.material import brief, compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
     from allalike.domains import Encoding
 
-_MAX_CHARACTERS = 600
+_MAX_CHARACTERS = 300
 _MAX_PARTS = 60  # items, elements or intervals
 _MAX_SIDE = 64  # pixels of a drawn mask
 
 
 class Labels:
-    """The labels that occur on a page; ``ends`` says how many bytes the first ones take together, for each number.
+    """The labels that occur on a page, each once.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])
@@ -41,7 +42,6 @@ class Labels:
     def __init__(self, encoding: Encoding) -> None:
         self.kind, self._show = _KINDS.get(encoding.domain.name, ("text", _shortened))
         self.shown: list[Any] = []
-        self.ends: list[int] = [0]
         self.encoding = encoding
         self._places: dict[str, int] = {}
 
@@ -54,24 +54,13 @@ class Labels:
             return [places[int(i)] for i in place]
         return [self._place(label) for label in self.encoding.decode(codes).tolist()]
 
-    def forget(self, known: int) -> None:
-        """Take back all labels behind the first ones, which nothing refers to."""
-        self.shown, self.ends = self.shown[:known], self.ends[: known + 1]
-        self._places = {text: place for text, place in self._places.items() if place < known}
-
     def _place(self, label: Any) -> int:
         shown = self._show(label)
         text = compact(shown)
         place = self._places.setdefault(text, len(self.shown))
         if place == len(self.shown):
             self.shown.append(shown)
-            self.ends.append(self.ends[-1] + len(text.encode()) + 1)
         return place
-
-    @property
-    def numbered(self) -> bool:
-        """Whether codes are the numbers of few labels, so that it costs nothing to refer to many at once."""
-        return bool(self.encoding.n_labels)
 
 
 def _text(label: Any) -> str:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.reliability.agreement import measure_scales
+from allalike.result.summary import Summary
+from allalike.result.tables import next_columns, worker_columns
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.telling.summary import Summary
+    from allalike.methods import Fit
+    from allalike.result.messages import Remark
+    from allalike.result.result import Result
 
 Columns = Mapping[str, "Values | Array"]
 
@@ -54,32 +60,59 @@ class Material:
     """A result in its parts, so that a report need not know who holds them together.
 
     >>> import allalike
-    >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
+    >>> material = gather(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]))
     >>> material.workers["worker"].tolist(), material.summary.tasks
     (['ada', 'bob'], 1)
     """
 
     run: Run
-    weighing: Weighing
+    weighing: Fit
     found: TaskTable
     summary: Summary
+    facts: Mapping[str, Any]
     workers: Columns
     next_tasks: Columns
     agreement: Agreed | None
     effects: Floats | None
     command: tuple[str, ...] = ()
-    panel: Mapping[str, Columns] = field(default_factory=dict)
+    panel: Mapping[str, tuple[str, Columns]] = field(default_factory=dict)  # titles and tables by their names
+    panel_messages: Sequence[Remark] = ()
     scales: Mapping[str, Agreed] = field(default_factory=dict)
     quality: Columns = field(default_factory=dict)
 
 
-# Brevity: numbers with few digits, texts that are cut, and rows that fit into so many bytes.
-#
-# A page that is to open at once must not grow with the answers. Every part of it has a budget of bytes; rows are handed
-# over in the order of their importance, and what no longer fits is left out, and said to be.
+def gather(
+    result: Result[Any],
+    tables: Mapping[str, tuple[str, Columns]] | None = None,
+    notes: Mapping[str, Any] | None = None,
+    messages: Sequence[Remark] = (),
+) -> Material:
+    """Return the content of a report, with titled tables of a panel, notes and messages."""
+    run, weighing, facts = result.run, result.weighing, {**result.summary, **(notes or {})}
+    agreement = result.agreement if run.worker_task is None else None
+    return Material(
+        run=run,
+        weighing=weighing,
+        found=result.found,
+        summary=Summary.from_dict(facts),
+        facts=facts,
+        workers=worker_columns(run, weighing),
+        next_tasks=next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), weighing),
+        agreement=agreement,
+        effects=None if agreement is None else agreement.alpha - agreement.found.without,
+        command=result.command,
+        panel=tables or {},
+        panel_messages=messages,
+        scales={} if agreement is None else measure_scales(run),
+        quality=result.rated.get("quality", {}),
+    )
+
+
+# Numbers with few digits, and data as JSON.
 
 
 _DIGITS = 4
+_MAX_NEXT = 100  # tasks that a report may name as the next
 
 
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -101,15 +134,6 @@ def brief(number: Any, digits: int = _DIGITS) -> float | int | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-def cut(text: str, most: int) -> str:
-    """Return a text, or its beginning with dots behind it.
-
-    >>> cut("a long story", 8), cut("short", 8)
-    ('a long \u2026', 'short')
-    """
-    return text if len(text) <= most else f"{text[: most - 1]}\u2026"
-
-
 def compact(data: Any) -> str:
     r"""Write data as JSON that can stand in a page: no sign in it begins a tag, and half characters are escaped.
 
@@ -117,40 +141,3 @@ def compact(data: Any) -> str:
     '{"a":["\\u003c/script\\u003e",1]}'
     """
     return _encode(data).translate(_ESCAPES).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def count_bytes(text: str) -> int:
-    """Count the bytes that a text takes on the page; most ids are letters and digits, and need not be written for it.
-
-    >>> count_bytes("t7"), count_bytes("<t>"), len(compact("<t>"))
-    (4, 15, 15)
-    """
-    return len(text) + 2 if text.isascii() and text.isalnum() else len(compact(text).encode())
-
-
-class Budget:
-    """The bytes that a part of the page may still take.
-
-    >>> budget = Budget(10)
-    >>> budget.take(6), budget.take(6), budget.left
-    (True, False, 4)
-    """
-
-    def __init__(self, size: int) -> None:
-        self.left = size
-
-    def take(self, size: int) -> bool:
-        """Tell whether so many bytes still fit, and if so, count them."""
-        if size > self.left:
-            return False
-        self.left -= size
-        return True
-
-
-def show_number(value: float) -> str:
-    """Write a number with three digits, or all of those before the point.
-
-    >>> show_number(2.5), show_number(9788.4)
-    ('2.5', '9,788')
-    """
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"

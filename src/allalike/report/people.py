@@ -12,17 +12,18 @@ the largest distance, and 255 where two workers have no task in common.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.report.answers import compare_pairs
-from allalike.report.material import brief, cut
+from allalike._core.words import cut
+from allalike.report.material import brief
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.report.material import Material
 
@@ -123,6 +124,33 @@ def _list_leaves(tree: _Tree, first: int, last: int, distances: Floats) -> list[
     sums = one.least[first][:, None] + distances[np.ix_(one.leaves, other.leaves)] + other.least[:, last - n]
     k, m = divmod(int(np.argmin(sums)), len(other.leaves))
     return _list_leaves(one, first, k, distances) + _list_leaves(other, m, last - n, distances)
+
+
+def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp]) -> Floats:
+    """Return how far each two of some workers are apart on average; NaN where they have no task in common.
+
+    >>> import allalike
+    >>> from allalike.engines.sample import pick_tasks
+    >>> run = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]).run
+    >>> compare_pairs(pick_tasks(run, np.empty(0, np.uint64), share=1.0), run.encoding, np.array([0, 1]))
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    place = np.full(block.n_workers, -1, np.intp)
+    place[workers] = np.arange(len(workers))
+    rows = np.flatnonzero(place[block.worker] >= 0)
+    task = block.task[rows]
+    tasks, sizes = np.unique(task, return_counts=True)
+    matrix = np.full((len(workers), len(workers)), np.nan)
+    if len(tasks):
+        some = block.pick(tasks, rows)
+        starts, worker = np.cumsum(sizes) - sizes, place[block.worker[rows]]
+        part = replace(some, starts=starts, sizes=sizes, worker=worker, n_workers=len(workers))
+        sums = encoding.kernels.pair_sums(encoding.prepare(part), slice(0, len(workers)))
+        distance, common = (s if isinstance(s, np.ndarray) else s.toarray() for s in (sums["distance"], sums["common"]))
+        np.divide(distance, common, out=matrix, where=common > 0)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
 
 
 # Places of workers: a map on which those who answer alike are close, and an order in which they are neighbours.
@@ -236,11 +264,6 @@ class People:
         places: list[int] = self._places[workers].tolist()
         return places
 
-    def forget(self, known: int) -> None:
-        """Take back all workers behind the first ones, whom nothing refers to."""
-        self.names, self.weights = self.names[:known], self.weights[:known]
-        self._places[self._places >= known] = -1
-
     def _add(self, number: int) -> None:
         self._places[number] = len(self.names)
         name, task = str(self._run.workers[number]), self._run.worker_task
@@ -250,16 +273,16 @@ class People:
 
 def read_unit(material: Material) -> str:
     """Name the column of the table of workers that says how far she errs: error_rate, rmse or fault."""
-    faults = material.weighing.insight.faults
+    faults = material.weighing.uncertainty
     if faults is not None:
         return faults.unit
-    return "fault" if material.weighing.skill.error_rate is None else "error_rate"
+    return "fault" if material.weighing.error_rate is None else "error_rate"
 
 
 def name_sureness(material: Material) -> str:
     """Name how sure a truth is: a confidence, or where auto knows no probability the support by weights."""
-    insight = material.weighing.insight
-    return "support" if insight.faults is not None and insight.confidence is None else "confidence"
+    known = material.weighing.uncertainty
+    return "support" if known is not None and known.confidence is None else "confidence"
 
 
 def may_differ(material: Material) -> bool:
@@ -280,41 +303,6 @@ def all_overlap(material: Material) -> bool:
     low, high = (np.asarray(table[name], np.float64) for name in ("low", "high"))
     known = np.isfinite(low) & np.isfinite(high)
     return bool(known.any() and low[known].max() <= high[known].min())
-
-
-def find_flags(material: Material) -> list[list[str]]:
-    """Say in words what is remarkable about each worker."""
-    flags: list[list[str]] = [[] for _ in range(len(material.run.workers))]
-    table = material.workers
-    for name, words in (("no_signal", "no signal"), ("few", "few answers")):
-        if name in table:
-            for number in np.flatnonzero(np.asarray(table[name])):
-                flags[number].append(words)
-    if "group" in table:
-        for number, group in enumerate(table["group"].tolist()):
-            if group:
-                flags[number].append(f"copies (group {group})")
-    if "low" in table and len(material.run.problems.sizes) == 1:
-        for number in _find_worse(material):
-            flags[number].append("worse than the crowd")
-    return _add_careless(material.run, flags)
-
-
-def _add_careless(run: Run, flags: list[list[str]]) -> list[list[str]]:
-    """Return flags with what the reader of a survey found."""
-    careless = run.notes.get("careless")
-    if not careless:
-        return flags
-    return [words + careless.get(str(who), []) for words, who in zip(flags, run.workers.tolist(), strict=True)]
-
-
-def _find_worse(material: Material) -> npt.NDArray[np.intp]:
-    trust = material.summary.trust
-    if trust is None or trust.look_at is None:
-        return np.empty(0, np.intp)
-    table = material.workers
-    low, few, empty = (np.asarray(table[name]) for name in ("low", "few", "no_signal"))
-    return np.flatnonzero((np.nan_to_num(low, nan=-np.inf) > trust.look_at.crowd) & ~few & ~empty)
 
 
 def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt.NDArray[np.intp]:

@@ -10,7 +10,7 @@ from allalike.report.drawing import chart_bins, chart_gold, chart_intervals, cha
 from allalike.report.judges import draw_pairs
 from allalike.report.material import brief
 from allalike.report.people import People, all_overlap, may_differ, name_sureness, read_unit
-from allalike.telling.truths import say_correlation
+from allalike.result.messages import say_correlation
 
 if TYPE_CHECKING:
     from allalike.report.material import Material
@@ -76,7 +76,7 @@ def _places(rows: list[dict[str, Any]], neighbours: dict[str, Any]) -> list[dict
 
 def _gold_rows(material: Material, people: People) -> list[dict[str, Any]]:
     """Return workers with their disparity and their mean distance to known truths, the most active ones."""
-    if not material.run.n_gold or len(material.run.problems.sizes) > 1:
+    if not material.run.n_gold or material.run.worker_task is not None:
         return []
     sums = material.run.sum(material.run.kernels.gold_sums)
     asked = np.flatnonzero(sums["answers"] >= _MIN_GOLD_ANSWERS)
@@ -128,7 +128,11 @@ _CAPTIONS = {
     "sureness": _caption_sureness,
     "pairs": lambda material, neighbours: (
         "Each field is a pair of judges: the stronger its colour, the more "
-        + ("often both gave the same wrong answer" if "ratio" in material.panel["pairs"] else "their errors correlate")
+        + (
+            "often both gave the same wrong answer"
+            if "ratio" in material.panel["pairs"][1]
+            else "their errors correlate"
+        )
         + " than is expected of two judges like them. Pairs with a border are wrong together beyond chance."
     ),
     "gold": _caption_gold,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.words import count
-from allalike.report.material import brief, cut, show_number
-from allalike.telling.remark import COEFFICIENTS, name_alpha
-from allalike.telling.truths import TOLD_BY, name_unweighted, say_ties, say_voices
+from allalike._core.words import count, cut, show_number
+from allalike.reliability.coefficients import COEFFICIENTS, name_alpha
+from allalike.report.material import brief
+from allalike.result.messages import TOLD_BY, name_unweighted, say_ties, say_voices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.citations import Citation
     from allalike.report.material import Agreed, Material
-    from allalike.telling.summary import ErrorOnGold, HowSure, Summary
+    from allalike.result.summary import ErrorOnGold, HowSure, Summary
 
 _ELSEWHERE = (
     "answers",
@@ -116,7 +116,7 @@ def list_settings(material: Material) -> list[tuple[str, str]]:
     >>> list_settings(result.material())[3:5]
     [('domain: classes', '2'), ('domain: classes from', 'data')]
     """
-    settings = {name: value for name, value in material.summary.to_dict().items() if name not in _ELSEWHERE}
+    settings = {name: value for name, value in material.facts.items() if name not in _ELSEWHERE}
     return list(_flat(settings))[:_MAX_SETTINGS]
 
 
@@ -225,15 +225,11 @@ def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, A
             f"{n_tasks:,} of {summary.tasks:,} tasks are shown: those whose truth is least sure, those that weights"
             " changed, and those that many answered and nobody settled. The table truth has them all."
         )
-    if len(tasks["answered"]) < n_tasks:
-        left["answers"] = f"The answers are kept of {len(tasks['answered']):,} tasks, the least sure ones."
     if sampled < summary.tasks:
         left["details"] = (
             f"Disagreements and confusions are those of a sample of {sampled:,} of {summary.tasks:,} tasks"
             f" ({workers['looked_at']:,} answers)."
         )
-    if len(workers["disagreements"]) and max(workers["disagreements"]) + 1 < n_workers:
-        left["disagreements"] = f"Disagreements are kept of {len(workers['disagreements']):,} workers."
     return left
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
     from allalike.engines import Piece, Run, TaskTable
-    from allalike.methods import Weighing
+    from allalike.methods import Fit
 
 _TOLD_APART = 3  # classes
 _MANY_WAYS = 64  # in which planned answers may turn out; of more, those that are nearly the same are merged
@@ -146,7 +146,7 @@ class CrowdUncertainty:
 
 
 def estimate_uncertainty(
-    run: Run, weighing: Weighing, found: TaskTable, posteriors: Callable[[], TaskTable] | None
+    run: Run, weighing: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
 ) -> CrowdUncertainty:
     """Return how sure truths are that are not known, for labels that tell it.
 
@@ -156,7 +156,8 @@ def estimate_uncertainty(
     >>> sure.tasks.tolist(), sure.state.shape
     ([1, 2], (2, 2))
     """
-    faults, told, rates = weighing.insight.faults, weighing.insight.confidence, weighing.skill.error_rate
+    faults, rates = weighing.uncertainty, weighing.error_rate
+    told = None if faults is None else faults.confidence
     if run.worker_task is not None:
         raise UnsupportedError("Every task is a problem of its own here, so that nobody is known beyond her task.")
     if posteriors is not None and rates is not None:

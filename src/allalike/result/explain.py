@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.late import pa
@@ -35,13 +34,16 @@ from allalike.engines.shards import Shard
 from allalike.engines.sums import Piece
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.voices import with_voices
-from allalike.report.answers import MIN_CONSTANT, rate_disagreement
+from allalike.methods.base import without_gold
+from allalike.methods.composed import weigh
 from allalike.result.explanations import Absence, Flag, TaskExplanation, WorkerExplanation
-from allalike.result.summaries import find_worse
+from allalike.result.flags import find_constant_workers
+from allalike.result.quality import rate_disagreement
+from allalike.result.summaries import find_truths, find_worse
 from allalike.result.tables import sureness, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import numpy.typing as npt
     import pandas as pd
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
     from allalike.engines.memory import MemoryRun
-    from allalike.methods import Weighing
+    from allalike.methods import Fit, Method
 
     Places = npt.NDArray[np.intp]
 
@@ -61,7 +63,7 @@ _MAX_DISAGREEMENTS = 10
 _MIN_COMMON = 5  # tasks that colleagues share; fewer only if nobody shares more
 
 
-def explain_task(run: Run, weighing: Weighing, table: TaskTable, task: Any) -> TaskExplanation:
+def explain_task(run: Run, weighing: Fit, table: TaskTable, task: Any) -> TaskExplanation:
     """Explain why a task has its label."""
     piece = _find_task(table, task)
     encoding, kernels = run.encoding, run.kernels
@@ -71,7 +73,7 @@ def explain_task(run: Run, weighing: Weighing, table: TaskTable, task: Any) -> T
     columns, share = _share_out(run, weighing, block)
     truth, known = values["label"], bool(values.get("known", np.zeros(1))[0])
     number, first = _number_labels(block.label, encoding)
-    probabilities = weighing.decision.probabilities
+    probabilities = weighing.probabilities
     if probabilities is None:
         score = sum_by(number, share, len(first))
     else:
@@ -149,15 +151,15 @@ def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
     return UnknownNameError(f"No {kind} is called {name!r}.{hint or f' The first is {some[0]!r}.'}")
 
 
-def _share_out(run: Run, weighing: Weighing, block: Block) -> tuple[dict[str, Any], Floats]:
+def _share_out(run: Run, weighing: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
     """Return the first columns of the table of answers, and the share of each; if nothing counts, all are equal."""
-    groups, weight = weighing.insight.groups, weighing.weight[block.worker]
+    groups, weight = weighing.copy_groups, weighing.weight[block.worker]
     voice = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
     counts = weight * voice
     share = counts / counts.sum() if counts.sum() > 0 else np.full(len(voice), 1 / len(voice))
     columns = {"worker": run.workers.take(block.worker), "label": run.encoding.decode(block.label), "weight": weight}
     if groups is not None:
-        columns |= {"voice": voice, "group": trust_columns(weighing.insight)["group"].take(block.worker)}
+        columns |= {"voice": voice, "group": trust_columns(weighing)["group"].take(block.worker)}
     return {**columns, "share": share}, share
 
 
@@ -194,7 +196,7 @@ def _compute_spread(share: Floats, distance: Floats, *, squared: bool) -> float:
     return math.sqrt(mean) if squared else mean
 
 
-def _try_changes(run: Run, weighing: Weighing, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
+def _try_changes(run: Run, weighing: Fit, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
     """Decide without each of some answers, and with each changed; what was not tried changes nothing."""
     n, kernels = len(block.label), run.kernels
     moves, left_out, changed = np.full(n, np.nan), np.full(n, n == 1), np.zeros(n, np.bool_)
@@ -230,10 +232,8 @@ def _try_changes(run: Run, weighing: Weighing, block: Block, tried: Places, runn
     return {"if_left_out": left_out, "if_changed": changed}
 
 
-def explain_worker(
-    run: Run, weighing: Weighing, table: TaskTable, again: Callable[[Run], TaskTable] | None, name: Any
-) -> WorkerExplanation:
-    """Explain what a worker is like; ``again`` decides another run in the same way."""
+def explain_worker(run: Run, weighing: Fit, table: TaskTable, method: Method | None, name: Any) -> WorkerExplanation:
+    """Explain what a worker is like; without a method, labels without the worker are not estimated."""
     if run.worker_task is not None:
         raise UnsupportedError("Every task is a problem of its own here, with its own workers. Explain a task.")
     worker = int(find_places(_to_column(name, run.workers), run.workers)[0])
@@ -252,10 +252,10 @@ def explain_worker(
     return WorkerExplanation(
         worker=run.workers[worker],
         columns=columns,
-        flags=tuple(_find_flags(run, weighing, worker, label)),
+        flags=tuple(_find_flags(run, weighing, worker)),
         disagrees=disagrees,
         compared=compared,
-        without=None if again is None or large else _leave_out(run, table, again, worker),
+        without=None if method is None or large else _leave_out(run, table, method, worker),
         too_large=large,
         colleagues=_find_colleagues(run, worker),
         disagreements=disagreements,
@@ -297,7 +297,7 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
 
 
 def _find_disagreements(
-    run: Run, weighing: Weighing, table: TaskTable, hashes: Array, label: Array
+    run: Run, weighing: Fit, table: TaskTable, hashes: Array, label: Array
 ) -> tuple[pd.DataFrame, int, int]:
     """Return the strongest disagreements with the labels, their number, and the number of answers compared."""
     kept: list[Piece] = []
@@ -331,24 +331,25 @@ def _find_disagreements(
     return frame_of(columns), disagrees, compared
 
 
-def _find_flags(run: Run, weighing: Weighing, worker: int, label: Array) -> Iterator[Flag]:
-    insight = weighing.insight
-    faults, signal, groups = insight.faults, insight.signal, insight.groups
+def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
+    faults, groups = weighing.uncertainty, weighing.copy_groups
     if faults is not None and faults.few[worker]:
         yield Flag("few answers", f"{int(faults.shared[worker]):,} of her tasks were answered by others, too")
-    if signal is not None and signal.empty[worker]:
-        error = signal.error[worker]
-        yield Flag("no signal", f"how much her answers say of the tasks is {signal.value[worker]:.2g} +- {error:.2g}")
-    for group in groups.found if groups is not None else ():
+    if faults is not None and faults.uninformative is not None and faults.uninformative[worker]:
+        assert faults.informativeness is not None
+        assert faults.informativeness_se is not None
+        value, error = faults.informativeness[worker], faults.informativeness_se[worker]
+        yield Flag("no signal", f"how much her answers say of the tasks is {value:.2g} +- {error:.2g}")
+    for group in groups.groups if groups is not None else ():
         if worker in group.members:
             yield _describe_group(run.workers, group, worker)
     worse = find_worse(run, weighing)
     if worse is not None and worker in worse.workers:
         low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
         yield Flag(f"larger {unit}", f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}")
-    constant = len(label) >= MIN_CONSTANT and len(_number_labels(label[:MIN_CONSTANT], run.encoding)[1]) == 1
-    if constant and not np.any(_measure(label, label[:1], run.kernels) != 0):
-        yield Flag("always the same", f"all her {len(label):,} answers are {run.encoding.decode(label[:1])[0]!r}")
+    constant = find_constant_workers(run)
+    if worker in constant:
+        yield Flag("always the same", f"all {int(run.answer_counts[worker]):,} answers are {constant[worker]!r}")
 
 
 def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
@@ -359,16 +360,17 @@ def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
     return Flag(
         "copies" if group.copies else "alike",
         f"{named}: {group.common:,} tasks in common, {group.rare:,} rare answers shared{together}, by chance with"
-        f" probability {group.chance:.2g}",
+        f" probability {group.p_value:.2g}",
     )
 
 
-def _leave_out(run: Run, table: TaskTable, again: Callable[[Run], TaskTable], worker: int) -> Absence | None:
+def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:
     """Decide all tasks without a worker, and compare; None if nobody else answered."""
     rest = _drop_worker(run, worker)
     if rest is None:
         return None
-    label = again(rest).joined().found["label"]
+    learns = rest.n_gold > 0 and without_gold(method) != method
+    label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
     hashes = rest.shards[0].task_hash
     scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
     changed, shift, compared = 0, 0.0, 0
@@ -415,7 +417,6 @@ def _drop_worker(run: Run, worker: int) -> MemoryRun | None:
         shards=[Shard(blocks, Values(hashes), sizes)],
         workers=run.workers.take(others),
         answer_counts=run.answer_counts[others],
-        problems=Problems.single(len(others)),
         n_tasks=len(sizes),
         n_gold=sum(len(block.gold_task) for block in blocks),
         history=None if past is None else History(past.answers[others], past.fault[others]),

@@ -1,10 +1,9 @@
-"""Flags: who needs a look, why, and whose answers are better left out.
+"""Flags of workers: who needs a look, why, and whose answers should be excluded.
 
-A worker is flagged ``block`` if her answers say nothing about the tasks, or repeat another's: she always gives the same
-class, carries no signal, or copies. Of a group of copies, one who gave most answers stays, for it is not known who
-copied from whom, and their voice counts once anyway. ``look`` is for those who are clearly worse than the crowd, which
-may have good reasons, and for careless respondents of a survey, as far as its reader knows; ``few`` is for those of
-whom little is known.
+``block`` marks workers whose answers do not depend on the tasks: they are uninformative, always give the same class, or
+copy. Of a copy group, the worker with most answers keeps counting, because the original is unknown. ``look`` marks
+workers who are clearly worse than the crowd, and careless respondents of a survey. ``few`` marks workers with few
+answers.
 """
 
 from __future__ import annotations
@@ -16,103 +15,98 @@ import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
-from allalike.report.material import Material, cut
-from allalike.report.people import find_flags
-from allalike.result.tables import worker_columns
-from allalike.telling.summary import Summary
+from allalike._core.words import cut
+from allalike.result.summaries import find_worse
+from allalike.result.tables import function_columns, worker_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Array
-    from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
+    from allalike.engines import Run
+    from allalike.methods import Fit
 
 FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
-_MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
+_MAX_LOOKED_AT = 5_000_000  # answers, above which constant workers are not searched
 _MAX_LABEL = 20  # characters
-_FEW = "few answers"
+_FEW, _UNINFORMATIVE = "few answers", "no signal"
 _MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
 _MIN_CHANCE = 0.01
 
 
-def list_reasons(
-    run: Run, weighing: Weighing, found: TaskTable, summary: Mapping[str, Any], *, look: bool = True
-) -> list[list[str]]:
-    """Say in words what is remarkable about each worker; who always gives the same answer only if one may look.
+def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str]]:
+    """Return per worker what is remarkable; constant workers need another pass over the answers (``look``).
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")])
-    >>> list_reasons(result.run, result.weighing, result.found, result.summary)
+    >>> list_reasons(result.run, result.weighing)
     [['few answers'], ['few answers']]
     """
-    parts: dict[str, Any] = {"run": run, "weighing": weighing, "found": found}
-    parts |= {"summary": Summary.from_dict(dict(summary)), "workers": worker_columns(run, weighing)}
-    reasons = find_flags(Material(**parts, next_tasks={}, agreement=None, effects=None))
+    reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
+    known, groups = weighing.uncertainty, weighing.copy_groups
+    marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
+    for words, workers in marked.items():
+        for number in () if workers is None else np.flatnonzero(workers):
+            reasons[number].append(words)
+    for place, group in enumerate(groups.groups if groups is not None else (), 1):
+        for number in group.members if group.copies else ():
+            reasons[number].append(f"copies (group {place})")
+    worse = find_worse(run, weighing)
+    for number in worse.workers if worse is not None else ():
+        reasons[number].append("worse than the crowd")
+    if careless := run.notes.get("careless"):
+        reasons = [words + careless.get(str(who), []) for words, who in zip(reasons, run.workers.tolist(), strict=True)]
     if look and int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
-        for worker, label in find_monotonous(run).items():
-            reasons[worker].append(f"always {cut(str(label), _MAX_LABEL)}")
+        for number, label in find_constant_workers(run).items():
+            reasons[number].append(f"always {cut(str(label), _MAX_LABEL)}")
     return reasons
 
 
-def flag_workers(run: Run, weighing: Weighing, reasons: Sequence[Sequence[str]]) -> list[str]:
-    """Flag each worker by the reasons to look at her.
+def flag_workers(run: Run, weighing: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
+    """Return the flag of each worker, from the reasons.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "x"), ("kim", 1, "x")], method="UA")
     >>> flag_workers(result.run, result.weighing, [["no signal"], ["few answers"], [], ["worse than the crowd"]])
     ['block', 'few', '', 'look']
     """
-    stays = _find_heads(run, weighing)
-    return [_flag(words, stays=bool(stay)) for words, stay in zip(reasons, stays, strict=True)]
+    originals, groups = set(), weighing.copy_groups
+    for group in groups.groups if groups is not None else ():
+        if group.copies:
+            originals.add(max(group.members, key=lambda number: int(run.answer_counts[number])))
+    return [_choose_flag(words, counts=number in originals) for number, words in enumerate(reasons)]
 
 
-def _flag(words: Sequence[str], *, stays: bool) -> str:
-    if any(word == "no signal" or word.startswith("always ") for word in words):
+def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
+    if any(word == _UNINFORMATIVE or word.startswith("always ") for word in words):
         return "block"
     if any(word.startswith("copies") for word in words):
-        return "look" if stays else "block"
+        return "look" if counts else "block"
     return "look" if set(words) - {_FEW} else "few" if words else ""
 
 
-def _find_heads(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
-    """Mark one of each group of copies: who gave most answers, and of equal ones the first."""
-    heads = np.zeros(len(run.workers), np.bool_)
-    groups = weighing.insight.groups
-    for group in () if groups is None else groups.found:
-        if group.copies:
-            members = np.array(group.members)
-            heads[members[np.argmax(run.answer_counts[members])]] = True
-    return heads
-
-
-def flag_columns(
-    run: Run, weighing: Weighing, found: TaskTable, summary: Mapping[str, Any]
-) -> dict[str, Values | Array]:
+def flag_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
     """Return the table of workers with flags and reasons, in the order of their ids.
 
     >>> import allalike
     >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method="UA")
-    >>> table = flag_columns(result.run, result.weighing, result.found, result.summary)
+    >>> table = flag_columns(result.run, result.weighing)
     >>> [table[name].tolist() for name in ("worker", "flag", "reason")]
     [['ada', 'bob', 'eve'], ['', '', 'block'], ['', '', 'always z']]
     """
-    reasons = list_reasons(run, weighing, found, summary)
-    said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
-    columns = worker_columns(run, weighing)
-    if run.notes.get("silent") is not None:
-        from allalike.result.tables import function_columns  # which label matrices alone need
-
-        columns |= function_columns(run)
-    return {**columns, **{name: text_column(texts) for name, texts in said.items()}}
+    reasons = list_reasons(run, weighing)
+    return {
+        **worker_columns(run, weighing),
+        **(function_columns(run) if run.notes.get("silent") is not None else {}),
+        "flag": text_column(flag_workers(run, weighing, reasons)),
+        "reason": text_column([", ".join(words) for words in reasons]),
+    }
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
-    """Return a table of workers that begins with who needs a look, and ends with who is hardly known.
+    """Return a table of workers sorted by flag.
 
     >>> put_flagged_first({"worker": np.array([1, 2, 3]), "flag": text_column(["few", "", "block"])})["worker"].tolist()
     [3, 2, 1]
@@ -123,17 +117,17 @@ def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values
     }
 
 
-def find_monotonous(run: Run) -> dict[int, Any]:
-    """Return the workers who always give the same class, each with it; none where labels are no classes.
+def find_constant_workers(run: Run) -> dict[int, Any]:
+    """Return the workers who always give the same class, each with it; none for labels other than classes.
 
     The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean:
-    two exact sums per worker, on any engine. Whoever gives a class of share s each time does so by chance with
-    probability s^n, if they answer like everybody; only what is less probable than 1 % is a reason to look at them.
+    two exact sums per worker, on any engine. A worker who answers like the crowd gives a class of share s each time
+    with probability s^n; only workers with a probability below 1 % are returned.
 
     >>> import allalike
     >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> find_monotonous(allalike.discover(rows).run)
+    >>> find_constant_workers(allalike.discover(rows).run)
     {2: 'z'}
     """
     n_labels = run.encoding.n_labels

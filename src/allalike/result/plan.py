@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
+    from allalike.methods import Fit
     from allalike.result.expected_gain import CrowdUncertainty, TaskUncertainty
 
 
@@ -91,13 +91,13 @@ class Offers:
 
 
 def find_offers(
-    run: Run, weighing: Weighing, rates: Floats, prices: Mapping[str, float] | None, price: float | None = None
+    run: Run, weighing: Fit, rates: Floats, prices: Mapping[str, float] | None, price: float | None = None
 ) -> Offers:
     """Return whom one may ask: workers with a price, or all, and a new one who is like the typical one.
 
     A price is that of all whom prices do not name. Nobody is asked whose answers say nothing about the tasks.
     """
-    insight, n = weighing.insight, len(run.workers)
+    n, uncertainty = len(run.workers), weighing.uncertainty
     known = np.isfinite(rates)
     if not known.any():
         raise UnsupportedError("No task was answered twice, so that nobody knows how often workers err. Ask anyone.")
@@ -112,13 +112,13 @@ def find_offers(
             f" {ANYONE!r} for somebody new."
         )
     costs = np.array([given.get(name, np.inf) for name in names])
-    if insight.signal is not None:
-        costs[:n][insight.signal.empty] = np.inf
+    if uncertainty is not None and uncertainty.uninformative is not None:
+        costs[:n][uncertainty.uninformative] = np.inf
     if not np.isfinite(costs).any():
         raise OptionError("Nobody can be asked: no worker who has a price says anything about the tasks.")
     if not costs.min() > 0:
         raise OptionError(f"The price of {names[int(costs.argmin())]!r} is 0. What costs nothing needs no plan.")
-    group = np.arange(n) if insight.groups is None else insight.groups.number
+    group = np.arange(n) if weighing.copy_groups is None else weighing.copy_groups.number
     return Offers(np.append(np.where(known, rates, usual), usual), costs, np.append(group, -1), np.full(n + 1, np.inf))
 
 
@@ -272,7 +272,7 @@ class AnswerPlan:
 
 def make_plan(
     run: Run,
-    weighing: Weighing,
+    weighing: Fit,
     found: TaskTable,
     posteriors: Callable[[], TaskTable] | None,
     *,

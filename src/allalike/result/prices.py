@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.errors import InputError, OptionError
-from allalike.readers.formats.tables import cells
+from allalike.readers.formats.source import cells
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:

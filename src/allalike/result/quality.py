@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.values import text_column
-from allalike._core.late import pd
-from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.frames import Frame, Framed
-from allalike.methods.auto.voices import give_voices
+from allalike.errors import UnsupportedError
+from allalike.methods.fit import CopyGroups
 from allalike.result.summaries import keep_known, with_quorum
-from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,10 +29,10 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.values import Values
     from allalike.domains import Encoding
-    from allalike.domains.capabilities import Marks
-    from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.methods.base import Decide
+    from allalike.domains.contract import Marks
+    from allalike.engines import Run
+    from allalike.methods import Fit
+    from allalike.methods.fit import Decide
 
     Truths = Callable[..., tuple[Array, Array, Array]]
     Mark = tuple[int, str | None, dict[str, float]]  # worker, tag, and how much is right, said and due, or else
@@ -43,116 +40,24 @@ if TYPE_CHECKING:
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
 _COUNTS = ["hits", "made", "due"]
 _MAX_CELLS = 1 << 24  # of tables of workers, truths and classes
-_MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
-_MAX_COMPARED = 100_000  # the same of sets, objects and masks
 
 
-class Rated(Framed[Frame]):
-    """What was found in a run, as far as it tells how workers do."""
-
-    run: Run
-    weighing: Weighing
-    found: TaskTable
-    summary: dict[str, Any]
-
-    @cached_property
-    def _ratings(self) -> dict[str, dict[str, Values | Array]]:
-        kept = self.run.n_gold > 0 and "known" in next(iter(self.found.pieces())).found
-        return rate_workers(self.run, self.weighing, kept=kept)
-
-    @property
-    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
-        """The tables of quality and confusions, those that there are, unless it takes long to find them."""
-        most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
-        try:
-            return self._ratings if int(self.run.answer_counts.sum()) <= most else {}
-        except UnsupportedError:
-            return {}
-
-    @cached_property
-    def quality(self) -> Frame:
-        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
-
-        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
-        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
-        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
-
-        >>> import allalike
-        >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
-        >>> allalike.discover(rows, domain="set", method="UA").quality.round(2).iloc[-5]
-        worker         eve
-        tag          (all)
-        precision     0.33
-        recall         0.5
-        f1             0.4
-        support          2
-        Name: 6, dtype: object
-        """
-        return self._dress(self._ratings["quality"])
-
-    @cached_property
-    def confusions(self) -> Frame:
-        """One row per worker, truth found and label: how many answers, of classes and levels.
-
-        >>> import allalike
-        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
-        >>> allalike.discover(rows, method="UA").confusions.query("worker == 'eve'").values.tolist()
-        [['eve', 'x', 'y', 1]]
-        """
-        if "confusion" not in self._ratings:
-            raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
-        return self._dress(self._ratings["confusion"])
-
-    def confusion(self, worker: Any) -> Frame:
-        """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
-
-        >>> import allalike
-        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
-        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-        >>> allalike.discover(rows).confusion("kim").round(1)
-        label    x    y
-        class
-        x      0.6  0.4
-        y      0.5  0.5
-        """
-        confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
-        if confusion is None:
-            method = Summary.from_dict(self.summary).method.name
-            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
-        if ids.count(worker) != 1:
-            raise UnknownNameError(
-                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
-            )
-        names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
-        rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
-        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
-
-    def bias(self) -> Frame:
-        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
-
-        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
-
-        >>> import allalike
-        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
-        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
-        >>> allalike.discover(rows, method="UA").bias().round(2)
-          worker  bias   low  high
-        0    ada  -1.0 -1.65 -0.35
-        1    bob  -1.0 -2.30  0.30
-        2    eve   2.0  1.35  2.65
-        """
-        if not self.run.encoding.numeric:
-            name = self.run.domain.name
-            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
-        from allalike.methods.auto.distances.numbers import find_biases
-
-        groups = self.weighing.insight.groups
-        found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
-        tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
-        return self._dress({**tasks, "worker": self.run.workers, **found._asdict()})
+def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
+    """Return the strength of each disagreement: the distance to the label times its confidence, 1 if not known."""
+    return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
 
 
-def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
+def bias_columns(run: Run, weighing: Fit) -> dict[str, Any]:
+    """Return the table of biases: by how much each worker's numbers are too high, with 95 % confidence intervals."""
+    from allalike.methods.auto.numbers import estimate_biases
+
+    groups = weighing.copy_groups or CopyGroups.independent(len(weighing.weight))
+    found = estimate_biases(run, groups, weighing.weight)
+    tasks = {"task": run.worker_task} if run.worker_task is not None else {}
+    return {**tasks, "worker": run.workers, **found._asdict()}
+
+
+def rate_workers(run: Run, weighing: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
     """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
 
     >>> import allalike
@@ -165,7 +70,7 @@ def rate_workers(run: Run, weighing: Weighing, *, kept: bool) -> dict[str, dict[
     """
     encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
-    if len(run.problems.sizes) > 1 or (marks is None and not few):
+    if run.worker_task is not None or (marks is None and not few):
         name = run.domain.name
         raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
     own = with_quorum(run, weighing).decide_on(run)
@@ -237,7 +142,7 @@ def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Ar
     return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
-def _list_marks(run: Run, weighing: Weighing, marks: Marks, truths: Truths) -> list[Mark]:
+def _list_marks(run: Run, weighing: Fit, marks: Marks, truths: Truths) -> list[Mark]:
     """Return what is right in each answer, tag by tag, and further numbers of the whole."""
     ids = np.arange(len(run.workers), dtype=np.float64)
     tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *weighing.arguments)["marks"]
@@ -256,7 +161,7 @@ def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: M
     return {"marks": tasks}
 
 
-def _count_confusions(run: Run, weighing: Weighing, truths: Truths) -> Floats:
+def _count_confusions(run: Run, weighing: Fit, truths: Truths) -> Floats:
     """Return how often each worker gave each label (last axis) where which was true; what nobody gave is the last."""
     k = run.encoding.n_labels
     counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]

@@ -1,8 +1,8 @@
-"""Result: the truths found, the workers weighed, and how it was done."""
+"""Result: the estimated labels, the workers with their weights and errors, and how they were computed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,59 +11,61 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
-from allalike.errors import OptionError, UnsupportedError
-from allalike.frames import Frame
+from allalike.errors import OptionError, UnknownNameError, UnsupportedError
+from allalike.frames import Frame, Framed
 from allalike.methods.auto.sureness.next_labels import rank_tasks
-from allalike.result.saving import Saved, gather_material, write_page
+from allalike.result.flags import flag_columns
+from allalike.result.messages import list_all_notes
+from allalike.result.quality import bias_columns, rate_workers
+from allalike.result.saving import save_block_list, save_result, write_page
 from allalike.result.summaries import group_columns
-from allalike.result.tables import list_first, next_columns, result_html, result_text, truth_columns
+from allalike.result.summary import Summary
+from allalike.result.tables import find_curve, list_first, next_columns, result_html, result_text, truth_columns
 from allalike.result.targets import REPORT
-from allalike.telling.answers import remark_answers, remark_doubts
-from allalike.telling.remark import Remark
-from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from allalike._core.blocks.block import Array
+    from allalike._core.columns.values import Values
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.readers.formats.files import Files
+    from allalike.methods import Fit, Method
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
+    from allalike.result.call import Call
     from allalike.result.explanations import TaskExplanation, WorkerExplanation
-    from allalike.result.inputs.opening import Basis
     from allalike.result.plan import AnswerPlan
+
+_MAX_LOOKED_AT, _MAX_COMPARED = 5_000_000, 100_000  # answers for a table of quality: classes; sets, objects and masks
 
 
 @dataclass(frozen=True)
-class Result(Saved[Frame]):
-    """The truths that were found, the workers that were weighed, and how it was done.
+class Result(Framed[Frame]):
+    """The estimated labels, the workers with their weights and errors, and how they were computed.
 
     Parameters
     ----------
     run
-        The answers it was found in, where they are.
+        The answers, where they are.
     weighing
-        What the method found out about the workers.
+        Estimates of the method.
     found
-        Per task: label, confidence, error, tied; the label found without weights, and whether it is another one.
+        Per task: label, confidence, error, tied; the unweighted label, and whether it differs.
     summary
-        Counts, settings, versions, what was guessed, and the errors against gold where there is any.
+        Counts, settings, versions, what was inferred, and the error on gold labels.
+    method
+        The method that was fitted.
     posteriors
-        What finds the probability of each class, per task, for methods that know it.
-    basis
-        What it was found from, so that it can go on with more answers.
-    inputs
-        The files and folders that answers and gold were read from, which `save` never replaces.
-    again
-        What finds the truths of another run in the same way.
-    files, sources
-        How the files of the answers were read, and their names, with those of gold and history.
+        Function that computes the probability of each class, per task; None for methods without.
+    call
+        The call that made it; None if it cannot be repeated.
+    inputs, sources
+        The files and folders that were read, which `save` never replaces, and their names and addresses.
     command
-        The words that were typed behind ``allalike`` to find it; none in Python.
+        The words that were typed behind ``allalike``; empty in Python.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -74,25 +76,25 @@ class Result(Saved[Frame]):
     """
 
     run: Run
-    weighing: Weighing
+    weighing: Fit
     found: TaskTable
     summary: dict[str, Any]
+    method: Method | None = None
     posteriors: Callable[[], TaskTable] | None = None
-    basis: Basis | None = None
+    call: Call | None = None
     inputs: tuple[Path, ...] = ()
-    again: Callable[[Run], TaskTable] | None = None
-    files: Files | None = None
     sources: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
     @property
-    def _facts(self) -> Summary:
+    def facts(self) -> Summary:
+        """The summary as a struct."""
         return Summary.from_dict(self.summary)
 
     def __repr__(self) -> str:
-        has_groups = self.weighing.insight.groups is not None
+        has_groups = self.weighing.copy_groups is not None
         first, recurring = list_first(self.found, self.run.encoding), self.run.domain.recurring
-        return result_text(self._facts, first, has_groups=has_groups, recurring=recurring)
+        return result_text(self.facts, first, has_groups=has_groups, recurring=recurring)
 
     def _repr_html_(self) -> str:
         plain = self.tables_as("pandas")
@@ -100,14 +102,13 @@ class Result(Saved[Frame]):
 
     @property
     def notes(self) -> list[str]:
-        """What was recognised in the answers, what was left out, and what looks strange, as the program says it.
+        """What was inferred from the answers, what was excluded, and data warnings.
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y"), ("eve", 3, "x")], method="UA").notes
         ['Recognised: the labels are categorical.', '2 of 3 (67 %) tasks have one answer only, ...']
         """
-        told = [*remark_answers(self._facts), *map(Remark, self._facts.remarks), *remark_doubts(self._facts)]
-        return [remark.sentence for remark in told]
+        return [remark.sentence for remark in list_all_notes(self.facts)]
 
     @cached_property
     def truth(self) -> Frame:
@@ -126,9 +127,7 @@ class Result(Saved[Frame]):
         Where every task is a problem of its own, there is one row per task and worker. The last columns are flag
         (block, look or few) and reason. Rows are in the order of ids; in ``workers.csv`` flagged workers come first.
         """
-        from allalike.result.flags import flag_columns
-
-        return self._dress(flag_columns(self.run, self.weighing, self.found, self.summary))
+        return self._dress(flag_columns(self.run, self.weighing))
 
     @cached_property
     def groups(self) -> Frame:
@@ -172,16 +171,114 @@ class Result(Saved[Frame]):
         0     1  1.0  0.0
         1     2  0.0  1.0
         """
-        piece = self._need_posteriors().joined()
+        piece = self.need_posteriors().joined()
         table = piece.found["probability"]
         classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
         return self._dress(pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1))
 
+    def need_posteriors(self) -> TaskTable:
+        """Return the probability of each class, per task, or refuse methods that do not estimate it."""
+        if self.posteriors is None:
+            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
+            raise UnsupportedError(f"{self.facts.method.name} does not say how probable each class is. {able}.")
+        return self.posteriors()
+
+    @cached_property
+    def _ratings(self) -> dict[str, dict[str, Values | Array]]:
+        kept = self.run.n_gold > 0 and "known" in next(iter(self.found.pieces())).found
+        return rate_workers(self.run, self.weighing, kept=kept)
+
+    @property
+    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+        """The tables of quality and confusions as columns; empty if labels have none, or if there are too many."""
+        most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
+        try:
+            return self._ratings if int(self.run.answer_counts.sum()) <= most else {}
+        except UnsupportedError:
+            return {}
+
+    @cached_property
+    def quality(self) -> Frame:
+        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
+
+        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
+        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
+        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
+        >>> allalike.discover(rows, domain="set", method="UA").quality.round(2).iloc[-5]
+        worker         eve
+        tag          (all)
+        precision     0.33
+        recall         0.5
+        f1             0.4
+        support          2
+        Name: 6, dtype: object
+        """
+        return self._dress(self._ratings["quality"])
+
+    @cached_property
+    def confusions(self) -> Frame:
+        """One row per worker, truth found and label: how many answers, of classes and levels.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="UA").confusions.query("worker == 'eve'").values.tolist()
+        [['eve', 'x', 'y', 1]]
+        """
+        if "confusion" not in self._ratings:
+            raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
+        return self._dress(self._ratings["confusion"])
+
+    def confusion(self, worker: Any) -> Frame:
+        """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
+
+        >>> import allalike
+        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> allalike.discover(rows).confusion("kim").round(1)
+        label    x    y
+        class
+        x      0.6  0.4
+        y      0.5  0.5
+        """
+        confusion, ids = self.weighing.confusion, self.run.workers.tolist()
+        if confusion is None:
+            method = self.facts.method.name
+            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
+        if ids.count(worker) != 1:
+            raise UnknownNameError(
+                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
+            )
+        names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
+        rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
+        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
+
+    def bias(self) -> Frame:
+        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
+
+        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
+
+        >>> import allalike
+        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
+        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+        >>> allalike.discover(rows, method="UA").bias().round(2)
+          worker  bias   low  high
+        0    ada  -1.0 -1.65 -0.35
+        1    bob  -1.0 -2.30  0.30
+        2    eve   2.0  1.35  2.65
+        """
+        if not self.run.encoding.numeric:
+            name = self.run.domain.name
+            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+        return self._dress(bias_columns(self.run, self.weighing))
+
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
 
-        Works on the engines memory and disk, and leaves this result as it is. All answers are prepared and weighed
-        again, so it takes about as long as `discover`, but for reading the old ones.
+        Leaves this result as it is. All answers are prepared and weighed again, so it takes about as long as
+        `discover`, but for reading the old ones from their files.
 
         Parameters
         ----------
@@ -200,10 +297,9 @@ class Result(Saved[Frame]):
         1     2     x        3
         2     3     z        1
         """
-        if self.basis is None or self.basis.renew is None:
-            raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
-        found: Result = self.basis.renew(self.basis, more, gold)
-        return found
+        from allalike.update import extend
+
+        return extend(self, more, gold)
 
     def next(self, n: int = 10) -> Frame:
         """Return the tasks that one more answer helps most: task, confidence, answers, gain.
@@ -215,7 +311,7 @@ class Result(Saved[Frame]):
         Parameters
         ----------
         n
-            How many tasks.
+            Number of tasks.
 
         >>> import allalike
         >>> crowd = {"ada": "xxyyxyxxyx", "bob": "xxyyxyxxyy", "eve": "xxyyxyxxxy"}
@@ -255,7 +351,7 @@ class Result(Saved[Frame]):
             )
         if task is not None:
             return explain_task(self.run, self.weighing, self.found, task)
-        return explain_worker(self.run, self.weighing, self.found, self.again, worker)
+        return explain_worker(self.run, self.weighing, self.found, self.method, worker)
 
     def plan(
         self,
@@ -277,18 +373,18 @@ class Result(Saved[Frame]):
         Parameters
         ----------
         budget
-            How much may be spent, in the unit of the prices.
+            Budget, in the unit of the prices.
         price
             The price of an answer, by default 1. With ``prices``, that of the workers whom these do not name.
         prices
-            What an answer costs: a mapping from workers to prices, a table with worker and price, or its path. Only
+            Price of an answer: a mapping from workers to prices, a table with worker and price, or its path. Only
             those with a price are asked, unless ``price`` is given; ``anyone`` is somebody new.
         batch
-            How many answers to ask for now, before the result is updated; by default all that can be paid.
+            Number of answers to ask for now, before the next update; by default all that can be paid.
         max_load
-            How many answers one worker is asked for in a batch, at most; by default twice her share.
+            Maximum number of answers per worker in a batch; by default twice an equal share.
         worth
-            How many errors a unit of money must save, at least.
+            Minimum number of errors that a unit of money must save.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=2)", workers=9, tasks=60, seed=1)
@@ -317,8 +413,8 @@ class Result(Saved[Frame]):
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
 
         For each number, so many answers per task are drawn, ten times, from about 20,000 answers, and the mean
-        confidence is taken, each time with a temperature of its own. What is known about workers comes from all
-        answers; with few answers per task the accuracy would really be a little lower.
+        confidence is taken. What is known about workers comes from all answers; with few answers per task the
+        accuracy would really be a little lower.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=200, seed=1)
@@ -326,9 +422,75 @@ class Result(Saved[Frame]):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        from allalike.result.tables import find_curve
+        return self._dress(find_curve(self.run, self.weighing, self.facts.method.name))
 
-        return self._dress(find_curve(self.run, self.weighing, self._facts.method.name))
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
+        overwrite: bool = False,
+        report: bool = False,
+        safe_csv: bool = False,
+        probabilities: bool = False,
+        answers: bool = True,
+    ) -> list[Path]:
+        """Write the tables, the summary, and what `allalike.load` needs into a folder, atomically; return the paths.
+
+        The files of an earlier result, which its summary lists, are replaced; other files stay.
+
+        Parameters
+        ----------
+        folder
+            Output folder.
+        format
+            Format of the tables: ``csv`` or ``parquet``.
+        to
+            Tools for which the labels are also written, such as ``label-studio``.
+        overwrite
+            Whether to replace files that allalike did not write.
+        report
+            Whether to write ``report.html``.
+        safe_csv
+            Whether to put an apostrophe before texts that a spreadsheet takes for formulas.
+        probabilities
+            Whether to write the probability of each class.
+        answers
+            Whether to keep the answers, which `allalike.load` and `allalike.update` need.
+
+        >>> import allalike, tempfile
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in result.save(folder + "/out")]
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
+        """
+        return save_result(
+            self,
+            folder,
+            format=format,
+            to=to,
+            overwrite=overwrite,
+            report=report,
+            safe_csv=safe_csv,
+            probabilities=probabilities,
+            answers=answers,
+        )
+
+    def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
+        """Write the ids of workers to exclude into a file, one per line, and return them.
+
+        These are the workers with the flag ``block``; ``workers.csv`` has the reasons. An earlier list of workers is
+        replaced.
+
+        >>> import allalike, tempfile
+        >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
+        ['eve']
+        """
+        return save_block_list(self, path, overwrite=overwrite)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.
@@ -339,7 +501,7 @@ class Result(Saved[Frame]):
         Parameters
         ----------
         path
-            Where the page goes. An earlier report makes way.
+            Path of the page. An earlier report is replaced.
         overwrite
             Whether a file may be replaced that allalike did not write.
 
@@ -360,6 +522,6 @@ class Result(Saved[Frame]):
 
     def material(self) -> Material:
         """Return what a report is made of."""
-        agreement = self.agreement if len(self.run.problems.sizes) == 1 else None
-        material = gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.command)
-        return replace(material, quality=self.rated.get("quality", {}))
+        from allalike.report.material import gather
+
+        return gather(self)

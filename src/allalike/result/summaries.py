@@ -5,7 +5,6 @@ These are groups who copy or are only alike, and workers whose answers say nothi
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 from dataclasses import replace
 from functools import partial
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.methods.base import Decide
+    from allalike.methods import Fit
+    from allalike.methods.fit import Decide
 
 
 # Deciding: the truths of all tasks, by the weights of a method, and beside them those without weights.
@@ -37,20 +36,20 @@ _EQUAL = 1e-9  # relative, below which two distances are the same
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
-def with_quorum(run: Run, weighing: Weighing) -> Weighing:
+def with_quorum(run: Run, weighing: Fit) -> Fit:
     """Return the weighing with the quorum that fits its weights, where truths need one."""
-    if weighing.decision.decide:
+    if weighing.decide:
         return weighing
     kernels, choices = run.choose_quorum(weighing.weight)
     if not choices:
         return weighing
     decide = partial(kernels.aggregate, ties=run.ties)
-    return replace(weighing, decision=replace(weighing.decision, decide=decide, choices=choices))
+    return replace(weighing, decide=decide, choices=choices)
 
 
 def find_truths(
     run: Run,
-    weighing: Weighing,
+    weighing: Fit,
     *,
     unweighted: bool = False,
     keep_gold: bool = False,
@@ -67,14 +66,7 @@ def find_truths(
     ``abstained`` tells which have less, and these count neither as changed nor as errors. ``conclude`` may add to what
     was found, or withhold more.
     """
-    insight = weighing.insight
-    variance = None if insight.faults is None else insight.faults.variance
-    limits = None
-    if variance is not None:
-        from allalike.methods.auto.distances.numbers import find_truth_limits
-
-        limits = partial(find_truth_limits, groups=insight.groups)
-    equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
+    equal = run.choose_quorum(np.ones(len(run.workers)))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
         own=with_quorum(run, weighing).decide_on(run),
@@ -82,17 +74,17 @@ def find_truths(
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
-        limits=limits,
+        intervals=run.encoding.numeric and weighing.uncertainty is not None,
         least=min_confidence,
         conclude=conclude,
     )
-    return run.find(kernel, *weighing.arguments, *(() if variance is None else (variance,)))
+    return run.find(kernel, *weighing.arguments)
 
 
-def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
+def find_posteriors(run: Run, weighing: Fit) -> TaskTable:
     """Find how probable each class is, per task."""
-    assert weighing.decision.probabilities is not None
-    return run.find(weighing.decision.probabilities, *weighing.arguments)
+    assert weighing.probabilities is not None
+    return run.find(weighing.probabilities, *weighing.arguments)
 
 
 def _decide(
@@ -105,13 +97,14 @@ def _decide(
     kernels: Kernels,
     gold: bool,
     keep: Encoding | None,
-    limits: Decide | None,
+    intervals: bool,
     least: float | None,
     conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None,
 ) -> dict[str, Array]:
-    found = own(block, weights, faults, *(more[:-1] if limits else more))
-    if limits:
-        found = {**found, **limits(block, weights, more[-1], found["label"], found["error"])}
+    found = own(block, weights, faults, *more)
+    if intervals:
+        width = _NORMAL * found["error"]
+        found = {**found, "low": found["label"] - width, "high": found["label"] + width}
     found = found if keep is None else keep_known(block, found, keep)
     labels = {"gold": found["label"]}
     if by_rule is not None:
@@ -176,7 +169,7 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     """
     sums = run.sum(run.kernels.gold_sums)
     asked = sums["answers"] >= _MIN_ANSWERS
-    if len(run.problems.sizes) > 1 or asked.sum() < _MIN_WORKERS:
+    if run.worker_task is not None or asked.sum() < _MIN_WORKERS:
         return {}
     from scipy.stats import rankdata
 
@@ -237,10 +230,11 @@ def find_versions() -> dict[str, str]:
     }
 
 
-def describe_confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+def describe_confidence(run: Run, weighing: Fit, found: TaskTable) -> dict[str, Any]:
     """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
-    confidence = weighing.insight.confidence
-    assert confidence is not None
+    assert weighing.uncertainty is not None
+    assert weighing.uncertainty.confidence is not None
+    confidence = weighing.uncertainty.confidence
     voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
     return _rounded({**confidence, "mean": found.mean("confidence"), **per_task})
@@ -259,34 +253,36 @@ def _round(value: Any) -> Any:
     return [_round(each) for each in value] if isinstance(value, list) else value
 
 
-def summarise(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
+def summarise(run: Run, weighing: Fit, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what a summary says beside what is compared with known truths, and what looks strange."""
+    known = weighing.uncertainty
     summary = {
         **describe_answers(run),
         **settings,
-        **dataclasses.asdict(weighing.rounds),
+        "iterations": weighing.iterations,
+        "converged": weighing.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
-        **({"confidence": describe_confidence(run, weighing, found)} if weighing.insight.confidence else {}),
+        **({"confidence": describe_confidence(run, weighing, found)} if known and known.confidence else {}),
         **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         **({"trust": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
-        "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
+        "effective_workers": float((1 if run.worker_task is None else run.n_tasks) / np.square(weighing.weight).sum()),
         **run.notes,
     }
     return {**summary, "versions": find_versions()}
 
 
-def compare_with_gold(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+def compare_with_gold(run: Run, weighing: Fit, found: TaskTable) -> dict[str, Any]:
     """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
     errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
     return {**errors, **rank_correlation(run, weighing.disparity)}
 
 
-def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+def group_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
-    groups = weighing.insight.groups
-    found = () if groups is None else groups.found
+    groups = weighing.copy_groups
+    found = () if groups is None else groups.groups
     return {
         "group": np.arange(1, len(found) + 1),
         "kind": text_column(["copies" if group.copies else "alike" for group in found]),
@@ -295,30 +291,36 @@ def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "common": np.array([group.common for group in found], np.int64),
         "shared_rare": np.array([group.rare for group in found], np.int64),
         "fidelity": np.array([group.fidelity for group in found], np.float64),
-        "probability": np.array([group.chance for group in found], np.float64),
+        "probability": np.array([group.p_value for group in found], np.float64),
     }
 
 
-def _describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
+def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
     """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
-    insight = weighing.insight
-    signal, groups = insight.signal, insight.groups
-    if signal is None or groups is None:
+    known, groups = weighing.uncertainty, weighing.copy_groups
+    if known is None or groups is None or known.uninformative is None:
         return {}
-    empty = np.flatnonzero(signal.empty)
+    assert known.informativeness is not None
+    assert known.informativeness_se is not None
+    signal, error = known.informativeness, known.informativeness_se
+    empty = np.flatnonzero(known.uninformative)
     worse = _describe_worse(run, weighing)
     given = run.answer_counts
     without = [
-        {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
+        {"worker": run.workers[int(i)], "signal": float(signal[i]), "error": float(error[i])}
         for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
     ]
-    sizes = np.unique(groups.part[~groups.silent], return_counts=True)[1] if groups.part is not None else np.zeros(0)
+    sizes = (
+        np.unique(groups.component[~groups.uninformative], return_counts=True)[1]
+        if groups.component is not None
+        else np.zeros(0)
+    )
     return {
-        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_parts > 1 else {}),
+        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
         "no_signal": {
             "workers": len(empty),
             "share_of_answers": float(given[empty].sum() / given.sum()),
-            "silenced": bool(groups.silent.any()),
+            "silenced": bool(groups.uninformative.any()),
             "named": without,
         },
         **({"look_at": worse} if worse else {}),
@@ -330,12 +332,12 @@ def _describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
                 "common": group.common,
                 "shared_rare": group.rare,
                 "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
-                "probability": group.chance,
+                "probability": group.p_value,
             }
-            for group in groups.found[:_MAX_NAMED]
+            for group in groups.groups[:_MAX_NAMED]
         ],
         "n_groups": {
-            kind: sum(group.copies == copies for group in groups.found)
+            kind: sum(group.copies == copies for group in groups.groups)
             for kind, copies in (("copies", True), ("alike", False))
         },
     }
@@ -351,11 +353,10 @@ class Worse(NamedTuple):
     high: Floats
 
 
-def find_worse(run: Run, weighing: Weighing) -> Worse | None:
+def find_worse(run: Run, weighing: Fit) -> Worse | None:
     """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
-    insight = weighing.insight
-    faults, signal = insight.faults, insight.signal
-    if faults is None or signal is None or len(run.problems.sizes) > 1:
+    faults = weighing.uncertainty
+    if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
     columns = fault_columns(weighing, faults)
     fault, low, high = (columns[name] for name in (faults.unit, "low", "high"))
@@ -364,11 +365,11 @@ def find_worse(run: Run, weighing: Weighing) -> Worse | None:
         return None
     mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
     with np.errstate(invalid="ignore"):
-        worse = np.flatnonzero((low > mean) & ~faults.few & ~signal.empty)
+        worse = np.flatnonzero((low > mean) & ~faults.few & ~faults.uninformative)
     return Worse(worse, faults.unit, mean, low, high)
 
 
-def _describe_worse(run: Run, weighing: Weighing) -> dict[str, Any]:
+def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
     """Name the worst of them."""
     found = find_worse(run, weighing)
     if found is None or not len(found.workers):

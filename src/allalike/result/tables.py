@@ -16,10 +16,9 @@ from allalike.answers.answers import say_columns
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnsupportedError
 from allalike.frames import tell_apart
-from allalike.methods.auto.sureness.faults import FEW
+from allalike.methods.auto.uncertainty import FEW
+from allalike.result.messages import list_notes, remark_crowd, remark_gold, remark_sureness, say_changes, say_counts
 from allalike.result.writers import Truth
-from allalike.telling.answers import list_notes
-from allalike.telling.truths import remark_crowd, remark_gold, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,16 +29,16 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
-    from allalike.domains.capabilities import Things
+    from allalike.domains.contract import Things
     from allalike.engines import Piece, Run, TaskTable
-    from allalike.methods import Weighing
-    from allalike.methods.insight import Faults, Insight
-    from allalike.telling.summary import Summary
+    from allalike.methods import Fit
+    from allalike.methods.fit import Uncertainty
+    from allalike.result.summary import Summary
 
 OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
-def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers."""
     columns: dict[str, Values | Array] = {
         **({"task": run.worker_task} if run.worker_task is not None else {}),
@@ -47,10 +46,9 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "answers": run.answer_counts,
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
-    insight = weighing.insight
-    faults, error_rate = insight.faults, weighing.skill.error_rate
-    own = weighing.skill.columns or _own_columns(run, weighing.weight)
-    more = {**trust_columns(insight), **own}
+    faults, error_rate = weighing.uncertainty, weighing.error_rate
+    own = weighing.columns or _own_columns(run, weighing.weight)
+    more = {**trust_columns(weighing), **own}
     if faults is not None:
         known = {"shared": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
         return {**columns, **known, "few": faults.few, "weight": weighing.weight, **more}
@@ -66,47 +64,49 @@ def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
     return {name: column for columns in found for name, column in columns.items()}
 
 
-def trust_columns(insight: Insight) -> dict[str, Values | Array]:
+def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers that say whose answers can be trusted."""
-    signal, groups = insight.signal, insight.groups
-    if signal is None or groups is None:
+    known, groups = weighing.uncertainty, weighing.copy_groups
+    if known is None or groups is None or known.uninformative is None:
         return {}
-    group = np.full(len(signal.value), "", dtype=object)
-    for number, found in enumerate(groups.found, 1):
+    assert known.informativeness is not None
+    assert known.informativeness_se is not None
+    group = np.full(len(groups.number), "", dtype=object)
+    for number, found in enumerate(groups.groups, 1):
         if found.copies:
             group[list(found.members)] = str(number)
     return {
-        "signal": signal.value,
-        "signal_error": signal.error,
-        "no_signal": signal.empty,
+        "signal": known.informativeness,
+        "signal_error": known.informativeness_se,
+        "no_signal": known.uninformative,
         "group": text_column(group.tolist()),
-        **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
+        **({"part": groups.component + 1} if groups.component is not None and groups.n_components > 1 else {}),
     }
 
 
-def fault_columns(weighing: Weighing, faults: Faults) -> dict[str, Floats]:
+def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
     """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
-    rate = weighing.skill.error_rate
+    rate = weighing.error_rate
     fault = faults.best(weighing.fault) if rate is None else weighing.fault
     told = fault if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
-    low, high = faults.limits_around(told)
+    low, high = faults.interval_around(told)
     return {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
 
 
-def find_few(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
+def find_few(run: Run, weighing: Fit) -> npt.NDArray[np.bool_]:
     """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
-    faults = weighing.insight.faults
+    faults = weighing.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
 
-def sureness(weighing: Weighing) -> str:
+def sureness(weighing: Fit) -> str:
     """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
-    insight = weighing.insight
-    return "support" if insight.faults is not None and insight.confidence is None else "confidence"
+    known = weighing.uncertainty
+    return "support" if known is not None and known.confidence is None else "confidence"
 
 
-def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
+def next_columns(piece: Piece, weighing: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of tasks that are to be asked next."""
     return {
         "task": piece.tasks,
@@ -117,7 +117,7 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 
 
 def truth_columns(
-    piece: Piece, encoding: Encoding, weighing: Weighing, decode: Callable[[str], Values] | None = None
+    piece: Piece, encoding: Encoding, weighing: Fit, decode: Callable[[str], Values] | None = None
 ) -> dict[str, Values | Array]:
     """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
     show = decode or (lambda name: encoding.decode(piece.found[name]))
@@ -143,7 +143,7 @@ def truth_columns(
     }
 
 
-def object_table(piece: Piece, *, things: Things[Encoding]) -> pa.Table:
+def object_table(piece: Piece, *, things: Things) -> pa.Table:
     """Return the table of the objects that truths are made of."""
     return table_of(things.list_objects(piece.tasks, piece.found))
 
@@ -155,7 +155,7 @@ def probability_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
     return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 
-def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Fit) -> Iterator[Truth]:
     """Yield the truth of each task, with its confidence where that is known."""
     for piece in pieces:
         columns = truth_columns(piece, encoding, weighing)
@@ -167,7 +167,7 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing)
             yield Truth(task, label, confidence)
 
 
-def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder: Path) -> pa.Table:
+def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path) -> pa.Table:
     """Return the table of truths as it is written; labels that are files are written into the folder."""
     pictures = encoding.domain.pictures
     if pictures is None:
@@ -177,7 +177,8 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder:
         kept = piece.found[name].copy()
         if name == "label" and "abstained" in piece.found:
             kept[piece.found["abstained"]] = None
-        return pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
+        paths: Values = pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
+        return paths
 
     return table_of(truth_columns(piece, encoding, weighing, export))
 
@@ -247,7 +248,7 @@ def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
 def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
     """Say what was compared, and show the best methods.
 
-    >>> from allalike.api.compare import compare
+    >>> from allalike.compare import compare
     >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
     Comparison: 2 answers of 2 workers to 1 task (real labels), 2 methods, ranked by distance.
     """
@@ -265,7 +266,7 @@ def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
 def comparison_html(summary: Summary, table: pd.DataFrame) -> str:
     """Show a comparison in a notebook.
 
-    >>> from allalike.api.compare import compare
+    >>> from allalike.compare import compare
     >>> compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])._repr_html_().count("<table")
     1
     """
@@ -290,7 +291,7 @@ def _titled(title: str, table: pd.DataFrame) -> str:
 _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
-def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
+def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
     """Return the expected accuracy for each number of answers a task, as `Result.curve` has it.
 
     >>> import allalike
@@ -298,7 +299,7 @@ def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
     >>> allalike.discover(crowd.answers).curve().columns.tolist()
     ['answers_per_task', 'expected_accuracy']
     """
-    expect = weighing.insight.expect
+    expect = None if weighing.uncertainty is None else weighing.uncertainty.expect
     if expect is None:
         raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
     sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)

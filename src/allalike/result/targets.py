@@ -15,7 +15,7 @@ from allalike._core.system.tables import FORMATS, guard_text
 from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
-from allalike.result.inputs.saved_files import STATE, SUMMARY, read_summary
+from allalike.result.saved import STATE, SUMMARY, read_summary
 from allalike.result.writers import WRITERS
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ PANEL_TABLES = (
     "rates",
     "ask",
     "drift",
+    "annotators",
 )  # which a panel of judges has, too
 _MASK_FOLDERS = ("labels", "unweighted")
 _PLAN = {"task", "worker", "price", "gain"}
@@ -112,7 +113,7 @@ def result_output(
 
 
 def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
-    from allalike.result.inputs.state import find_digest
+    from allalike.result.saved import find_digest
 
     if find_digest(folder) != unchanged:
         raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +27,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Rule:
-    """A way to turn weighted labels into one: ``decide(block, weights, faults, ties)`` returns prepared labels.
-
-    >>> from allalike.rules import vote
-    >>> Rule("plurality", vote.plurality).summary
-    'Take the label with the largest weight.'
-    """
+    """A way to turn weighted labels into one: ``decide(block, weights, faults, ties)`` returns prepared labels."""
 
     name: str
     decide: Callable[[Block, Floats, Floats, Ties], Decision]
@@ -46,19 +42,23 @@ class Rule:
 
 
 def find_rule(rules: Sequence[Rule], chosen: str | Rule) -> Rule:
-    """Return the rule that is chosen, by its name or as it is.
-
-    >>> from allalike.rules.mean import mean, median
-    >>> find_rule((Rule("mean", mean), Rule("median", median)), "median").decide is median
-    True
-    """
+    """Return the rule that is chosen, by its name or as it is."""
     return next(rule for rule in rules if rule.name == chosen) if isinstance(chosen, str) else chosen
 
 
 def unknown(n_tasks: int) -> Floats:
-    """Return NaN for each task: what a rule cannot say.
-
-    >>> unknown(2)
-    array([nan, nan])
-    """
+    """Return NaN for each task: what a rule cannot say."""
     return np.full(n_tasks, np.nan)
+
+
+def split_by_task(parts: Sequence[object], task: Array, n_tasks: int) -> npt.NDArray[np.object_]:
+    """Put what comes task after task into a tuple for each task.
+
+    >>> split_by_task(["a", "b", "c"], np.array([0, 2, 2]), 3)
+    array([('a',), (), ('b', 'c')], dtype=object)
+    """
+    ends = np.cumsum(np.bincount(task, minlength=n_tasks)).tolist()
+    labels = np.empty(n_tasks, object)
+    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        labels[number] = tuple(parts[begin:end])
+    return labels

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike.rules.base import Decision, unknown
+from allalike.rules.mean import draw_largest
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,7 @@ class Branches:
 
 
 def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[np.uint64]) -> Branches:
-    """Number the pairs of task and node, given the ways that labels are places of, and the hashes of their nodes.
-
-    >>> nodes = np.array([[3, 5], [3, 0], [7, 0]], np.uint64)
-    >>> branches = find_branches(Block.of([[0], [1], [2]]), [("a", "b"), ("a",), ("c",)], nodes)
-    >>> branches.group, branches.depth, branches.name(np.arange(3)).tolist()
-    (array([0, 1, 0, 2]), array([0, 1, 0]), [('a',), ('a', 'b'), ('c',)])
-    """
+    """Number the pairs of task and node, given the ways that labels are places of, and the hashes of their nodes."""
     answer, depth = np.nonzero(nodes[block.label])
     task = block.task[answer]
     hashes, code = np.unique(nodes[block.label[answer], depth], return_inverse=True)
@@ -74,13 +69,6 @@ def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
     >>> allalike.discover(rows, domain=allalike.Tree(rule="descent"), method="UA").truth["label"].tolist()
     ['animal/bird']
-
-    >>> nodes = np.array([[3, 5, 9], [3, 5, 0], [3, 7, 0]], np.uint64)
-    >>> block = Block.of([[0], [1], [2]])
-    >>> block = block.keeping(find_branches(block, [("a", "b", "c"), ("a", "b"), ("a", "d")], nodes))
-    >>> found = descend(block, np.ones(3), np.zeros(3), Ties())
-    >>> found.label.tolist(), found.confidence.round(3)
-    ([('a', 'b')], array([0.667]))
     """
     branches = block[Branches]
     weight, total = block.answer_weights(weights)
@@ -100,12 +88,7 @@ def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple
     """Return, per task, the heaviest group at the top, and whether it was drawn."""
     top = np.flatnonzero(branches.depth == 0)
     task = branches.task[top]
-    best = np.zeros(block.n_tasks)
-    np.maximum.at(best, task, score[top])
-    leaders = top[score[top] >= best[task] * (1 - TOLERANCE)]
-    task = branches.task[leaders]
-    order = np.argsort(np.argsort(branches.name(leaders)))
-    priority = ties.priority(block.task_hash[task], branches.hashes[leaders], order)
-    sequence = np.lexsort((priority, task))
-    first = np.searchsorted(task[sequence], np.arange(block.n_tasks))
-    return leaders[sequence[first]], np.bincount(task, minlength=block.n_tasks) > 1
+    hashes, score = branches.hashes[top], score[top]
+    order = np.argsort(np.argsort(branches.name(top)))
+    chosen, tied = draw_largest(task, score, block.task_hash[task], hashes, ties, order)
+    return top[chosen], tied

@@ -12,7 +12,7 @@ it (``spread``, the weighted mean of 1 - similarity), and how many saw it (``sup
 the mean over all its groups of the share that agrees with the decision on it.
 
 **The quorum** can be chosen by the answers alone. What the others of a worker's task keep at a quorum is a guess of
-what she has seen; the quorum at which these guesses have the best F1, weighted by w, is taken:
+what they have seen; the quorum at which these guesses have the best F1, weighted by w, is taken:
 
     T_k(q) = groups of the task whose share among all but k exceeds q
     F(q)   = sum_k w_k 2 |T_k(q) and groups of k| / sum_k w_k (|T_k(q)| + |A_k|)
@@ -26,12 +26,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike.rules.base import Decision, unknown
+from allalike.rules.base import Decision, split_by_task, unknown
 from allalike.rules.grouping import GroupedObjects
-from allalike.rules.mean import Drawings
+from allalike.rules.mean import Drawings, draw_largest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,23 +126,14 @@ def list_labels(block: Block, found: Fused) -> Array:
     """Return each task's objects as a tuple of tuples: the numbers of each, and its class."""
     classes = block[GroupedObjects].classes[found.kind].tolist()
     things = [(*numbers, name) for numbers, name in zip(found.geometry.tolist(), classes, strict=True)]
-    return split(things, found.task, block.n_tasks)
-
-
-def split(things: list[tuple[object, ...]], task: Array, n_tasks: int) -> npt.NDArray[np.object_]:
-    """Put what comes task after task into a tuple for each task."""
-    ends = np.cumsum(np.bincount(task, minlength=n_tasks)).tolist()
-    labels = np.empty(n_tasks, object)
-    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        labels[number] = tuple(things[begin:end])
-    return labels
+    return split_by_task(things, found.task, block.n_tasks)
 
 
 def _own_weights(grouped: GroupedObjects, weight: Floats) -> Floats:
     """Return the weight of each object among those of its group; where all are 0, they count the same."""
     own = weight[grouped.answer]
-    nobody = sum_by(grouped.group, own, len(grouped)) <= 0
-    return np.where(nobody[grouped.group], 1.0, own)
+    weightless = sum_by(grouped.group, own, len(grouped)) <= 0
+    return np.where(weightless[grouped.group], 1.0, own)
 
 
 def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
@@ -153,18 +143,13 @@ def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
     cells, place = np.unique(grouped.group * width + grouped.kind, return_inverse=True)
     group, kind = np.divmod(cells, width)
     score = sum_by(place, own, len(cells))
-    best = np.zeros(len(grouped))
-    np.maximum.at(best, group, score)
-    leads = np.flatnonzero(score >= best[group] * (1 - TOLERANCE))
-    group, kind = group[leads], kind[leads]
-    rank = ties.priority(block.task_hash[grouped.task[group]], grouped.class_hash[kind], kind)
-    order = np.lexsort((rank, group))
-    first = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
-    return kind[first], np.bincount(group, minlength=len(grouped)) > 1
+    task_hash = block.task_hash[grouped.task[group]]
+    chosen, drawn = draw_largest(group, score, task_hash, grouped.class_hash[kind], ties)
+    return kind[chosen], drawn
 
 
 def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
-    """Add up, per worker and for each of `QUORUMS`, w 2 |T and groups of hers| and w (|T| + |A|).
+    """Sum, per worker and for each of `QUORUMS`, w 2 |T and groups of theirs| and w (|T| + |A|).
 
     The block needs its `GroupedObjects`.
     """
@@ -176,12 +161,12 @@ def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
     size = np.bincount(grouped.answer, minlength=len(weight))
     count = np.bincount(grouped.task, minlength=block.n_tasks)
     answer, group = _meetings(block, count)
-    hers, own = seen[grouped.group] - weight[grouped.answer], seen[grouped.group]
+    without, own = seen[grouped.group] - weight[grouped.answer], seen[grouped.group]
     hits, total = np.zeros((2, len(weight), len(QUORUMS)))
     for column, quorum in enumerate(QUORUMS):
         least = quorum * (1 + TOLERANCE) * others
         kept = sum_by(answer, (seen[group] > least[answer]) * 1.0, len(weight))
-        agreed = sum_by(grouped.answer, (hers > least[grouped.answer]) * 1.0, len(weight))
+        agreed = sum_by(grouped.answer, (without > least[grouped.answer]) * 1.0, len(weight))
         with_her = sum_by(grouped.answer, (own > least[grouped.answer]) * 1.0, len(weight))
         hits[:, column] = np.where(heard, 2 * weight * agreed, 0.0)
         total[:, column] = np.where(heard, weight * (kept - with_her + agreed + size), 0.0)

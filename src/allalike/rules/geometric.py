@@ -1,4 +1,4 @@
-"""Means of vectors: the weighted mean and the geometric median.
+"""Geometric median of vectors.
 
 The geometric median minimises the weighted sum of distances sum_j w_j |x_j - z|, not of their squares, so that less
 than half of the weight cannot carry it away. Weiszfeld (1937) finds it by repeated weighted means
@@ -14,7 +14,7 @@ z, and the point to which two steps point if each further one shrinks as the sec
 
 The median is unique unless the answers lie on one line; there it is the weighted median along the line, and half of the
 weight may be on either side of a stretch, of which any point will do. As with numbers its middle is taken, which
-depends on nobody's name.
+depends on no worker's name.
 """
 
 from typing import NamedTuple
@@ -30,48 +30,6 @@ _ROUNDING_ERROR = 1e-12
 _COORDINATES_PER_CHUNK = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
 _SETTLED_STEP = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
 _LEAST_EXPONENT = -400  # of two; squares of smaller numbers begin to vanish
-
-
-def sum_vectors(block: Block, vectors: Floats) -> Floats:
-    """Add up one vector per answer over the answers to each task.
-
-    >>> sum_vectors(Block.of([[0, 1], [2, 3]]), np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0], [0.0, 4.0]]))
-    array([[3., 1.],
-           [0., 7.]])
-    """
-    if block.same_size:
-        sums: Floats = np.einsum("ijk->ik", vectors.reshape(block.n_tasks, block.same_size, -1))
-    else:
-        sums = np.add.reduceat(vectors, block.starts, axis=0)
-    return sums
-
-
-def vector_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the weighted mean of vectors.
-
-    Its standard error follows from the faults, read as variances of independent errors, summed over coordinates:
-    sqrt(sum_i w_i^2 f_i) / sum_i w_i is how far from the truth the mean is expected to be.
-
-        z = sum_i w_i x_i / sum_i w_i
-
-    It works where errors are like those of Gauss. It fails where a few answers are far off, which carry it away.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, [0.0, 1.0]), ("bob", 1, [4.0, 3.0])]
-    >>> allalike.discover(rows, domain=allalike.Vector(rule="mean"), method="UA").truth["label"].tolist()
-    [[2.0, 2.0]]
-
-    >>> from dataclasses import replace
-    >>> block = replace(Block.of([[0], [1]]), label=np.array([[1.0, 0.0], [4.0, 3.0]]))
-    >>> found = vector_mean(block, np.array([2.0, 1.0]), np.array([1.0, 5.0]), Ties())
-    >>> found.label, found.error
-    (array([[2., 1.]]), array([1.]))
-    """
-    weight, total = block.answer_weights(weights)
-    variance = np.maximum(faults, 0.0)[block.worker]
-    error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
-    label = sum_vectors(block, weight[:, None] * block.label) / total[:, None]
-    return Decision(label, unknown(block.n_tasks), error, np.zeros(block.n_tasks, np.bool_))
 
 
 def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -98,7 +56,7 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     weight, total = block.answer_weights(weights)
     weight = weight / block.to_answers(total)
     ends = np.append(block.starts, len(weight))
-    label = sum_vectors(block, weight[:, None] * block.label)
+    label = block.per_task(weight[:, None] * block.label)
     for tasks in np.array_split(
         np.arange(block.n_tasks), 1 + min(block.label.size // _COORDINATES_PER_CHUNK, block.n_tasks - 1)
     ):
@@ -112,11 +70,6 @@ def find_medians(points: Floats, weight: Floats, sizes: Array) -> Floats:
     """Return the geometric median of each group of points, which come group after group.
 
     The weights of a group add up to 1.
-
-    >>> points = np.array([[0.0, 0], [4, 0], [0, 4], [4, 4], [7, 7]])
-    >>> find_medians(points, np.array([0.25, 0.25, 0.25, 0.25, 1.0]), np.array([4, 1]))
-    array([[2., 2.],
-           [7., 7.]])
     """
     if not len(sizes):
         return points[:0]
@@ -150,7 +103,7 @@ def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Flo
 
 
 def _find_on_lines(points: Floats, weight: Floats, task: Array, starts: Array) -> tuple[Array, Floats]:
-    """Tell for which tasks all answers with a weight lie on one line, and return the middles of their medians there."""
+    """Return which tasks have all weighted answers on one line, and the middles of their medians there."""
     heard = weight > 0
     away = points - points[np.maximum.reduceat(np.where(heard, np.arange(len(task)), 0), starts)][task]
     length = np.where(heard, _length(away), 0.0)

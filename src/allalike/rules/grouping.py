@@ -3,7 +3,7 @@
 Two objects of different answers are joined by an edge if they are similar enough, whatever their classes. The edges of
 a task are put in order: the most similar first (by nine digits), of equals those of the same class, then by what the
 two objects are. Every object is a group; each edge in turn joins the groups of its ends unless an answer has objects in
-both. So a worker supports a group once, whatever she drew, and no order of rows, engine or block matters. Weights play
+both. So a worker supports a group once, whatever they drew, and no order of rows, engine or block matters. Weights play
 no part, so that groups are found once.
 
 Where no answer occurs twice among objects that hang together, they are one group, for nothing hinders any edge; only
@@ -79,7 +79,7 @@ def _find_parts(left: Array, right: Array, n: int) -> Array:
 
 
 def _answered_twice(part: Array, answer: Array) -> Array:
-    """Tell in which parts an answer has several objects."""
+    """Return in which parts an answer has several objects."""
     key = np.sort(part * (int(answer.max(initial=0)) + 1) + answer)
     crowded = np.zeros(int(part.max(initial=-1)) + 1, np.bool_)
     crowded[key[1:][key[1:] == key[:-1]] // (int(answer.max(initial=0)) + 1)] = True

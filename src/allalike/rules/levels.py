@@ -12,6 +12,7 @@ import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, add_up_to, sum_by
 from allalike.rules.base import Decision, unknown
+from allalike.rules.mean import mean
 from allalike.rules.vote import pick
 
 
@@ -30,15 +31,6 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
     >>> allalike.discover(rows, domain=allalike.Ordinal(rule="median"), method="UA").truth["label"].tolist()
     [4]
-
-    >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.block import group_labels
-    >>> from allalike._core.blocks.block import Ties
-    >>> block = Block.of([[0, 0], [3, 0], [4, 4], [4, 4]])
-    >>> block = block.keeping(group_labels(block, np.arange(5, dtype=np.uint64)))
-    >>> found = level_median(block, np.array([0.3, 0.2, 0.25, 0.25]), np.zeros(4), Ties(first=True))
-    >>> found.label, found.confidence, found.tied
-    (array([4, 0], dtype=int32), array([0.5, 0.5]), array([False,  True]))
     """
     weight, total = block.answer_weights(weights)
     groups = block[LabelGroups]
@@ -62,41 +54,25 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
         level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the place of a level
 
     It works where steps are equally large. It fails where people avoid the ends, or use nothing else: of 1, 1, 5
-    and 5 it is a level that nobody gave.
+    and 5 it is a level that occurs in no answer.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
     >>> allalike.discover(rows, domain=allalike.Ordinal(rule="mean"), method="UA").truth["label"].tolist()
     [3]
-
-    >>> from allalike._core.blocks.block import Block
-    >>> from allalike._core.blocks.block import group_labels
-    >>> from allalike._core.blocks.block import Ties
-    >>> block = Block.of([[0], [3], [3]])
-    >>> block = block.keeping(group_labels(block, np.arange(4, dtype=np.uint64)))
-    >>> found = level_mean(block, np.ones(3), np.zeros(3), Ties())
-    >>> found.label, found.confidence
-    (array([2], dtype=int32), array([0.]))
     """
     weight, total = block.answer_weights(weights)
-    mean = block.per_task(weight * block.label) / total
-    lower, upper = np.ceil(mean - 0.5 - TOLERANCE), np.floor(mean + 0.5 + TOLERANCE)
+    found = mean(block, weights, faults, ties)
+    lower, upper = np.ceil(found.label - 0.5 - TOLERANCE), np.floor(found.label + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
     low_share, high_share = (weigh_levels(block, weight, level, 0) / total for level in (lower, upper))
     label, tied = _choose_heavier(block, lower, upper, low_share, high_share, ties)
-    variance = np.maximum(faults, 0.0)[block.worker]
-    error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
     confidence = np.minimum(weigh_levels(block, weight, label, 0) / total, 1.0)
-    return Decision(label, confidence, error, tied)
+    return Decision(label, confidence, found.error, tied)
 
 
 def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floats:
-    """Add up, per task, the weight of answers that are so many levels away from a label, or nearer.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> weigh_levels(Block.of([[0], [1], [3]]), np.ones(3), np.array([1]), 1)
-    array([2.])
-    """
+    """Sum, per task, the weight of answers that are so many levels away from a label, or nearer."""
     away = np.abs(np.subtract(block.label, block.to_answers(label), dtype=np.int32))
     return block.per_task(np.where(away <= reach, weight, 0.0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,14 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Order, 
 from allalike._core.columns.hashes import mix
 from allalike.rules.base import Decision, unknown
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the weighted mean.
+    """Take the weighted mean, of numbers or of vectors.
 
-    Its standard error follows from the faults, read as variances of independent errors:
+    Its standard error follows from the faults, read as variances of independent errors, summed over coordinates:
     sqrt(sum_i w_i^2 f_i) / sum_i w_i.
 
         z = sum_i w_i x_i / sum_i w_i
@@ -35,8 +38,16 @@ def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     weight, total = block.answer_weights(weights)
     variance = np.maximum(faults, 0.0)[block.worker]
     error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
-    label = block.per_task(weight * block.label) / total
-    return Decision(label, unknown(block.n_tasks), error, np.zeros(block.n_tasks, np.bool_))
+    return Decision(
+        weighted_mean(block, weight, total), unknown(block.n_tasks), error, np.zeros(block.n_tasks, np.bool_)
+    )
+
+
+def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
+    """Return each task's weighted mean label, given the weight of each answer and the sum of each task."""
+    vectors = block.label.ndim > 1
+    sums = block.per_task((weight[:, None] if vectors else weight) * block.label)
+    return np.asarray(sums / (total[:, None] if vectors else total))
 
 
 def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -62,15 +73,21 @@ def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     weight, total = block.answer_weights(weights)
     order = (block[Order] if Order in block else find_order(block)).rows
     label, weight = block.label[order], weight[order]
-    running = np.cumsum(weight)
-    running -= block.to_answers(running[block.starts] - weight[block.starts])
-    half = block.to_answers(total / 2)
-    below = block.per_task((running < half * (1 - TOLERANCE)).astype(np.float64))
-    reached = block.per_task((running <= half * (1 + TOLERANCE)).astype(np.float64))
-    lower = label[block.starts + below.astype(np.int64)]
-    upper = label[block.starts + reached.astype(np.int64)]
+    lower, upper = _find_halves(weight, total, block.starts, block.to_answers)
     nothing = unknown(block.n_tasks)
-    return Decision((lower + upper) / 2, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
+    return Decision((label[lower] + label[upper]) / 2, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
+
+
+def _find_halves(
+    weight: Floats, total: Floats, starts: Array, to_answers: Callable[[Array], Array]
+) -> tuple[Array, Array]:
+    """Return the places of the lowest and highest weighted median of each segment of sorted numbers."""
+    running = np.cumsum(weight)
+    running -= to_answers(running[starts] - weight[starts])
+    half = to_answers(total / 2)
+    below = np.add.reduceat(running < half * (1 - TOLERANCE), starts, dtype=np.int64)
+    reached = np.add.reduceat(running <= half * (1 + TOLERANCE), starts, dtype=np.int64)
+    return starts + below, starts + reached
 
 
 # Middles of drawings: where a thing is that several workers drew, number by number.
@@ -90,7 +107,7 @@ class Drawings(NamedTuple):
         return len(self.task_hash)
 
     def add(self, values: Floats) -> Floats:
-        """Add up one number per member over each group."""
+        """Sum one number per member over each group."""
         return sum_by(self.group, values, self.n_groups)
 
 
@@ -109,33 +126,18 @@ def average(drawings: Drawings, values: Floats) -> Floats:
 
 
 def take_median(drawings: Drawings, values: Floats) -> Floats:
-    """Return the weighted median of each group's numbers; the middle of two where both will do.
-
-    >>> group, hashes = np.array([0, 0, 0, 1, 1]), np.zeros(2, np.uint64)
-    >>> drawings = Drawings(np.empty((5, 0)), np.array([0.2, 0.2, 0.6, 1.0, 1.0]), group, hashes)
-    >>> take_median(drawings, np.array([1.0, 2.0, 9.0, 3.0, 4.0]))
-    array([9. , 3.5])
-    """
+    """Return the weighted median of each group's numbers; the middle of two where both will do."""
     lower, upper = find_middles(values, drawings.weight, drawings.group, drawings.n_groups)
     return np.asarray((values[lower] + values[upper]) / 2)
 
 
 def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:
-    """Return, per group, the places of the lowest and of the highest of its weighted medians; mostly both are one.
-
-    >>> find_middles(np.array([7.0, 3.0, 5.0, 9.0]), np.ones(4), np.array([0, 0, 1, 1]), 2)
-    (array([1, 2]), array([0, 3]))
-    """
+    """Return, per group, the places of the lowest and of the highest of its weighted medians; mostly both are one."""
     order = np.lexsort((values, group))
-    groups, weights = group[order], weight[order]
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    running = np.cumsum(weights)
-    running -= (running[starts] - weights[starts])[groups]
-    half = (sum_by(group, weight, n_groups) / 2)[groups]
-    below = sum_by(groups, 1.0 * (running < half * (1 - TOLERANCE)), n_groups)
-    reached = sum_by(groups, 1.0 * (running <= half * (1 + TOLERANCE)), n_groups)
-    lower, upper = (order[starts + count.astype(np.int64)] for count in (below, reached))
-    return lower, upper
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    total = sum_by(group, weight, n_groups)
+    lower, upper = _find_halves(weight[order], total, starts, lambda each: each[group[order]])
+    return order[lower], order[upper]
 
 
 def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
@@ -152,29 +154,35 @@ def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
     new[1:] = (group[1:] != group[:-1]) | (geometry[1:] != geometry[:-1]).any(axis=1)
     geometry, group = geometry[new], group[new]
     score = sum_by(np.cumsum(new) - 1, drawings.weight[order], len(group))
-    hashes = np.zeros(len(group), np.uint64)
-    for bits in np.ascontiguousarray(geometry.T).view(np.uint64):
-        hashes = mix(hashes + np.uint64(1) ^ bits)
-    largest, drawn = draw_largest(group, score, drawings.task_hash[group], hashes, ties)
+    largest, drawn = draw_largest(group, score, drawings.task_hash[group], hash_rows(geometry), ties)
     return geometry[largest], drawn
 
 
+def hash_rows(numbers: Floats) -> npt.NDArray[np.uint64]:
+    """Hash each row of numbers, the same everywhere and always."""
+    hashes = np.zeros(len(numbers), np.uint64)
+    for bits in np.ascontiguousarray(numbers.T).view(np.uint64):
+        hashes = mix(hashes + np.uint64(1) ^ bits)
+    return hashes
+
+
 def draw_largest(
-    group: Array, score: Floats, task_hash: npt.NDArray[np.uint64], label_hash: npt.NDArray[np.uint64], ties: Ties
+    group: Array,
+    score: Floats,
+    task_hash: npt.NDArray[np.uint64],
+    label_hash: npt.NDArray[np.uint64],
+    ties: Ties,
+    order: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return the place of the largest score of each group, in order, and whether it was drawn among equals.
 
-    Of each score: its group, these in order, and the hashes by which equals are drawn.
-
-    >>> group, score, hashes = np.array([3, 3, 7]), np.array([1.0, 2.0, 1.0]), np.zeros(3, np.uint64)
-    >>> draw_largest(group, score, hashes, hashes, Ties())
-    (array([1, 2]), array([False, False]))
+    Of each score: its group, these in order, and the hashes by which equals are drawn; ``order`` is that of the first.
     """
     first = np.flatnonzero(np.diff(group, prepend=-1))
     number = np.cumsum(np.diff(group, prepend=-1) != 0) - 1
     best = np.maximum.reduceat(score, first) if len(first) else score
     leads = np.flatnonzero(score >= best[number] * (1 - TOLERANCE))
-    rank = ties.priority(task_hash[leads], label_hash[leads], np.arange(len(leads)))
-    order = np.lexsort((rank, number[leads]))
-    taken = order[np.flatnonzero(np.diff(number[leads][order], prepend=-1))]
+    rank = ties.priority(task_hash[leads], label_hash[leads], leads if order is None else order[leads])
+    ranked = np.lexsort((rank, number[leads]))
+    taken = ranked[np.flatnonzero(np.diff(number[leads][ranked], prepend=-1))]
     return leads[taken], np.bincount(number[leads], minlength=len(first)) > 1

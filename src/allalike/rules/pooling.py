@@ -10,10 +10,10 @@ and for any number of them z is the weighted geometric mean of the p_i, scaled t
 for a constant that all options share.
 
 Odds of 0 and 1 are infinite, and whoever gives them would decide alone. So probabilities are clipped to 0.01 and 0.99
-(to 0.1 / k and 1 less that where k > 10 options have a chance at all). Where nobody of weight gives an option more than
-the limit, the largest that is given is the limit, so that forecasts which all say the same are left as they are.
+(to 0.1 / k and 1 less that where k > 10 options have a chance at all). If no answer with weight exceeds the limit, the
+largest probability is the limit, so that forecasts which are all the same stay as they are.
 
-The pool takes forecasts as if nobody were biased. If all know the same, and are too sure of it, it is too sure as well.
+The pool takes forecasts as if all were unbiased. If all know the same, and are too sure of it, it is too sure as well.
 """
 
 from dataclasses import replace
@@ -22,8 +22,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.rules.geometric import sum_vectors
-from allalike.rules.mean import median
+from allalike.rules.mean import median, weighted_mean
 
 _CLIP = 0.01
 _CLIP_SHARE = 0.1  # of what each option has if all have the same
@@ -40,10 +39,6 @@ def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
     >>> found = allalike.discover(rows, domain=allalike.Probability(rule="log odds"), method="UA").truth
     >>> found["label"].round(2).tolist()
     [0.75]
-
-    >>> block = replace(Block.of([[0], [1]]), label=np.array([[0.5, 0.5], [0.1, 0.9]]))
-    >>> log_odds(block, np.ones(2), np.zeros(2), Ties()).label  # odds of 1 and 9: 3 on average
-    array([[0.25, 0.75]])
     """
     weight, total = block.answer_weights(weights)
     counted = (weight > 0)[:, None]
@@ -53,7 +48,7 @@ def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
     low, high = np.minimum(least, top), np.maximum(1 - least, bottom)
     chances = np.clip(block.label, block.to_answers(low), block.to_answers(high))
     logs = np.log(np.where(chances > 0, chances, 1.0))
-    mean = sum_vectors(block, weight[:, None] * logs) / total[:, None]
+    mean = weighted_mean(replace(block, label=logs), weight, total)
     return _decision(block, np.where(top > 0, np.exp(mean), 0.0))
 
 
@@ -70,15 +65,11 @@ def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     >>> found = allalike.discover(rows, domain=allalike.Probability(rule="median"), method="UA").truth
     >>> found["label"].round(2).tolist()
     [0.8]
-
-    >>> block = replace(Block.of([[0], [1], [2]]), label=np.array([[0.5, 0.5], [0.1, 0.9], [0.2, 0.8]]))
-    >>> option_median(block, np.ones(3), np.zeros(3), Ties()).label
-    array([[0.2, 0.8]])
     """
     medians = [median(replace(block, label=column), weights, faults, ties).label for column in block.label.T]
     label = np.stack(medians, axis=1)
     weight, total = block.answer_weights(weights)
-    mean = sum_vectors(block, weight[:, None] * block.label) / total[:, None]
+    mean = weighted_mean(block, weight, total)
     return _decision(block, np.where(label.sum(axis=1, keepdims=True) > 0, label, mean))
 
 

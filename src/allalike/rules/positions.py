@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike.rules.base import Decision, unknown
-from allalike.rules.fusion import Fusing, split
+from allalike.rules.base import Decision, split_by_task, unknown
+from allalike.rules.fusion import Fusing
 from allalike.rules.grouping import GroupedObjects
 from allalike.rules.mean import draw_largest
 
@@ -57,7 +57,7 @@ def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties)
     names = grouped.classes[tag[kept][first]].tolist()
     tied = np.zeros(block.n_tasks, np.bool_)
     tied[task[drawn & kept]] = True
-    spans = split(list(zip(start.tolist(), end.tolist(), names, strict=True)), task[kept][first], block.n_tasks)
+    spans = split_by_task(list(zip(start.tolist(), end.tolist(), names, strict=True)), task[kept][first], block.n_tasks)
     sure = np.where(covered > 0, np.minimum(agreement / np.where(covered > 0, covered, 1.0), 1.0), 1.0)
     return Decision(spans, sure, unknown(block.n_tasks), tied)
 

@@ -39,13 +39,13 @@ class Pool:
     truth
         The truth of each task, in the same form.
     faults
-        How far each worker is from the truth on average, in the distance of the domain.
+        Mean distance of each worker to the truth.
     parameters
-        What the faults come from, by name: a standard deviation, Mallows' phi.
+        Parameters of the errors by name: a standard deviation, Mallows' phi.
     source
-        Whom each worker copies from, or -1.
+        Source of each copier, or -1.
     encoding
-        How labels become codes.
+        Conversion between labels and codes.
 
     >>> crowd = pool("real SYN.HS", workers=3, tasks=4, seed=2)
     >>> crowd.labels.shape, crowd.parameters["sd"], crowd.faults.round(2)
@@ -93,11 +93,11 @@ def pool(
     model
         A name from `MODELS`, with options in brackets if need be, or a `Model`.
     workers, tasks
-        How many there are. The number of tasks depends on the model if it is not given: rankings of the paper have one.
+        Numbers of workers and tasks. The default number of tasks depends on the model: one for rankings of the paper.
     copiers
-        Who copies, if anybody does.
+        Copiers among the workers, if any.
     seed
-        Which draw to take.
+        Random seed.
 
     >>> crowd = pool("ranking SYN.N", workers=5, tasks=2)
     >>> crowd.labels.shape, crowd.truth.shape, crowd.faults.round(2)

@@ -120,9 +120,9 @@ class Simulated:
     Parameters
     ----------
     model
-        What it was drawn from.
+        Model of the crowd.
     drawn
-        What was drawn, as arrays.
+        Sampled arrays.
 
     >>> crowd = simulate("binary SYN.HS", workers=3, tasks=4, seed=5)
     >>> crowd.answers.n_answers, crowd.faults
@@ -242,15 +242,15 @@ def simulate(
     model
         A name from `MODELS`, with options in brackets if need be, or a `Model`.
     workers
-        How many workers there are.
+        Number of workers.
     tasks
-        How many tasks there are. It depends on the model if it is not given: rankings of the paper have one.
+        Number of tasks. The default depends on the model: one for rankings of the paper.
     answers_per_task
-        How many workers answer each task; all of them if it is not given.
+        Number of workers per task (default: all).
     copiers
-        Who copies, if anybody does.
+        Copiers among the workers, if any.
     seed
-        Which draw to take.
+        Random seed.
 
     >>> import allalike
     >>> crowd = simulate("real SYN.N", workers=30, tasks=50, seed=1)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.problems import Problems
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from allalike._core.blocks.problems import Problems
 
 _PAIRS_PER_CHUNK = 1 << 19
 _FEW_WORKERS = 512  # whose table of sums stays in the cache in whatever order it is filled
@@ -227,12 +227,13 @@ def compare_variances(
     values: Floats,
     squares: Floats,
     answers: Floats,
-    problems: Problems,
+    problems: Problems | None = None,
     *,
     centre: Floats | None = None,
     lost: Floats | float = 1.0,
 ) -> Variances:
     """Find the variances of values, given each worker's sum of them and of their squares, and her number of answers."""
+    problems = problems or Problems.single(len(values))
     n, total = problems.add(answers > 0), problems.add(answers)
     safe = np.maximum(total, 1.0)
     mean = np.divide(values, answers, out=np.zeros(len(values)), where=answers > 0)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     _Part = tuple["Column", npt.NDArray[np.int64]]
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
+_OBJECT_BYTES = 1 << 9  # of a Python object, about
 _LOOK_ROWS = 1 << 13  # which show whether strings recur
 _CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
 
@@ -90,10 +91,34 @@ class Column:
     def __len__(self) -> int:
         return len(self.factors[0]) if "factors" in vars(self) else len(self.data)
 
+    @property
+    def form(self) -> Any:
+        """The Arrow type of the values, or None for a list of Python objects."""
+        return None if isinstance(self.data, list) else self.data.type
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory the values take."""
+        return _OBJECT_BYTES * len(self.data) if self.form is None else int(self.data.nbytes)
+
+    def tolist(self) -> list[Any]:
+        """Return the values as Python objects."""
+        return list(self.data) if self.form is None else list(self.data.to_pylist())
+
+    @classmethod
+    def join(cls, parts: Sequence[Column]) -> Column:
+        """Put columns of the same form one below the other."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        values = [value for part in parts for value in (part.data if first.form is None else part.data.chunks)]
+        data = values if first.form is None else pa.chunked_array(values)
+        return cls(first.name, data, text=first.text, na=first.na)
+
     @cached_property
     def kind(self) -> str:
         """The type of the values: text, whole, number, truth value or object."""
-        if isinstance(self.data, list):
+        if self.form is None:
             return "object"
         types, kind = pa.types, self.data.type
         if types.is_dictionary(kind):
@@ -109,7 +134,7 @@ class Column:
     @cached_property
     def factors(self) -> tuple[Codes, Values]:
         """The code of each row, and the distinct values in their order; what they came from is let go."""
-        if isinstance(self.data, list):
+        if self.form is None:
             try:
                 factors = factorize_objects(self.data)
             except TypeError:
@@ -124,7 +149,7 @@ class Column:
         """Return the error for Python objects that have no hash, such as lists.
 
         >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
-        The tasks cannot be told apart: that in row 1 is ['x'], of type list. Write them as texts or numbers.
+        The tasks cannot be compared: that in row 1 is ['x'], of type list. Write them as texts or numbers.
         """
         row = 0
         with suppress(TypeError):
@@ -132,7 +157,7 @@ class Column:
                 row += 1
         value = self.data[row]
         return InputError(
-            f"The {self.name}s cannot be told apart: that in row {self.row(row)} is {shorten(value)}, of type"
+            f"The {self.name}s cannot be compared: that in row {self.row(row)} is {shorten(value)}, of type"
             f" {type(value).__name__}. Write them as texts or numbers."
         )
 
@@ -149,7 +174,7 @@ class Column:
         """
         key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
         if key not in self._parsed:
-            if "factors" not in vars(self) and isinstance(self.data, list):  # perhaps not hashable
+            if "factors" not in vars(self) and self.form is None:  # perhaps not hashable
                 codes, values = np.arange(len(self.data), dtype=np.int32), Values(self.data)
             else:
                 codes, values = self.factors
@@ -204,12 +229,12 @@ class Column:
 
     def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
         """Read the values as numbers, and only the distinct ones if these are known."""
-        if "factors" in vars(self) or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
+        if "factors" in vars(self) or (self.form is not None and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
             return Column(self.name, values.data)._cast_to_numbers()[codes]
-        if isinstance(self.data, list) and all(isinstance(value, Real | Decimal) for value in self.data):
+        if self.form is None and all(isinstance(value, Real | Decimal) for value in self.data):
             return np.array([as_float(value) for value in self.data])
-        data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
+        data = self.data if self.form is not None else pa.chunked_array([pa.array(self.data)])
         if is_string(data.type) and not self.trimmed:
             data = call("utf8_trim_whitespace", data)
         return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
@@ -233,7 +258,7 @@ class Column:
 
     def n_distinct(self, sample: int | None = None) -> int:
         """Count the different values, of the first rows or of all."""
-        if sample is None or "factors" in vars(self) or isinstance(self.data, list):
+        if sample is None or "factors" in vars(self) or self.form is None:
             return len(self.factors[1])
         return len(call("unique", self.data.slice(0, sample)))
 
@@ -245,7 +270,7 @@ class Column:
 
     def missing(self) -> npt.NDArray[np.bool_]:
         """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
-        if isinstance(self.data, list):
+        if self.form is None:
             nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
             blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
             return np.array(blank, dtype=np.bool_)
@@ -261,7 +286,7 @@ class Column:
 
     def zeros(self) -> npt.NDArray[np.bool_]:
         """Mark the rows with a string that contains a zero byte."""
-        if isinstance(self.data, list):
+        if self.form is None:
             return np.array([isinstance(value, str) and "\0" in value for value in self.data], np.bool_)
         return find_zeros(self.data)
 
@@ -282,7 +307,7 @@ class Column:
 
     def compacted(self) -> Column:
         """Return the column with strings that recur as a dictionary, of which only the distinct ones are checked."""
-        if isinstance(self.data, list) or not is_string(self.data.type):
+        if self.form is None or not is_string(self.data.type):
             return self
         if len(call("unique", self.data.slice(0, _LOOK_ROWS))) > min(_LOOK_ROWS // 8, len(self.data) // 2):
             return self
@@ -292,7 +317,11 @@ class Column:
 
     def head(self, rows: int) -> Column:
         """Return the first rows only."""
-        return Column(self.name, self.data[:rows], text=self.text, na=self.na)
+        return self.part(0, rows)
+
+    def part(self, start: int, stop: int) -> Column:
+        """Return the rows from one to before another."""
+        return Column(self.name, self.data[start:stop], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
         """Return the column with numbers for its rows, from 0, by which errors name them."""
@@ -302,7 +331,7 @@ class Column:
 
     def value(self, index: int) -> Any:
         """Return one value as it came."""
-        return self.data[index] if isinstance(self.data, list) else self.data[index].as_py()
+        return self.data[index] if self.form is None else self.data[index].as_py()
 
     def row(self, index: int) -> int:
         """Return the number of a row as the user counts them, from 1 and without a header."""
@@ -400,8 +429,7 @@ def _join(fields: Mapping[str, Column]) -> list[dict[str, Any] | None]:
     n_rows = len(next(iter(fields.values())))
     records: list[dict[str, Any]] = [{} for _ in range(n_rows)]
     for name, column in fields.items():
-        values = column.data if isinstance(column.data, list) else column.data.to_pylist()
-        for record, value, gone in zip(records, values, column.missing().tolist(), strict=True):
+        for record, value, gone in zip(records, column.tolist(), column.missing().tolist(), strict=True):
             if not gone:
                 record[name] = value
     return [record or None for record in records]

@@ -239,44 +239,28 @@ def _make_plain_dictionary(column: Any) -> Any:
     return pa.chunked_array(chunks) if chunks else empty
 
 
-def find_zone(kind: Any) -> str | None:
-    """Return the unknown time zone in a type, or in those within it."""
-    for each in filter(pa.types.is_timestamp, _types(kind)):
-        try:
-            pa.scalar(0, each).as_py()
-        except (pa.ArrowException, LookupError, ValueError, OSError):
-            return str(each.tz)
-    return None
+def find_unreadable(column: Any) -> int | None:
+    """Return the place of the first value that Python cannot represent.
 
-
-def find_twice(kind: Any) -> str | None:
-    """Return the name that two fields of a record within a type have."""
-    for each in filter(pa.types.is_struct, _types(kind)):
-        names = [str(field.name) for field in each]
-        if len(set(names)) < len(names):
-            return max(names, key=names.count)
-    return None
-
-
-def find_beyond(column: Any) -> int | None:
-    """Return the place of the first date or time that is beyond the calendar, which ends with the year 9999."""
-    kind = column.type
-    if not any(map(pa.types.is_temporal, _types(kind))):
-        return None
-    ends = column
-    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # the first and the last are enough
+    These are times beyond the year 9999 or in an unknown zone, and records that have a name twice.
+    """
+    kind, within = column.type, list(_types(column.type))
+    checked = column
+    if not any(map(pa.types.is_temporal, within)):
+        checked = column.slice(0, 1 if any(map(pa.types.is_struct, within)) else 0)
+    elif pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # the first and the last are enough
         numbers = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
-        ends = pa.chunked_array([pc.min_max(numbers).values()], numbers.type).cast(kind)
-    if _is_shown(ends):
+        checked = pa.chunked_array([pc.min_max(numbers).values()], numbers.type).cast(kind)
+    if _is_readable(checked):
         return None
-    return next((place for place, value in enumerate(column) if not _is_shown(value)), None)
+    return next(place for place, value in enumerate(column) if not _is_readable(value))
 
 
-def _is_shown(value: Any) -> bool:
-    """Return whether a value of Arrow, or a column of them, can be had in Python."""
+def _is_readable(value: Any) -> bool:
+    """Return whether a value of Arrow, or a column of them, exists in Python."""
     try:
         value.as_py() if hasattr(value, "as_py") else value.to_pylist()
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, LookupError, OSError, pa.ArrowException):
         return False
     return True
 

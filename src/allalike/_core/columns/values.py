@@ -391,7 +391,7 @@ def reads_as_number(value: Any) -> bool:
     >>> reads_as_number(" 1.5"), reads_as_number("1_000"), reads_as_number("nan")
     (True, False, False)
     """
-    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which Python reads, but nobody else
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which only Python reads
         return False
     try:
         return math.isfinite(float(value))

@@ -98,12 +98,9 @@ def keep_cells(block: Block, *, k: int) -> Block:
     return block if Cells in block else block.keeping(cells_of(block, k))
 
 
-_AGREEMENT = ("hits", "strength", "answers", "pairs")
-_MOMENTS = ("", " squared", " of two", " of all")
 _NO_MEMORY = -1
 _MAX_PLACES = 1 << 31  # that are counted with numbers of four bytes
 _MAX_LABELS = 64  # of a worker's rows, as passes.c has it
-_MAX_COUNTED_LABELS = 50  # of each answer's task; of more, few are given to any
 
 
 def add_up(cells: Cells, table: Floats) -> Floats:
@@ -145,26 +142,6 @@ def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     return votes
 
 
-def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
-    """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares."""
-    sums = _agree(block, weights, k, moments=True)
-    names = [*_AGREEMENT, *(name + moment for name in ("hit", "share") for moment in _MOMENTS)]
-    return dict(zip(names, sums.T, strict=True))
-
-
-def hit_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
-    """Add up, per worker, weighted hits and their weights alone."""
-    return dict(zip(_AGREEMENT, _agree(block, weights, k, moments=False).T, strict=False))
-
-
-def _agree(block: Block, weights: Floats, k: int, *, moments: bool) -> Floats:
-    cells = cells_of(block, k)
-    sums = np.zeros((cells.n_workers, len(_AGREEMENT) + 2 * len(_MOMENTS) if moments else 2))
-    each = _floats(weights, cells, 1 / k)
-    _call("agree", *_arrays(cells), _groups(block), k, each, int(moments), sums)
-    return sums
-
-
 def count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Find how each answer stands among the votes of those who are not of its group, each with a vote for a label."""
     n = len(block.worker)
@@ -186,28 +163,6 @@ def _groups(block: Block) -> Array | None:
     if len(group) != len(block.worker) or not ((high - low) < block.sizes).all():
         raise ValueError("The groups that answered a task must be numbered one after the other.")
     return group
-
-
-def signal_sums(block: Block, voice: Floats, *, k: int) -> Any:
-    """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
-    if k > _MAX_COUNTED_LABELS:
-        return NotImplemented
-    cells = cells_of(block, k)
-    n = cells.n_workers
-    own, given, heard = np.zeros(n), np.zeros((n, k)), np.zeros((n, k))
-    _call("listen", *_arrays(cells)[:3], _floats(voice, cells, 1 / k), k, np.empty(k), own, given, heard)
-    return {"own": own, "given": given, "heard": heard}
-
-
-def deviation_sums(block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int) -> Any:
-    """Add up, per worker, what each answer adds to her signal, and its square."""
-    if k > _MAX_COUNTED_LABELS:
-        return NotImplemented
-    cells = cells_of(block, k)
-    sums = np.zeros((2, cells.n_workers))
-    speaks, *each = [_floats(table, cells, 1 / k if table.ndim == 1 else 1) for table in (voice, heard, given, cross)]
-    _call("deviate", *_arrays(cells)[:3], speaks, k, *each, np.empty(k), *sums)
-    return {"sum": sums[0], "squares": sums[1]}
 
 
 def connect(block: Block) -> Array:

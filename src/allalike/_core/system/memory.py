@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _LITTLE = 1 << 26  # bytes, for which the free memory is not measured
 
-# Of version 2 and version 1 of control groups: the folder of their files, the file of the limit, that of what is used,
-# and what of that can be given back at once, as memory.stat calls it.
-_GROUP_FILES = (
-    (".", "memory.max", "memory.current", "inactive_file"),
-    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
-
 
 def free_memory(root: Path = Path("/")) -> int:
     """Return how many bytes are free without swapping, within the limits of the machine, a container and this process.
@@ -57,20 +50,14 @@ def _free_in_groups(root: Path) -> Iterator[int]:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:  # there are no control groups
         return
-    fields = (line.split(":", 2) for line in lines)
-    own = {controller: place for _, controllers, place in fields for controller in controllers.split(",")}
-    for (folder, *names), place in zip(_GROUP_FILES, (own.get(""), own.get("memory")), strict=True):
-        if place is None:
-            continue
-        top = root / "sys/fs/cgroup" / folder
-        group = top / place.lstrip("/")
-        for each in (group, *group.parents[: len(group.parts) - len(top.parts)]):
-            with suppress(
-                OSError, ValueError
-            ):  # "max" is no limit; within a container, folders of the host are missing
-                limit, used, facts = ((each / name).read_text("ascii") for name in (*names[:2], "memory.stat"))
-                back = dict(line.split() for line in facts.splitlines()).get(names[2], 0)
-                yield max(0, int(limit) - int(used) + int(back))
+    place = next((line[3:] for line in lines if line.startswith("0::")), None)  # of version 2
+    top = root / "sys/fs/cgroup"
+    group = top / (place or "").lstrip("/")
+    for each in (group, *group.parents[: len(group.parts) - len(top.parts)]) if place is not None else ():
+        with suppress(OSError, ValueError):  # "max" is no limit; within a container, folders of the host are missing
+            limit, used, facts = ((each / f"memory.{name}").read_text("ascii") for name in ("max", "current", "stat"))
+            cached = dict(line.split() for line in facts.splitlines()).get("inactive_file", 0)
+            yield max(0, int(limit) - int(used) + int(cached))
 
 
 def used_memory() -> int:

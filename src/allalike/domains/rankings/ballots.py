@@ -5,7 +5,7 @@ task's items. Every number here is a share of the task's weight; shares within 1
 
 Where answers have ties or gaps, there are no positions. Then P(a, b) is the share of weight that puts a before b, plus
 half of the weight that does not order the two, because of a tie or a gap. So the margin P(a, b) - P(b, a) is that of
-the workers who compare a with b, and 0 where nobody does.
+the workers who compare a with b, and 0 where none does.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ class Ballots:
         return self.part.block.n_tasks
 
     def weight_of(self, values: Array) -> Floats:
-        """Add up, per task and item (row of values), one number per answer, times its share."""
+        """Sum, per task and item (row of values), one number per answer, times its share."""
         return np.stack([self.part.block.per_task(self.share * each) for each in values], axis=1)
 
     def weight_at(self, values: Array) -> Floats:
-        """Add up, per task and per number from 0 to q-1, the shares of the answers that have this number."""
+        """Sum, per task and per number from 0 to q-1, the shares of the answers that have this number."""
         place = self.part.block.to_answers(self.n_items * np.arange(self.n_tasks)) + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
 
@@ -178,7 +178,6 @@ class PairBallots(Ballots):
 
     @property
     def position(self) -> Array:
-        """Nothing: with ties and gaps there are none."""
         raise UnsupportedError(
             "Plurality, veto, bucklin, stv and minimax count places, so every answer must rank all items of its task,"
             " and none of them tied. Here some answers have ties or gaps. Take borda, copeland, maximin, schulze,"
@@ -187,14 +186,12 @@ class PairBallots(Ballots):
 
     @cached_property
     def before(self) -> Floats:
-        """The share that puts item a before item b, with half of the weight that does not order them."""
         before = 0.5 + (self.shares - self.shares.transpose(0, 2, 1)) / 2
         before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
         return before
 
     @property
     def wins(self) -> Floats:
-        """Per task and item, its mean share against the items that it was compared with (expected wins)."""
         compared = self.totals > 0
         share = np.divide(self.shares, self.totals, out=np.zeros(self.shares.shape), where=compared)
         others = compared.sum(axis=2)
@@ -202,7 +199,6 @@ class PairBallots(Ballots):
 
     @property
     def counts(self) -> Floats:
-        """Per task, how often item a (row) was preferred to item b; a tie counts half."""
         return self.counted
 
 

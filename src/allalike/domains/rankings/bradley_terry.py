@@ -55,8 +55,7 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     strengths = np.empty(block.n_tasks, object)  # items, scores and standard errors of each task
 
     def find(votes: Ballots) -> Ranked:
-        score = fit_strengths(votes.counts)
-        error = standard_errors(votes.counts, score)
+        score, error = fit_strengths(votes.counts)
         for task, *columns in zip(votes.part.tasks.tolist(), votes.part.items, score, error, strict=True):
             strengths[task] = columns
         return votes.by_score(np.round(score, _DIGITS))
@@ -71,36 +70,34 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     return replace(decision, more={"scores": scores, "standard_errors": errors})
 
 
-def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
-    """Return the scores of items, per table of how often a (row) was preferred to b (column).
+def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]:
+    """Return the scores of items and their standard errors, per table of how often a (row) was preferred to b (column).
+
+    The pseudo-inverse of the information is the covariance of the scores; an item without comparisons has no error.
 
     >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
-    >>> score = fit_strengths(counts, ridge=0.0)[0]
+    >>> score = fit_strengths(counts, ridge=0.0)[0][0]
     >>> round(float(np.exp(score[0] - score[1])), 9)
     2.0
     """
-    wins = _with_ridge(counts, ridge)
+    n_items = counts.shape[1]
+    wins = counts + ridge * (counts + counts.transpose(0, 2, 1) > 0)
+    wins[:, np.arange(n_items), np.arange(n_items)] = 0.0
     games = wins + wins.transpose(0, 2, 1)
     means = _mean_of_connected(games)
     score = np.zeros(wins.shape[:2])
     odds = _Odds.of(wins, score)
-    active = np.arange(len(wins))
     for _ in range(_MAX_ROUNDS):
-        rows = slice(None) if len(active) == len(wins) else active
-        step, odds = _step(wins[rows], games[rows], means[rows], score[rows], odds)
-        score[rows] += step
-        moves = np.abs(step).max(axis=1) > _TOLERANCE
-        if not moves.any():
+        step, odds = _step(wins, games, means, score, odds)
+        score += step
+        if np.abs(step).max(initial=0.0) <= _TOLERANCE:
             break
-        if not moves.all():
-            active, odds = active[moves], _Odds(odds.chance[moves], odds.surprise[moves])
-    return np.asarray(score - np.einsum("tab,tb->ta", means, score))
-
-
-def _with_ridge(counts: Floats, ridge: float) -> Floats:
-    wins = counts + ridge * (counts + counts.transpose(0, 2, 1) > 0)
-    wins[:, np.arange(wins.shape[1]), np.arange(wins.shape[1])] = 0.0
-    return wins
+    laplacian, size = _find_information(games, odds.chance)
+    inverse = (np.linalg.inv(laplacian / size + means) - means) / size
+    variance = np.diagonal(inverse, axis1=1, axis2=2)
+    alone = np.diagonal(means, axis1=1, axis2=2) == 1
+    error = np.where(alone, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+    return np.asarray(score - np.einsum("tab,tb->ta", means, score)), error
 
 
 class _Odds(NamedTuple):
@@ -155,15 +152,3 @@ def _mean_of_connected(games: Floats) -> npt.NDArray[np.float64]:
     part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # it has both directions
     together: Array = part[:, :, None] == part[:, None, :]
     return np.asarray(together / together.sum(axis=2, keepdims=True))
-
-
-def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floats:
-    """Return the standard errors of scores: the pseudo-inverse of the information is their covariance."""
-    wins = _with_ridge(counts, ridge)
-    games = wins + wins.transpose(0, 2, 1)
-    means = _mean_of_connected(games)
-    laplacian, size = _find_information(games, _Odds.of(wins, score).chance)
-    inverse = (np.linalg.inv(laplacian / size + means) - means) / size
-    variance = np.diagonal(inverse, axis1=1, axis2=2)
-    alone = np.diagonal(means, axis1=1, axis2=2) == 1
-    return np.where(alone, np.nan, np.sqrt(np.maximum(variance, 0.0)))

@@ -7,12 +7,9 @@ for a tie, and in between if they compared the pair several times. The distance 
 
 Between complete orders it is Kendall tau; a tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
 Mahdian, Sivakumar and Vee 2004). It is no metric where gaps are unknown: a>b and b>c agree with whatever they do not
-compare. Sums over peers are pooled over pairs, and linear in the number of comparisons:
-
-    sum_B w_B |r_A - r_B| = sum over steps s below r_A of (length of s) (weight below s)
-                          + sum over steps s above r_A of (length of s) (weight above s),
-
-divided by the mean number of pairs that an answer to the task compares. Only pairs that occur are kept.
+compare. Sums over peers are pooled over pairs of items, linear in the number of comparisons
+(`allalike.distances.absolute`), and divided by the mean number of pairs that an answer to the task compares. Only pairs
+that occur are kept.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
+from allalike.distances.absolute import add_in_order
 from allalike.domains.rankings.codes import Codes, Rankings, unpack
 
 if TYPE_CHECKING:
@@ -128,8 +126,8 @@ class Comparisons:
     answer: npt.NDArray[np.intp]
     count: Floats
     level: npt.NDArray[np.intp]
-    step: Floats
-    first_level: npt.NDArray[np.intp]
+    level_share: Floats
+    n_levels: npt.NDArray[np.int64]
     unit: Floats
 
     @classmethod
@@ -145,9 +143,7 @@ class Comparisons:
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
         starts = np.flatnonzero(new)
         rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
-        level, lowest = np.cumsum(rises) - 1, share[rises]
-        step = np.append(np.diff(lowest), 0.0)[: len(lowest)]
-        step[level[np.append(starts[1:], len(a)) - 1] if len(a) else []] = 0.0
+        level = np.cumsum(rises) - 1
         n_pairs = sum_by(answer_task[answer], np.ones(len(answer)), len(tasks))
         return cls(
             tasks=tasks,
@@ -172,8 +168,8 @@ class Comparisons:
             answer=answer,
             count=pairs.times[order],
             level=level,
-            step=step,
-            first_level=level[starts],
+            level_share=share[rises],
+            n_levels=np.diff(np.append(level[starts], int(rises.sum()))),
             unit=np.maximum(n_pairs / np.maximum(block.sizes[tasks], 1), 1e-300),
         )
 
@@ -188,7 +184,7 @@ class Comparisons:
         return self.block.task
 
     def per_pair(self, values: Floats) -> Floats:
-        """Add up one number per comparison over those of each pair."""
+        """Sum one number per comparison over those of each pair."""
         return np.add.reduceat(values, self.block.starts) if len(values) else np.zeros(0)
 
     def peer_distances(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -196,24 +192,15 @@ class Comparisons:
         if not len(self.answer):
             return np.zeros(len(self.rows)), np.zeros(len(self.rows))
         weight = weights[self.answer]
-        at_level = sum_by(self.level, weight, len(self.step))
-        until = np.cumsum(at_level)
-        pair = np.repeat(np.arange(len(self.first_level)), np.diff(np.append(self.first_level, len(self.step))))
-        base = (until - at_level)[self.first_level]
-        total = self.per_pair(weight)
-        below = until - base[pair]
-        low = self.step * below
-        high = self.step * np.maximum(total[pair] - below, 0.0)
-        lower, higher = np.cumsum(low) - low, np.cumsum(high) - high
-        last = np.append(self.first_level[1:], len(self.step)) - 1
-        distance = (lower - lower[self.first_level][pair]) + (higher[last][pair] - higher)
+        at_level, total = sum_by(self.level, weight, len(self.level_share)), self.per_pair(weight)
+        distance = add_in_order(self.level_share, at_level, self.n_levels, total)[self.level]
         others = np.maximum(total[self.pair] - weight, 0.0)
         unit = self.unit[self.answer_task]
-        sums = (sum_by(self.answer, values, len(self.rows)) / unit for values in (distance[self.level], others))
+        sums = (sum_by(self.answer, values, len(self.rows)) / unit for values in (distance, others))
         return next(sums), next(sums)
 
     def add_pairs(self, block: Block, total: MatrixSum, common: MatrixSum, rows: slice) -> None:
-        """Add up, per pair of workers of the whole block, the distances of their comparisons, and count these."""
+        """Sum, per pair of workers of the whole block, the distances of their comparisons, and count these."""
         worker = block.worker[self.rows[self.answer]]  # some of whom may be the dummy by now
         unit = self.unit[self.pair_task][self.pair]
         pairs = replace(self.block, worker=worker, n_workers=block.n_workers)
@@ -223,7 +210,7 @@ class Comparisons:
             common.add_entries(*place, 1.0 / unit[left])
 
     def distance_to(self, truth: Codes) -> Floats:
-        """Measure how far each answer is from its task's truth, given a code for each of these tasks."""
+        """Compute how far each answer is from its task's truth, given a code for each of these tasks."""
         if not len(self.answer):
             return np.full(len(self.rows), np.nan)
         rankings = unpack(truth)

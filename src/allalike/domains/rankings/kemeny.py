@@ -215,7 +215,7 @@ class _Orders:
         return numbers
 
     def cost(self, against: Floats) -> Floats:
-        """Add up, per task and order, against[b, a] over all pairs with a before b."""
+        """Sum, per task and order, against[b, a] over all pairs with a before b."""
         pairs = list(combinations(range(self.n_items), 2))
         first, second = np.array(pairs, np.intp).reshape(-1, 2).T
         back, forth = against[:, first, second], against[:, second, first]

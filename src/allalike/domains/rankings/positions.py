@@ -39,7 +39,7 @@ class Sides:
         self._first = block.to_answers(2 * np.arange(block.n_tasks))[None]
 
     def weigh(self, taken: Array) -> tuple[Floats, Array]:
-        """Add up the weight of both sides of some pairs (rows), per task; return also which sum is each answer's."""
+        """Sum the weight of both sides of some pairs (rows), per task; return also which sum is each answer's."""
         place = self._first + taken
         if len(taken) == 1:
             return sum_by(place[0], self._weight, self._n_sides), place
@@ -62,7 +62,7 @@ def kendall(left: Array, right: Array) -> Floats:
 
 
 def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each."""
+    """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
     distances, sides = np.zeros(len(weight)), Sides(block, weight)
     for a, others in item_pairs(len(position), len(weight)):
         sums, mine = sides.weigh(position[a] < position[others])
@@ -89,7 +89,7 @@ def footrule(left: Array, right: Array) -> Floats:
 
 
 def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Add up, per answer, the weighted distances to all answers to its task, given the weight of each."""
+    """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place = block.to_answers(n_items * np.arange(block.n_tasks))

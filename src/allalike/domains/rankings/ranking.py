@@ -20,36 +20,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.pairs import AnswerHashes
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.pairs import AnswerHashes, pair_chunks
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
-from allalike.domains.capabilities import Adding, Things
-from allalike.domains.contract import Domain, Encoding
+from allalike.domains.contract import Domain, Encoding, Kernels, Things
+from allalike.domains.rankings import codes as written
+from allalike.domains.rankings import comparisons, voting
 from allalike.domains.rankings.ballots import Part, Parts, hash_orders
 from allalike.domains.rankings.bradley_terry import bradley_terry
-from allalike.domains.rankings.codes import (
-    NEXT,
-    REST,
-    TIED,
-    Codes,
-    Listed,
-    Rankings,
-    add_up,
-    fill_gaps,
-    join,
-    list_numbers,
-    pack,
-    renumber,
-    take_apart,
-    unpack,
-)
+from allalike.domains.rankings.codes import NEXT, REST, TIED, Codes, Listed, Rankings, list_numbers, unpack
 from allalike.domains.rankings.comparisons import Comparisons
-from allalike.domains.rankings.elimination import ranked_pairs, stv
 from allalike.domains.rankings.kemeny import MOST_EXACT, check_items, kemeny, minimax, slater
-from allalike.domains.rankings.kernels import RankingKernels, find_positions
-from allalike.domains.rankings.positions import DISTANCES
-from allalike.domains.rankings.scoring import borda, bucklin, copeland, maximin, modal, plurality, schulze, veto
+from allalike.domains.rankings.positions import DISTANCES, PositionDistance
 from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
@@ -60,31 +44,35 @@ from allalike.rules.vote import best_worker
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from allalike._core.blocks.block import Array, Block
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.factors import Codes as Places
+    from allalike.rules import Decision
+
+_DIGITS = 12
+_MAX_INT8 = np.iinfo(np.int8).max
 
 VOTING = {
-    "borda": borda,
-    "plurality": plurality,
-    "veto": veto,
-    "copeland": copeland,
+    "borda": voting.borda,
+    "plurality": voting.plurality,
+    "veto": voting.veto,
+    "copeland": voting.copeland,
     "kemeny": kemeny,
     "slater": slater,
-    "modal": modal,
+    "modal": voting.modal,
     "minimax": minimax,
     "best worker": best_worker,
-    "maximin": maximin,
-    "schulze": schulze,
-    "ranked pairs": ranked_pairs,
-    "bucklin": bucklin,
-    "stv": stv,
+    "maximin": voting.maximin,
+    "schulze": voting.schulze,
+    "ranked pairs": voting.ranked_pairs,
+    "bucklin": voting.bucklin,
+    "stv": voting.stv,
     "bradley terry": bradley_terry,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking(Domain, Adding):
+class Ranking(Domain):
     """Orders of a task's items, best first, which may have ties and gaps.
 
     A label is text such as ``a>b>c``, ``a>b=c`` or ``a>{b,c}``, a JSON list or a Python list in which items that are
@@ -92,13 +80,13 @@ class Ranking(Domain, Adding):
     ranking too. Another task may have other items. A ranking comes back as a list, and as ``a>b=c`` in a file. Its
     confidence is the share of agreement behind it: 1 minus the weighted mean distance of the answers to it.
 
-    Where a worker answers a task several times, her answers are added up (``repeats="add"`` of `allalike.read`): of
-    each pair of items that she compared, it counts how often she preferred which, and she counts once.
+    Where a worker answers a task several times, the answers are added up (``repeats="add"`` of `allalike.read`): of
+    each pair of items that they compared, it counts how often they preferred which, and they count once.
 
     Parameters
     ----------
     rule
-        How a task's rankings become one: ``borda``, ``plurality``, ``veto``, ``copeland``, ``kemeny``, ``slater``,
+        Aggregation rule: ``borda``, ``plurality``, ``veto``, ``copeland``, ``kemeny``, ``slater``,
         ``modal``, ``minimax``, ``best worker``, ``maximin``, ``schulze``, ``ranked pairs``, ``bucklin``, ``stv`` or
         ``bradley terry``. Kemeny and Slater are exact up to 16 items, and minimax takes at most 8. Plurality, veto,
         minimax, bucklin and stv count places, and need complete rankings without ties.
@@ -106,13 +94,13 @@ class Ranking(Domain, Adding):
         ``kendall`` (the share of pairs in opposite order, of those that both compared; a tie is half way) or
         ``footrule`` (how far items are displaced; without ties and gaps only).
     gaps
-        What is known of items that a worker did not rank: nothing (``unknown``), or that they are behind all others
+        Position of items that a worker did not rank: not known (``unknown``), or that they are behind all others
         and tied (``last``), as where workers name the best few.
     ties
-        What becomes of items with equal scores: their order is drawn (``draw``), or the truth says that they are tied
+        Treatment of items with equal scores: their order is drawn (``draw``), or the truth says that they are tied
         (``keep``); rules without scores always draw.
     separator
-        What stands between the items of a text if not ``>``, such as ``";"``; the best comes first.
+        Separator of the items of a text if not ``>``, such as ``";"``; the best comes first.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "c>b>a")]
@@ -132,7 +120,7 @@ class Ranking(Domain, Adding):
     ties: str = choice("draw", "keep")
     separator: str | None = option(None, check_separator)
 
-    def parse(self, value: Any) -> tuple[Any, ...]:
+    def _parse(self, value: Any) -> tuple[Any, ...]:
         """Read a ranking as a tuple of different items; those that are tied stand in a tuple of their own."""
         listed = self.separator is not None and isinstance(value, str) and self.separator in value
         if not listed or value.lstrip().startswith(("[", "{")):  # JSON is still read as such
@@ -141,28 +129,25 @@ class Ranking(Domain, Adding):
 
     def read(self, labels: Column) -> tuple[Places, list[tuple[Any, ...]]]:
         """Read each different label once; return which of them each row has, and them as `parse` reads them."""
-        return labels.parsed(self.parse)
+        return labels.parsed(self._parse)
 
     @property
     def repeats(self) -> Self:
-        """Comparisons add up."""
         return self
 
     def add(self, codes: Array, starts: Array) -> Array:
         """Put the rankings of each group of neighbours together: what a worker said of a task."""
-        return add_up(codes, starts)
+        return written.add_up(codes, starts)
 
     def take_apart(self, codes: Array) -> tuple[Array, Array]:
         """Return single rankings."""
-        return take_apart(codes)
+        return written.take_apart(codes)
 
     @property
     def noise(self) -> Noise:
-        """Of each pair of items, a worker errs with a probability of her own."""
         return OneCoin(classes=2) if self.distance == "kendall" else General()
 
     def learn(self, labels: Column) -> RankingEncoding:
-        """Number the items that occur, in their order, and find out how many the longest ranking has."""
         parsed = self.read(labels)[1]
         places = tuple(set(chain.from_iterable(parsed)))
         items = list_items(places)
@@ -171,7 +156,7 @@ class Ranking(Domain, Adding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingEncoding(Encoding, Things[Encoding]):
+class RankingEncoding(Encoding, Things):
     """The items that occur, in their order; codes are those of `allalike.domains.rankings.codes`.
 
     Behind the items of the answers stand those that only known truths have, ``n_unanswered`` of them. ``longest`` is
@@ -194,27 +179,22 @@ class RankingEncoding(Encoding, Things[Encoding]):
 
     @property
     def kernels(self) -> RankingKernels:
-        """Kendall tau or footrule."""
         return RankingKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The items in their order, and how many the longest ranking has."""
         return [*self.items, self.longest]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Put the items of all parts in their order; those that only known truths have come again with the truths."""
         parts = [self, *others]
         items = chain.from_iterable(part.items[: len(part.items) - part.n_unanswered] for part in parts)
         return self.of(self.domain, items, max(part.longest for part in parts))
 
     def encode(self, labels: Column) -> Array:
-        """Number the items of each label; equal labels have the same object."""
         codes, parsed = self.domain.read(labels)
         return _encode(parsed, {item: code for code, item in enumerate(self.items)})[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Number the items of the truths like those of the answers; ``"1"`` is item 1 if there is no other."""
         codes, parsed = self.domain.read(labels)
         place = {item: code for code, item in enumerate(self.items)}
         by_text = {str(item): item for item in self.items}
@@ -228,17 +208,14 @@ class RankingEncoding(Encoding, Things[Encoding]):
         return replace(self, items=items, item_hash=hash_objects(items), n_unanswered=n_unanswered), table[codes]
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Put items that a worker did not rank at the end, if that is what gaps mean."""
-        return fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
+        return written.fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Number items anew."""
         number = {item: code for code, item in enumerate(self.items)}
         place = np.array([number.get(item, 0) for item in known.items], np.int64)
-        return renumber(codes, place)
+        return written.renumber(codes, place)
 
     def decode(self, codes: Array) -> Values:
-        """Return each ranking as a list of items, and several by one worker as a text."""
         flat, sizes = list_numbers(codes)
         ends, found = np.cumsum(sizes).tolist(), flat.tolist()
         parts = (found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True))
@@ -264,11 +241,9 @@ class RankingEncoding(Encoding, Things[Encoding]):
 
     @property
     def things(self) -> Self | None:
-        """The items, where they have scores."""
         return self if self.domain.rule == "bradley terry" else None
 
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """List the items of each task, best first, with their scores and how sure these are."""
         ranked = unpack(found["label"])
         n_items = np.bincount(ranked.label, minlength=len(tasks))
         unknown = [np.full(size, np.nan) for size in n_items]
@@ -282,7 +257,6 @@ class RankingEncoding(Encoding, Things[Encoding]):
         }
 
     def prepare(self, block: Block) -> Block:
-        """Part the tasks: complete orders by their number of items, and beside them those with ties and gaps."""
         block = self._fill(block)
         orders = Listed.of(block.label)
         if (orders.strict == orders.strict[:1]).all():
@@ -312,7 +286,7 @@ class RankingEncoding(Encoding, Things[Encoding]):
             return block
         task = np.append(block.task, block.gold_task)
         label, gold = np.split(
-            fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks), [len(block.label)]
+            written.fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks), [len(block.label)]
         )
         return replace(block, label=label, gold_label=gold)
 
@@ -379,7 +353,6 @@ class RankingEncoding(Encoding, Things[Encoding]):
             raise GoldError(describe_difference("A known truth and an answer to its task", *pair))
 
     def describe(self) -> dict[str, Any]:
-        """Return how many items there are, and whether the rule finds the best ranking for certain."""
         about = {**super().describe(), "items": len(self.items), "longest": self.longest}
         return {**about, "exact": self.longest <= MOST_EXACT} if self.domain.rule in ("kemeny", "slater") else about
 
@@ -389,8 +362,8 @@ def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> Codes:
     sizes = np.fromiter(map(len, parsed), np.int64, len(parsed))
     place = {place: k for k, place in enumerate(dict.fromkeys(chain.from_iterable(parsed)))}
     flat = np.fromiter(map(place.__getitem__, chain.from_iterable(parsed)), np.int64, int(sizes.sum()))
-    codes = pack(list(_numbered(items, number)) for items in place)
-    return join(codes, flat, sizes)
+    codes = written.pack(list(_numbered(items, number)) for items in place)
+    return written.join(codes, flat, sizes)
 
 
 def _numbered(place: Any, number: Mapping[Any, int]) -> Iterator[int]:
@@ -409,3 +382,123 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
     rankings = mix(np.add.reduceat(mix(item_hash[found.item] ^ place), begins))
     label = found.label[begins]
     return mix(np.add.reduceat(rankings, np.flatnonzero(np.append(True, np.diff(label) > 0))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingKernels(Kernels):
+    """Sums of distances of rankings, linear in the number of answers, or of comparisons where there are gaps."""
+
+    @property
+    def distance(self) -> PositionDistance:
+        """The distance of complete rankings."""
+        return DISTANCES[self.domain.distance]
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        result = np.full(len(left), np.nan)
+        loose = np.ones(len(left), np.bool_)
+        one, other = Listed.of(left), Listed.of(right)
+        for q in np.unique(one.strict[(one.strict > 0) & (one.strict == other.strict)]).tolist():
+            chosen = (one.strict == q) & (other.strict == q)
+            (items, places), (others, there) = (_sort_items(side.table(chosen, q)) for side in (one, other))
+            same = (items == others).all(axis=1)
+            rows = np.flatnonzero(chosen)[same]
+            result[rows] = self.distance.between(places[same].T, there[same].T)
+            loose[rows] = False
+        if loose.any() and self.domain.distance == "kendall":
+            result[loose] = comparisons.distance(left[loose], right[loose])
+        return result
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        return np.asarray(self.distance.of_guesses(Listed.of(left).sizes.astype(np.float64)))
+
+    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
+        result, rest = np.empty(len(left)), np.ones(len(left), np.bool_)
+        for part in block[Parts].parts:
+            column = np.full(len(block.label), -1)
+            column[part.rows] = np.arange(len(part.rows))
+            mine = np.flatnonzero(column[left] >= 0)
+            one, other = (part.position[:, column[side[mine]]] for side in (left, right))
+            result[mine], rest[mine] = self.distance.between(one, other), False
+        if rest.any():
+            result[rest] = super().distance_within(block, left[rest], right[rest])
+        return result
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        own = weights.take(block.worker)
+        distance, weight = np.empty(len(own)), block.to_answers(block.per_task(own)) - own
+        parts = block[Parts]
+        for part in parts.parts:
+            distance[part.rows] = self.distance.to_peers(part.block, part.position, own[part.rows])
+        if (loose := parts.loose) is not None:
+            distance[loose.rows], weight[loose.rows] = loose.peer_distances(own[loose.rows])
+        return distance, weight
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        asked = rows or slice(0, block.n_workers)
+        shape = asked.stop - asked.start, block.n_workers
+        total, common = MatrixSum(shape), MatrixSum(shape)
+        for part in block[Parts].parts:
+            picked = replace(part.block, worker=block.worker[part.rows], n_workers=block.n_workers)
+            for left, right in pair_chunks(picked, rows):
+                place = picked.worker[left] - asked.start, picked.worker[right]
+                total.add_entries(*place, self.distance.between(part.position[:, left], part.position[:, right]))
+                common.add_entries(*place, np.ones(len(left)))
+        if (loose := block[Parts].loose) is None:
+            return {"distance": total.result(), "common": common.result()}
+        loose.add_pairs(block, total, common, asked)
+        return {"distance": _round(total.result()), "common": _round(common.result())}
+
+    def distance_to(self, block: Block, truth: Array) -> Floats:
+        return _measure_distance_to(block, truth, self.domain.distance)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        decision = super().decide(block, weights, faults, ties)
+        weight, total = block.answer_weights(weights)
+        distance = _measure_distance_to(block, decision.label, "kendall")
+        met = ~np.isnan(distance)
+        if not met.all():
+            weight, distance = weight * met, np.nan_to_num(distance)
+            total = block.per_task(weight)
+        sums, unknown = block.per_task(weight * distance), np.full(len(total), np.nan)
+        share = 1 - np.divide(sums, total, out=unknown, where=total > 0)
+        return replace(decision, confidence=np.clip(share, 0.0, 1.0))
+
+
+def _round(sums: Any) -> Any:
+    """Round sums of fractions, so that a whole task is one."""
+    if isinstance(sums, np.ndarray):
+        return sums.round(_DIGITS)
+    sums = sums.tocsr()  # in which each place has one number
+    sums.data = sums.data.round(_DIGITS)
+    return sums
+
+
+def find_positions(items: Array) -> Array:
+    """Return, per row, where the items stand, in the order of their numbers."""
+    return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
+
+
+def _measure_distance_to(block: Block, truth: Codes, distance: str) -> Floats:
+    result = np.empty(len(block.worker))
+    parts = block[Parts]
+    for part in parts.parts:
+        codes, q = truth[part.tasks], len(part.position)
+        listed = Listed.of(codes)
+        whole = listed.strict == q
+        places = np.zeros((len(codes), q), np.int16)
+        places[whole] = find_positions(listed.table(whole, q))
+        each = np.stack([part.block.to_answers(place) for place in places.T])
+        result[part.rows] = DISTANCES[distance].between(part.position, each)
+        if not whole.all():
+            here = part.block.to_answers(~whole)
+            rows, others = part.rows[here], part.block.to_answers(codes)[here]
+            result[rows] = comparisons.distance(block.label[rows], others) if distance == "kendall" else np.nan
+    if parts.loose is not None:
+        result[parts.loose.rows] = parts.loose.distance_to(truth[parts.loose.tasks])
+    return result
+
+
+def _sort_items(table: Array) -> tuple[Array, Array]:
+    """Return the items of some labels in their order, and the positions at which they stand."""
+    position = find_positions(table)
+    return np.take_along_axis(table, position, axis=1), position

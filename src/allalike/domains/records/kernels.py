@@ -2,11 +2,11 @@
 
 A record is as far from another as its fields are on average, over those that both filled. So sums over peers are sums
 over fields: with lambda_f the share of field f in all importance, a worker's sum of distances is sum_f lambda_f times
-that of the field's own kernels, and so is the weight of her peers. Where a field's kernels are linear in the number of
-answers, no pairs are needed. Whoever left a field empty is nobody's peer there.
+that of the field's own kernels, and so is the weight of their peers. Where a field's kernels are linear in the number
+of answers, no pairs are needed. A worker who left a field empty has no peers there.
 
 Distances without a largest value, as of numbers, enter as min(1, |x - y| / m), with m the mean of |x - y| over all
-pairs of answers to the same task, which `RecordParts.find_units` measures.
+pairs of answers to the same task, which `RecordEncoding.find_units` measures.
 """
 
 from __future__ import annotations
@@ -54,21 +54,19 @@ class FieldBlock:
     """The answers of a block that fill one field."""
 
     block: Block
-    rows: npt.NDArray[np.intp] | None
-    tasks: npt.NDArray[np.intp] | None
+    rows: npt.NDArray[np.intp]
+    tasks: npt.NDArray[np.intp]
     kernels: Kernels
 
     def among(self, whole: Block) -> Block:
         """Return the field's block with the workers that the whole block has now."""
-        worker = whole.worker if self.rows is None else whole.worker[self.rows]
-        if worker is self.block.worker and whole.n_workers == self.block.n_workers:
-            return self.block
+        worker = whole.worker[self.rows]
         return replace(self.block, worker=worker, workers=whole.workers, n_workers=whole.n_workers)
 
 
 @dataclass(frozen=True)
 class FieldCells:
-    """The blocks of all fields of a record; nothing for a field that nobody filled."""
+    """The blocks of all fields of a record; None for a field without answers."""
 
     fields: tuple[FieldBlock | None, ...]
 
@@ -100,11 +98,7 @@ def filled_in(cells: Array) -> Flags:
 
 
 def spread(codes: Array, rows: Array, size: int) -> Array:
-    """Return an array of so many rows that has codes at some of them.
-
-    >>> spread(np.array([3, 4]), np.array([0, 2]), 4)
-    array([3, 0, 4, 0])
-    """
+    """Return an array of so many rows that has codes at some of them."""
     if len(rows) == size:
         return codes
     column = np.zeros((size, *codes.shape[1:]), codes.dtype)
@@ -114,21 +108,18 @@ def spread(codes: Array, rows: Array, size: int) -> Array:
 
 def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> FieldBlock | None:
     """Return the answers of a block that fill a field, prepared; nothing if there are none."""
-    filled, codes = filled_in(block.label)[:, field], codes_of(block.label, field)
-    rows, tasks, sizes = None, None, block.sizes
-    if not filled.all():
-        rows = np.flatnonzero(filled)
-        sizes = np.add.reduceat(filled.astype(np.int64), block.starts)
-        tasks = np.flatnonzero(sizes)
-        if not len(rows):
-            return None
+    filled = filled_in(block.label)[:, field]
+    rows, sizes = np.flatnonzero(filled), np.add.reduceat(filled.astype(np.int64), block.starts)
+    tasks = np.flatnonzero(sizes)
+    if not len(rows):
+        return None
     part = replace(
         block,
-        starts=block.starts if tasks is None else np.cumsum(sizes[tasks]) - sizes[tasks],
-        sizes=sizes if tasks is None else sizes[tasks],
-        worker=block.worker if rows is None else block.worker[rows],
-        label=np.ascontiguousarray(codes if rows is None else codes[rows]),
-        task_hash=salted(block.task_hash if tasks is None else block.task_hash[tasks], name),
+        starts=np.cumsum(sizes[tasks]) - sizes[tasks],
+        sizes=sizes[tasks],
+        worker=block.worker[rows],
+        label=np.ascontiguousarray(codes_of(block.label, field)[rows]),
+        task_hash=salted(block.task_hash[tasks], name),
         gold_task=block.gold_task[:0],
         gold_label=codes_of(block.gold_label, field)[:0],
         prepared={},
@@ -161,17 +152,15 @@ class RecordKernels(Kernels):
     units: tuple[float, ...]
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Average the distances of the fields that both filled; NaN where there are none."""
         distance, shared = self._compare(left, right, lambda kernels: kernels.distance_between)
         return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        """Average the distances of guesses."""
         distance, shared = self._compare(left, right, lambda kernels: kernels.guess_distances)
         return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
 
     def shared(self, left: Array, right: Array) -> Floats:
-        """Add up the shares of the fields that both filled."""
+        """Sum the shares of the fields that both filled."""
         return self._compare(left, right, lambda kernels: kernels.distance_between)[1]
 
     def _compare(
@@ -208,18 +197,15 @@ class RecordKernels(Kernels):
         return replace(pairs, distance=np.minimum(pairs.distance / self.units[field], 1.0))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up distances to peers over fields."""
         distance, weight = np.zeros(len(block.worker)), np.zeros(len(block.worker))
         for number, kernels, field, part in self._each(block):
             measure = self._lengths(part, number) if self.units[number] else kernels
             found = measure.peer_distances(part, weights)
-            rows = slice(None) if field.rows is None else field.rows
             for total, more in zip((distance, weight), found, strict=True):
-                total[rows] += self.shares[number] * more
+                total[field.rows] += self.shares[number] * more
         return distance, weight
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        """Add up distances per pair of workers over fields, and the shares of what both filled."""
         asked = rows or slice(0, block.n_workers)
         who, everyone = np.arange(asked.stop - asked.start), np.arange(block.n_workers)
         sums = {name: MatrixSum((len(who), len(everyone))) for name in ("distance", "common")}
@@ -231,7 +217,7 @@ class RecordKernels(Kernels):
         return {name: total.result() for name, total in sums.items()}
 
     def length_sums(self, block: Block) -> dict[str, Floats]:
-        """Add up, per worker, the differences to her peers in each field of numbers, and how many there are."""
+        """Sum, per worker, the differences to their peers in each field of numbers, and how many there are."""
         return {
             f"{what} {number}": sums
             for number, _, _, part in self._each(block)
@@ -245,7 +231,6 @@ class RecordKernels(Kernels):
         return find_rule(self.domain.rules, self.domain.rule).decide is each_field
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        """Aggregate each task, field by field or as a whole."""
         if not self._by_field:
             return super().decide(block, weights, faults, ties)
         return decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))[0]
@@ -257,17 +242,14 @@ class RecordKernels(Kernels):
         return kernels.aggregate(part, weights, faults, ties=ties)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the truth and how sure it is, and in ``sure`` how sure each of its fields is."""
         if self._by_field:
-            found, sure = decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
-        else:
-            found = super().decide(block, weights, faults, ties)
-            sure = np.where(filled_in(found.label), found.confidence[:, None], np.nan)
-        told = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
-        return {"label": found.label, **told, "sure": sure}
+            return describe_decision(
+                *decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
+            )
+        found = super().decide(block, weights, faults, ties)
+        return describe_decision(found, np.where(filled_in(found.label), found.confidence[:, None], np.nan))
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
-        """Choose the quorums of fields; what is said of them goes by the names of these."""
         fields, told = list(self.fields), {}
         for number, (name, kernels) in enumerate(zip(self.names, self.fields, strict=True)):
             if kernels is not None:
@@ -275,25 +257,23 @@ class RecordKernels(Kernels):
         return replace(self, fields=tuple(fields)), {"choices": told} if any(told.values()) else {}
 
     def field_losses(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up, per worker and field, the distance to the truths as the weights have them, and her answers."""
+        """Sum, per worker and field, the distance to the truths by the weights, and count the answers."""
         found = self.decide(block, weights, np.zeros(block.n_workers), Ties())
         sums: dict[str, Floats] = {}
         for number, kernels, field, part in self._each(block):
-            truth = codes_of(found.label, number)[slice(None) if field.tasks is None else field.tasks]
-            said = codes_of(block.label, number)[slice(None) if field.rows is None else field.rows]
+            truth = codes_of(found.label, number)[field.tasks]
+            said = codes_of(block.label, number)[field.rows]
             apart = self._bounded(kernels.distance_between(said, part.to_answers(truth)), number, kernels)
             sums |= {f"{name} {number}": each for name, each in known_sums(part, apart).items()}
         return sums
 
     def scatter(self, block: Block) -> Floats:
-        """Measure, per task and field, how far answers lie from their centre, where rounding depends on it."""
         scatter = np.zeros((block.n_tasks, len(self.fields)))
         for number, kernels, field, part in self._each(block):
-            scatter[slice(None) if field.tasks is None else field.tasks, number] = kernels.scatter(part)
+            scatter[field.tasks, number] = kernels.scatter(part)
         return scatter
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell for which tasks two truths differ in a field."""
         one, other = filled_in(left), filled_in(right)
         differs = (one != other).any(axis=1)
         around = np.broadcast_to(scatter.reshape(len(left), -1), one.shape)
@@ -308,13 +288,13 @@ class RecordKernels(Kernels):
 def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Decide each field by its own rule, among those who filled it.
 
-    A field that nobody filled stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
+    A field without answers stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
     its `FieldCells`.
 
         z_f = the rule of field f on the x_if, weighted by w_i, for each f by itself
 
     It works where fields have little to do with each other. It fails where they belong together, such as a street
-    and its town: the record that is found may be one that nobody gave (rule ``medoid`` takes one that was given).
+    and its town: the record that is found may occur in no answer (rule ``medoid`` takes one that was given).
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]
@@ -345,15 +325,25 @@ def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]
         if field is None:
             columns.append(codes_of(block.label, number)[block.starts])
             continue
-        tasks = np.arange(block.n_tasks) if field.tasks is None else field.tasks
         found = find(number, field.among(block))
-        columns.append(spread(found["label"], tasks, block.n_tasks))
-        filled[tasks, number], sure[tasks, number] = True, found["confidence"]
-        tied[tasks] |= found["tied"]
+        columns.append(spread(found["label"], field.tasks, block.n_tasks))
+        filled[field.tasks, number], sure[field.tasks, number] = True, found["confidence"]
+        tied[field.tasks] |= found["tied"]
     known = ~np.isnan(sure)
     total, count = np.where(known, sure, 0.0).sum(axis=1), known.sum(axis=1)
     confidence = np.divide(total, count, out=unknown(block.n_tasks), where=count > 0)
     return Decision(join_cells(columns, filled), confidence, unknown(block.n_tasks), tied), sure
+
+
+def describe_decision(found: Decision, sure: Floats) -> dict[str, Array]:
+    """Return the columns of a decision, and the confidence of each field."""
+    return {
+        "label": found.label,
+        "confidence": found.confidence,
+        "error": found.error,
+        "tied": found.tied,
+        "sure": sure,
+    }
 
 
 def _length_sums(part: Block) -> dict[str, Floats]:

@@ -2,7 +2,7 @@
 
 Whoever fills in a form, describes a product or extracts data from a page answers several questions at once. Taken for
 questions of their own, they say little about a worker, because each has few answers. Taken together they say how good
-she is, once:
+they are, once:
 
     d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields that both filled,
 
@@ -12,7 +12,7 @@ rescaling them by their mean would make a field shout in which everybody agrees.
 enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its rule.
 
 It works where fields are many and workers careful in all of them or in none. It fails where a worker is good in one
-field and bad in another: her weight is one. Then ``weights="field"`` weighs workers in each field alone, from the
+field and bad in another: they have one weight. Then ``weights="field"`` weighs workers in each field alone, from the
 answers to it and nothing else. Where fields tell the same of workers it loses what they tell together, which is usually
 more. And numbers that are right or wrong, such as times, years and ids, should be ``categorical``: two minutes off is
 as wrong as two hours.
@@ -32,21 +32,9 @@ from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, flag
 from allalike._core.registry import registry_of
-from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
 from allalike.domains.contract import Domain, Encoding
-from allalike.domains.records.kernels import (
-    FieldCells,
-    RecordKernels,
-    codes_of,
-    each_field,
-    filled_in,
-    join_cells,
-    prepare_field,
-    spread,
-)
-from allalike.domains.records.labels import (
-    RecordParts,
+from allalike.domains.records.fields import (
     list_names,
     naming,
     place_bare,
@@ -58,15 +46,28 @@ from allalike.domains.records.labels import (
     write_fields,
     write_record,
 )
+from allalike.domains.records.kernels import (
+    FieldCells,
+    RecordKernels,
+    codes_of,
+    decide_fields,
+    describe_decision,
+    each_field,
+    filled_in,
+    join_cells,
+    prepare_field,
+    salted,
+    spread,
+)
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
-from allalike.rules.base import Rule
-from allalike.rules.vote import best_worker, medoid
+from allalike.rules.base import Rule, unknown
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from allalike._core.blocks.block import Array, Block
+    from allalike._core.blocks.block import Add, Array, Block, Floats
 
 _EACH = "each field"
 _TAKEN = (  # columns that a table of truths has anyway
@@ -76,7 +77,7 @@ _TAKEN = (  # columns that a table of truths has anyway
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(Domain, FieldKinds[Domain]):
+class Record(Domain):
     """Records: several fields, each of a kind of its own; the average of their distances.
 
     A label is a mapping from field to value, or a text that is a JSON object. A field that is absent, null or empty is
@@ -89,7 +90,7 @@ class Record(Domain, FieldKinds[Domain]):
         The kind of each field, by its name: ``{"year": Real(), "tags": "set"}``, or as text ``"year:real, tags:set"``.
         What has no kind is guessed, and without any name so are the names.
     importance
-        How much fields count beside each other, where it is not 1: ``{"year": 2}``.
+        Weights of fields that differ from 1: ``{"year": 2}``.
     ignore
         Fields that labels have, and that are left out.
     weights
@@ -99,7 +100,7 @@ class Record(Domain, FieldKinds[Domain]):
         Whether each label fills one field only, as the answers to a survey whose questions have scales of their own:
         truths are then what stands in it, and no record.
     rule
-        How a task's records become one: ``each field`` by its own rule, or one of the records: ``medoid`` or
+        Aggregation rule: ``each field`` by its own rule, or one of the records: ``medoid`` or
         ``best worker``.
 
     >>> import allalike
@@ -112,11 +113,7 @@ class Record(Domain, FieldKinds[Domain]):
 
     name: ClassVar[str] = "record"
     summary: ClassVar[str] = "several fields, each of a kind of its own; the mean of their distances"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(_EACH, each_field),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (Rule(_EACH, each_field), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("mean",)
     noise: ClassVar[General] = General()
     fields: Any = field(default=(), kw_only=False)
@@ -126,7 +123,6 @@ class Record(Domain, FieldKinds[Domain]):
     one: bool = flag(False)
 
     def __post_init__(self) -> None:
-        """Read the fields, and how much they count."""
         super().__post_init__()
         fields = read_fields(self.fields, registry_of("domain"))
         if nested := next((name for name, kind in fields if kind is not None and kind.name == self.name), None):
@@ -143,6 +139,11 @@ class Record(Domain, FieldKinds[Domain]):
         object.__setattr__(self, "importance", read_importance(self.importance, fields))
 
     @property
+    def field_names(self) -> tuple[str, ...]:
+        """The names of the fields; they may be columns of a table."""
+        return tuple(name for name, _ in self.fields)
+
+    @property
     def shares(self) -> tuple[float, ...]:
         """The share of each field in all importance, or in that of a label which fills no other."""
         weights = [float(dict(self.importance).get(name, 1.0)) for name in self.field_names]
@@ -155,7 +156,6 @@ class Record(Domain, FieldKinds[Domain]):
 
     @property
     def record(self) -> Self:
-        """Labels have fields."""
         return self
 
     @property
@@ -166,7 +166,7 @@ class Record(Domain, FieldKinds[Domain]):
         return f"record(fields={fields!r}{more})" if '"' in fields else f'record(fields="{fields}"{more})'
 
     def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
-        """Guess the kind of each field that has none; one that nobody filled may be anything."""
+        """Guess the kind of each field that has none; one without answers may be anything."""
         known = self.fields or tuple((name, None) for name in list_names(labels, self.ignore))
         named = replace(self, fields=known)
         fields = dict(known)
@@ -181,17 +181,16 @@ class Record(Domain, FieldKinds[Domain]):
 
     @property
     def recurring(self) -> bool:
-        """Whether truths found in two ways can well be the same record."""
         return self.rule != _EACH or all(kind is None or kind.recurring for _, kind in self.fields)
 
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset((*self.field_names, *self.ignore))
 
-    def parse(self, value: Any) -> tuple[Any, ...]:
+    def _parse(self, value: Any) -> tuple[Any, ...]:
         """Return the value of each field, None where it is missing.
 
-        >>> Record("x:real, y:text", ignore="z").parse({"y": " a b ", "z": 1})
+        >>> Record("x:real, y:text", ignore="z")._parse({"y": " a b ", "z": 1})
         (None, ' a b ')
         """
         record = read_record(value)
@@ -207,10 +206,9 @@ class Record(Domain, FieldKinds[Domain]):
 
     def take_apart(self, labels: Column) -> list[tuple[Column, Array]]:
         """Return, for each field, the column of what was filled in, and in which rows."""
-        return split_labels(labels, self.fields, self.parse)
+        return split_labels(labels, self.fields, self._parse)
 
     def learn(self, labels: Column) -> RecordEncoding:
-        """Learn the encoding of each field that somebody filled."""
         if self.is_open:
             raise OptionError(
                 "It is not said what kinds the fields of the records are:"
@@ -224,21 +222,35 @@ class Record(Domain, FieldKinds[Domain]):
         return RecordEncoding(domain=self, parts=tuple(fields), units=tuple(float(k.power > 0) for _, k in self.fields))
 
     def describe(self) -> dict[str, Any]:
-        """Return also how much fields count, where that is not the same."""
         more = {"importance": dict(self.importance)} if self.importance else {}
         apart = {"weights": self.weights} if self.weights != "worker" else {}
         return {**super().describe(), **more, **apart}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordEncoding(RecordParts):
-    """The encoding of each field; a code is a row of cells (`allalike.domains.records.kernels`)."""
+class RecordEncoding(Encoding):
+    """The encoding of each field; a code is a row of cells (`allalike.domains.records.kernels`).
+
+    ``parts`` are the encodings, ``units`` the differences at which distances of numbers are 1, and 0 for other fields.
+
+    Where workers are weighted in each field alone, a block of a field has all tasks of the whole block, in the same
+    order, so that results per task have their place. A task in which the field is empty is excluded
+    (`allalike._core.blocks.block.Block.without`): it has one answer of the dummy worker, which counts nowhere.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"})]
+    >>> answers = allalike.read(rows, domain=allalike.Record("x:categorical, y:categorical", weights="field"))
+    >>> [block] = answers.blocks(9)
+    >>> answers.encoding.fields.count(answers.encoding.prepare(block))["answers"].tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
+    """
 
     domain: Record
+    parts: tuple[Encoding | None, ...]
+    units: tuple[float, ...]
 
     @property
     def kernels(self) -> RecordKernels:
-        """Sums over fields."""
         return RecordKernels(
             domain=self.domain,
             fields=tuple(None if each is None else each.kernels for each in self.parts),
@@ -259,23 +271,16 @@ class RecordEncoding(RecordParts):
 
     @property
     def vocabulary(self) -> list[Any]:
-        """Those of the fields."""
         return [None if each is None else each.vocabulary for each in self.parts]
 
-    def _with(self, fields: Sequence[Encoding | None]) -> Self:
-        return replace(self, parts=tuple(fields))
-
     def merge(self, others: Sequence[Self]) -> Self:
-        """Merge the encodings of each field."""
         parts = zip(*(each.parts for each in (self, *others)), strict=True)
-        return self._with([_merged(self.domain.field_names[n], part) for n, part in enumerate(parts)])
+        return replace(self, parts=tuple(map(_merged, self.domain.field_names, parts)))
 
     def encode(self, labels: Column) -> Array:
-        """Encode each field where it is filled."""
         return self._encode(labels, lambda number, each, column: each.encode(column))
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Encode each field of the truths; what nobody filled in an answer is left out of them."""
         grown = list(self.parts)
         if self.domain.one:
             labels = place_bare(labels, {name: each.vocabulary or () for name, each in self.encodings if each})
@@ -285,7 +290,7 @@ class RecordEncoding(RecordParts):
             return codes
 
         cells = self._encode(labels, encode)
-        return self._with(grown), cells
+        return replace(self, parts=tuple(grown)), cells
 
     def _encode(self, labels: Column, encode: Callable[[int, Encoding, Column], Array]) -> Array:
         parts = self.domain.take_apart(labels)
@@ -302,7 +307,6 @@ class RecordEncoding(RecordParts):
         return join_cells(columns, filled)
 
     def is_unanswered(self, truths: Array) -> Array:
-        """Tell which truths have a field with a label that nobody gave."""
         found = np.zeros(len(truths), np.bool_)
         for _, rows, each, codes in self.each_cell(truths):
             found[rows] |= each.is_unanswered(codes)
@@ -316,7 +320,6 @@ class RecordEncoding(RecordParts):
         return join_cells(columns, filled_in(cells))
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Fit the codes of each field to their tasks."""
 
         def fit(number: int, rows: Array, each: Encoding, own: Array) -> Array:
             there, place = np.unique(task[rows], return_inverse=True)
@@ -325,7 +328,6 @@ class RecordEncoding(RecordParts):
         return self._recoded(codes, fit)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Return the codes of each field as those of this encoding."""
 
         def remap(number: int, rows: Array, each: Encoding, own: Array) -> Array:
             old = known.parts[number]
@@ -334,26 +336,16 @@ class RecordEncoding(RecordParts):
         return self._recoded(codes, remap)
 
     def decode(self, codes: Array) -> Values:
-        """Return records as mappings of what is filled."""
-        if self.domain.one:
-            return Values(self._decode_one(codes), text=_write_one)
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]
         names = self.domain.field_names
         for number, rows, each, own in self.each_cell(codes):
             for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
                 records[row][names[number]] = value
+        if self.domain.one:
+            return Values([next(iter(record.values()), None) for record in records], text=_write_one)
         return Values(records, text=write_record)
 
-    def _decode_one(self, codes: Array) -> list[Any]:
-        """Return what stands in the field that is filled."""
-        labels: list[Any] = [None] * len(codes)
-        for _, rows, each, own in self.each_cell(codes):
-            for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
-                labels[row] = value
-        return labels
-
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return a column for each field, and how sure it is."""
         columns: dict[str, Values | Array] = {}
         if self.domain.one:
             return columns
@@ -371,7 +363,6 @@ class RecordEncoding(RecordParts):
         return columns
 
     def prepare(self, block: Block) -> Block:
-        """Make a block of each field, and compare whole records where the rule chooses one of them."""
         parts = [
             None if each is None else prepare_field(block, number, name, each)
             for number, (name, each) in enumerate(self.encodings)
@@ -384,12 +375,104 @@ class RecordEncoding(RecordParts):
         return block.keeping(*kept)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a summary says of each field."""
         told = {}
         for (name, kind), each, unit in zip(self.domain.fields, self.parts, self.units, strict=True):
             about = {**kind.describe(), "filled": False} if each is None else each.describe()
             told[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
         return {**super().describe(), "fields": told}
+
+    @property
+    def fields(self) -> Self:
+        return self
+
+    def each_cell(self, cells: Array) -> Iterator[tuple[int, Array, Encoding, Array]]:
+        """Yield number, rows, encoding and codes of each field that is filled somewhere."""
+        filled = filled_in(cells)
+        for number, each in enumerate(self.parts):
+            rows = np.flatnonzero(filled[:, number])
+            if each is not None and len(rows):
+                yield number, rows, each, codes_of(cells, number)[rows]
+
+    def find_units(self, add: Add) -> Self:
+        """Measure the mean difference of two answers to a task, in each field of numbers."""
+        if not any(self.units):
+            return self
+        sums = add(self.kernels.length_sums)
+        units = list(self.units)
+        for number, unit in enumerate(units):
+            pairs = sums[f"pairs {number}"].sum() if f"pairs {number}" in sums else 0.0
+            length = sums[f"length {number}"].sum() if pairs else 0.0
+            units[number] = float(length / pairs) if unit and length > 0 else float(unit > 0)
+        return replace(self, units=tuple(units))
+
+    def shared(self, left: Array, right: Array) -> Floats:
+        """Sum the shares of the fields that both filled."""
+        return self.kernels.shared(left, right)
+
+    def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
+        """Put known truths in place, field by field; a field that is not known stays as it was found."""
+        label, sure = found["label"].copy(), found["sure"].copy()
+        filled = filled_in(label)
+        for number, rows, _, codes in self.each_cell(truths):
+            codes_of(label, number)[task[rows]] = codes
+            filled[task[rows], number], sure[task[rows], number] = True, 1.0
+        return {**found, "label": label, "sure": sure}
+
+    def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
+        """Return how far each worker is from the truths in each field: ``fault.year``."""
+        sums = add(self.kernels.field_losses, weights)
+        answers = {number: sums.get(f"answers {number}") for number in range(len(self.parts))}
+        return {
+            f"fault.{name}": unknown(len(weights))
+            if (given := answers[number]) is None
+            else np.divide(sums[f"distance {number}"], given, out=unknown(len(weights)), where=given > 0)
+            for number, (name, _) in enumerate(self.encodings)
+        }
+
+    def count(self, block: Block) -> dict[str, Floats]:
+        """Count, per worker and field, the answers."""
+        filled = filled_in(block.label).astype(np.float64)
+        return {"answers": np.stack([block.per_worker(column) for column in filled.T], axis=1)}
+
+    def pick(self, block: Block, *, field: int) -> Block:
+        """Return the first task with an answer that fills the field, and that answer; no task if there is none."""
+        rows = np.flatnonzero(filled_in(block.label)[:, field])[:1]
+        tasks = np.searchsorted(block.starts, rows, side="right") - 1
+        some = block.pick(tasks, rows)
+        return replace(some, sizes=np.ones_like(some.sizes), label=codes_of(block.label, field)[rows])
+
+    def take(self, block: Block, *, field: int, place: Array, example: Array) -> Block:
+        """Return the answers of a field, with the example in tasks where it is empty."""
+        name, encoding = self.encodings[field]
+        assert encoding is not None
+        there = filled_in(block.label)[:, field]
+        sizes = np.add.reduceat(there.astype(np.int64), block.starts)
+        rows = np.flatnonzero(there | block.to_answers(sizes == 0))
+        rows = rows[there[rows] | np.isin(rows, block.starts)]  # one of those who left the field of a task empty
+        worker, workers, n_workers = _renumber(block, place)
+        label = codes_of(block.label, field)[rows]
+        empty = np.flatnonzero(~there[rows])
+        label[empty] = np.repeat(example, len(empty), axis=0)
+        gone = sizes == 0
+        known = filled_in(block.gold_label)[:, field] & ~gone[block.gold_task]
+        part = replace(
+            block,
+            starts=np.cumsum(np.maximum(sizes, 1)) - np.maximum(sizes, 1),
+            sizes=np.maximum(sizes, 1),
+            worker=worker[rows],
+            workers=workers,
+            n_workers=n_workers,
+            label=label,
+            task_hash=salted(block.task_hash, name),
+            gold_task=block.gold_task[known],
+            gold_label=np.ascontiguousarray(codes_of(block.gold_label, field)[known]),
+            prepared={},
+        )
+        return encoding.prepare(part.without(gone) if gone.any() else part)
+
+    def join(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
+        """Put the labels of all fields side by side; ``find`` returns the results in the block of a field."""
+        return describe_decision(*decide_fields(block, find))
 
 
 def _write_one(label: Any) -> str:
@@ -403,3 +486,18 @@ def _merged(name: str, parts: Sequence[Encoding | None]) -> Encoding | None:
         return None
     with naming(name):
         return known[0].merge(known[1:])
+
+
+def _renumber(block: Block, place: Array) -> tuple[Array, Array, int]:
+    """Return who gave each answer, whose numbers these are, and how many, among those who filled a field.
+
+    The answers of all others go to the first, and must be dropped.
+    """
+    own = place[block.workers]
+    stay = own >= 0
+    if not stay.any():
+        stay[0], own[0] = True, 0  # a block has a worker
+    number = np.maximum(np.cumsum(stay) - 1, 0)
+    if block.live is not None:
+        number = np.append(number, stay.sum())
+    return number[block.worker], own[stay], len(own[stay]) + (block.live is not None)

@@ -31,7 +31,6 @@ from allalike.engines.base import Engine, Run
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
-    Addition,
     Cuts,
     Shard,
     Tally,
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.columns.hashes import Hashes
-    from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
@@ -232,12 +229,12 @@ class Disk(Options, Engine):
     Parameters
     ----------
     memory
-        How much memory all processes may use together, such as ``"2GB"``; by default half of what is free. What this
+        Memory limit of all processes together, such as ``"2GB"``; by default half of what is free. What this
         process had before comes on top, but for Python and its libraries.
     processes
-        How many processes to use; by default as many as there are cores and memory for, and one for few answers.
+        Number of processes; by default as many as cores and memory allow, and one for few answers.
     folder
-        Where the work folder is made, and removed at the end; by default where the system keeps temporary files. It
+        Parent of the temporary work folder; by default the system's folder of temporary files. It
         needs about as much space as the answers take as CSV.
     partitions
         Into how many parts the answers are cut, up to 1024; by default as many as the memory asks for.
@@ -387,23 +384,6 @@ class DiskRun(Run):
         """Read one shard after the other."""
         yield from (stored.read() for stored in self.shards.stored)
 
-    @property
-    def sample_tasks(self) -> Values:
-        """Some tasks of the first shard."""
-        return self.shards.tallies[0].sample_tasks
-
-    def rebuild(self, addition: Addition) -> tuple[DiskRun, list[Tally], npt.NDArray[np.int64]]:
-        """Join the answers of each shard with the new ones, and write it beside the old one."""
-        space = self.shards.space.inner()
-        parts = addition.split(self.shards.each(_hash_tasks), len(self.shards.stored))
-        size = self.budget.block_answers(len(addition.workers), addition.encoding.n_labels)
-        made = self.shards.processes.map(
-            partial(_rebuild, folder=space.path, block_answers=size), list(zip(self.shards.stored, parts, strict=True))
-        )
-        stored, tallies, counts = zip(*made, strict=True)
-        shards = replace(self.shards, space=space, stored=list(stored), tallies=list(tallies))
-        return replace(self, shards=shards), list(tallies), np.sum(counts, axis=0)
-
 
 @dataclass(frozen=True)
 class Ranges:
@@ -495,15 +475,3 @@ def _change(stored: StoredShard, *, folder: Path, change: Callable[[Block], Bloc
     write_pack(changed.blocks, [change(block) for block in stored.read_blocks()])
     link_file(stored.tasks, changed.tasks)
     return changed
-
-
-def _hash_tasks(stored: StoredShard) -> Hashes:
-    tasks, _ = read_pack(stored.tasks)
-    return np.asarray(tasks.hashes())
-
-
-def _rebuild(
-    stored: StoredShard, addition: Addition, *, folder: Path, block_answers: int
-) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
-    shard, tally, counts = addition.rebuild(stored.read(), block_answers)
-    return keep_shard(folder, stored.blocks.stem, shard), tally, counts

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, ranked
 from allalike._core.columns.hashes import Hashes, hash_strings, mix, string_bytes
@@ -55,6 +54,7 @@ class Routed(Partitions):
     n_answers: int
     domain: Domain
     learned: Encoding | None
+    known: Encoding | None
     notes: dict[str, Any]
 
     def encode(
@@ -64,7 +64,7 @@ class Routed(Partitions):
 
         ``apply`` applies a function to jobs, perhaps in other processes.
         """
-        encoding = self.learned
+        encoding = self.known or self.learned
         if encoding is None:
             jobs = [(number,) for number in range(self.n_partitions)]
             first, *others = apply(self._learn, jobs)
@@ -83,8 +83,7 @@ class Routed(Partitions):
         answer_counts: npt.NDArray[np.int64],
     ) -> dict[str, Any]:
         """Return what a run knows of the answers, once shards are made of them, and it is known who gave how many."""
-        problems = Problems.single(len(self.workers))
-        known = {"workers": self.workers, "encoding": encoding, "problems": problems, "ties": ties}
+        known = {"workers": self.workers, "encoding": encoding, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
 
 
@@ -300,6 +299,7 @@ class _Pass:
             n_answers=self._kept,
             domain=chosen,
             learned=self._learned(chosen),
+            known=self._stream.encoding,
             notes=self._notes(domain),
         )
 

@@ -6,7 +6,7 @@ blocks; where there are many partitions, each range of workers is then added up 
 receives every sum once. Sums are added in a fixed order, so that two runs give the same numbers.
 
 It works for whatever fits on a cluster, where the answers already are. It fails to pay on one machine, where the other
-engines are many times as fast; and answers cannot be added later (`Result.update`), for blocks stay as they were made.
+engines are many times as fast.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.blocks.matrices import stack_rows
-from allalike._core.blocks.problems import Problems
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.processes import unpack
@@ -73,8 +72,8 @@ class Spark(Options, Engine):
     session
         The Spark session to use; by default the active one, or else one that is made for this.
     master
-        Where to make it: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By default
-        that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
+        Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By
+        default that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
     partitions
         Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
 
@@ -134,7 +133,6 @@ class Spark(Options, Engine):
             n_tasks=0,
             n_gold=0,
             encoding=encoding,
-            problems=Problems.single(len(rows.facts.workers)),
             ties=ties,
             notes=notes,
             origin=_BroadcastOwner(sent),
@@ -340,7 +338,6 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
         starts=answers.starts[begin : end + 1] - first,
         worker=answers.worker[first:last],
         label=answers.label[first:last],
-        problems=Problems.single(len(answers.workers)),
         gold_task=answers.gold_task[known] - begin,
         gold_label=answers.gold_label[known],
         gold=None,

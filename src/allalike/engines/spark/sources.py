@@ -29,7 +29,7 @@ from allalike.readers.column_names import pick_columns
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
 from allalike.readers.reshaping.rows import SET, has_parts
 
@@ -142,14 +142,14 @@ def _select_from(names: list[str], picked: dict[str, str], compared: Columns | N
     return [column(picked["worker"]).alias("worker"), column(picked["task"]).alias("task"), label.alias("label")]
 
 
-def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Table:
+def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Source:
     """Return what tells the columns of a data frame apart: their names, and some rows where names are not enough."""
 
     def sample(_: object, rows: int | None) -> dict[str, Any]:
         table = frame().limit(rows or 0).toArrow()
         return dict(zip(names, table.columns, strict=True))
 
-    return Table(names, sample, where)
+    return Source(names, sample, where)
 
 
 def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:

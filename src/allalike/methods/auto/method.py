@@ -1,22 +1,22 @@
-"""auto: the truths that agreement can best tell, and those of a vote where workers cannot be told apart.
+"""auto, the default: the most accurate labels that the answers support, and unweighted ones where they support no more.
 
-What to do depends on the labels. A few classes have confusions, levels of difficulty and several readings
-(`allalike.methods.auto.classes.weighing`); of all other labels a worker's distance to the others is pulled to that of
-the crowd, by as much as workers cannot be told apart (`allalike.methods.auto.distances.shrunken`), and weights are
-taken only where halves of the workers do not refute them, and where they do not go to those who keep to the middle
-(`allalike.methods.auto.distances.plain_or_weighed`).
+What it does depends on the label type. For a few classes it chooses between majority vote, knows-or-guesses and
+confusion matrices (`allalike.methods.auto.classes`). Numbers have worker lines (`allalike.methods.auto.numbers`). For
+all other label types a worker's distance to the others is shrunk towards that of the crowd, by as much as workers
+cannot be distinguished, and weights are used only if a split-half test does not refute them
+(`allalike.methods.auto.distances`).
 
-    classes:   truth = the c with the largest P[c | answers], or share of c in the votes
+    classes:   label = the c with the largest P[c | answers], or share of c in the votes
+    numbers:   x_it = m + a_i + b_i (t - m) + e_it,   w_i = b_i^2 / s_i
     all else:  f_i = (sum e_i + s0 f) / (n_i + s0),   w_i = max(0, (D - v) / f_i - 1)
 
-are the two in short. P is that of the most likely of six readings, if answers left out and two halves of the workers
-bear it out; else the votes decide, weighed or plain. And e is how far an answer is from the middle of the others, v how
-far these scatter, f the crowd's mean, D that of a guess (infinite for numbers, whose weights are 1 / f), and s0 how
-many answers of the crowd count beside a worker's own n_i: the more, the less workers differ.
+P is that of the model that a split-half test does not refute. a, b and s are offset, slope and variance of a worker,
+each shrunk, and used as far as they predict held-out answers better. e is how far an answer is from the middle of the
+others, v how far these scatter, f the crowd's mean, D that of a guess, and s0 how many answers of the crowd count
+beside a worker's own n_i: the more, the less workers differ.
 
-It works where five workers and more err each in her own way, and where they are equally good it is a vote, so that
-little is lost. It fails where agreement itself misleads: a mistake that most workers share looks like truth; known
-truths set it right (``gold``).
+It works where five workers or more err independently, and is a majority vote where they are equally accurate. It fails
+where agreement itself misleads: a mistake that most workers share looks right, unless gold labels show it (``gold``).
 """
 
 from __future__ import annotations
@@ -26,35 +26,34 @@ from typing import TYPE_CHECKING, ClassVar
 
 from allalike._core.options import flag, whole
 from allalike._core.system.progress import report
-from allalike.methods.auto.classes.weighing import MAX_CLASSES, weigh_classes
+from allalike.methods.auto.classes import MAX_CLASSES, fit_classes
+from allalike.methods.auto.distances import fit_distances
+from allalike.methods.auto.numbers import fit_numbers, has_lines
 from allalike.methods.auto.screening import screen
-from allalike.methods.auto.sureness.faults import find_faults
-from allalike.methods.auto.voices import give_voices
-from allalike.methods.base import Informed, Weighing
+from allalike.methods.base import ScreeningMethod
 
 if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.engines import Run
-    from allalike.methods.insight import Faults, Screening
+    from allalike.methods.auto.screening import Screening
+    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(Informed):
-    """The default: the most accurate truths that we know to find, and safe for few workers who are equally good.
+class Auto(ScreeningMethod):
+    """The default: the most accurate labels that we know to find, and safe for few workers who are equally accurate.
 
-    `Result.summary` says under ``reading`` what was done and why, and whether the answers can be read in another way as
-    well. For a few classes `Result.probabilities` says how much each class is believed in, and `Result.confusion` how a
-    worker confuses them; her fault is her error rate.
+    `Result.summary` contains under ``reading`` the chosen model and why, and an alternative solution if there is one.
+    For a few classes there are `Result.probabilities` and `Result.confusion`, and a worker's fault is the error rate.
 
     Parameters
     ----------
     sample_answers
-        On how many answers to choose between readings, where there are more; the choice runs on all.
+        Number of answers on which the model is chosen, if there are more; it is fitted to all.
     use_gold
-        Whether truths that are known choose between readings, too.
+        Whether gold labels also count.
     plain
-        Whether everyone speaks for herself, also copies and who says nothing about the tasks; and nothing is said about
-        how sure the numbers are.
+        Whether all workers count, and each for themselves, without a search for copies and without uncertainties.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
@@ -65,53 +64,34 @@ class Auto(Informed):
     """
 
     name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "the default: the most accurate truths, and a vote's where workers are alike"
+    summary: ClassVar[str] = "the default: the most accurate labels, and the majority vote where workers are alike"
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
     plain: bool = flag(False)
 
-    def weigh(self, run: Run) -> Weighing:
-        """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
-        return self.weigh_screened(run, screen(run, plain=self.plain))
+    def fit(self, run: Run) -> Fit:
+        """Screen the workers, weight them as the label type allows, and estimate the uncertainty."""
+        return self.fit_screened(run, screen(run, plain=self.plain))
 
-    def weigh_screened(self, run: Run, screening: Screening) -> Weighing:
-        """Weigh a crowd of which it is known who copies and who says nothing."""
-        weighing = self._weigh(run, screening)
-        if self.plain:
-            return weighing
-        faults = weighing.insight.faults or self._find_faults(run, screening, weighing)
-        return replace(weighing, insight=replace(weighing.insight, screening=screening, faults=faults))
+    def fit_without_gold(self, run: Run) -> Fit:
+        """Fit as if there were no gold labels; screening does not depend on them."""
+        return self.without_gold().fit(run)
 
-    def _find_faults(self, run: Run, screening: Screening, weighing: Weighing) -> Faults:
-        heard = give_voices(run, screening.groups)
-        faults, rates = find_faults(heard), weighing.skill.error_rate
-        if rates is not None:
-            faults = replace(faults, unit="error_rate", fault=rates, shrunk=rates)
-        if not run.encoding.numeric:
-            return faults
-        from allalike.methods.auto.distances.numbers import find_variances
-
-        return replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
-
-    def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
-        """Weigh without known truths; who copies and who says nothing does not depend on them."""
-        screening = weighing.insight.screening or screen(run, plain=self.plain)
-        return self.without_gold()._weigh(run, screening)
-
-    def _weigh(self, run: Run, screening: Screening) -> Weighing:
+    def fit_screened(self, run: Run, screening: Screening) -> Fit:
+        """Fit the workers of a run that was screened before."""
         report("agreement")
         if _are_classes(run.encoding):
-            return weigh_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
-        from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-
-        return weigh_distances(run, screening, use_gold=self.use_gold)
+            return fit_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        if has_lines(run.encoding):
+            return fit_numbers(run, screening, use_gold=self.use_gold)
+        return fit_distances(run, screening, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:
-        """Return the method that chooses between readings by agreement alone."""
+        """Return the method that uses agreement alone."""
         return replace(self, use_gold=False)
 
-    def plainly(self) -> Auto:
-        """Return the method in which everyone speaks for herself."""
+    def without_screening(self) -> Auto:
+        """Return the method in which all workers count, and each for themselves."""
         return replace(self, plain=True)
 
 

@@ -1,78 +1,78 @@
-"""Screening: who copies, who says nothing, and whether there is anything to weigh."""
+"""Screening: copy groups, informativeness of the workers, and the distance of a guess."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
-from allalike.methods.auto.copies.copies import find_copies
-from allalike.methods.auto.signal import find_class_signal, find_signal, silence
-from allalike.methods.insight import Screening, VoiceGroups
+from allalike.methods.auto.copy_groups import find_class_copies
+from allalike.methods.auto.informativeness import measure_informativeness
+from allalike.methods.fit import CopyGroups
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Kernels
     from allalike.engines import Run
+    from allalike.methods.auto.informativeness import Informativeness
 
-
-# Screening: what `auto` finds out about a crowd before it weighs anybody: who carries no signal, and who copies.
-
-
-_MIN_VOICES = 3
+_MIN_COUNTED = 3
 _SAMPLE_ANSWERS = 2000
 _PAIRS = 20_000
 
 
+@dataclass(frozen=True)
+class Screening:
+    """Copy groups, informativeness of the workers unless there is no screening, and the distance of a guess.
+
+    There are two ``camps`` if fewer than three workers would be left: groups of copies, of which any may be right.
+    """
+
+    groups: CopyGroups
+    signal: Informativeness | None
+    guess: Floats | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+    camps: bool = False
+
+
 def screen(run: Run, *, plain: bool) -> Screening:
-    """Find who carries no signal, and then who copies among the others; if ``plain``, everyone speaks for herself.
+    """Detect copies and measure informativeness; with ``plain`` all workers count, and each for themselves.
 
     >>> import allalike
     >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
     ...         for task in range(30)]
     >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> screen(run, plain=False).groups.silent, screen(run, plain=True).groups.silent
-    (array([False, False,  True, False]), array([False, False, False, False]))
+    >>> screen(run, plain=False).signal.uninformative
+    array([False, False,  True, False])
     """
-    if run.encoding.numeric:  # copies and guesses are told apart by squares
+    if run.encoding.numeric:  # copies and guesses are recognised by squared distances
         run = replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
     classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
     guess = None if nominal else find_guess_distances(run)
+    independent = CopyGroups.independent(len(run.workers))
     if plain:
-        return Screening(VoiceGroups.everyone(run.problems.n_workers), None, guess)
+        return Screening(independent, None, guess)
     report("signal")
-    signal = find_class_signal(run) if nominal else find_signal(run)
-    silent = silence(signal, run.answer_counts, run.problems)
+    signal = measure_informativeness(run)
     if guess is None or classes:
-        found = find_copies(run, silent)
+        groups = find_class_copies(run)
     else:
         from allalike.methods.auto.copies.likeness import find_groups
 
-        found = find_groups(run, guess, silent, signal.empty)
-    notes = {} if signal.looked else {"signal": "too many workers and labels to look at"}
-    if found is not None:
-        return _hear_three(Screening(found, signal, guess, notes), run.problems)
-    alone = VoiceGroups(np.arange(len(silent)), silent)
-    notes["copies"] = "too many pairs of workers to look at"
-    return _hear_three(Screening(alone, signal, guess, notes), run.problems)
-
-
-def _hear_three(screening: Screening, problems: Problems) -> Screening:
-    """Give the workers of a problem their voices back where fewer than three are left, of which any may be right."""
-    groups = screening.groups
-    few = problems.spread(problems.add(groups.speaks) < _MIN_VOICES)
-    number, silent = np.where(few, np.arange(len(few)), groups.number), groups.silent & ~few
-    found = tuple(replace(group, copies=group.copies and not few[group.members[0]]) for group in groups.found)
-    camps = sum(group.copies for group in groups.found) - sum(group.copies for group in found)
-    notes = {**screening.notes, "camps": camps} if camps else screening.notes
-    return replace(screening, groups=replace(groups, number=number, silent=silent, found=found), notes=notes)
+        groups = find_groups(run, guess, independent.uninformative, signal.uninformative)
+    if groups is None:
+        return Screening(independent, signal, guess, {"copies": "too many pairs of workers to look at"})
+    if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:
+        similar = tuple(replace(group, copies=False) for group in groups.groups)
+        groups = replace(groups, number=independent.number, groups=similar)
+        return Screening(groups, signal, guess, camps=True)
+    return Screening(groups, signal, guess)
 
 
 def find_guess_distances(run: Run) -> Floats:

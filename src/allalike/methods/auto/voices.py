@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import AnswerWeights, find_answer_weights, sum_by
-from allalike.methods.proximity import Disparity
+from allalike.noise.models import without_dust
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
-    from allalike.methods.insight import VoiceGroups
+    from allalike.methods.fit import CopyGroups
 
 
 # Effective voices: how many independent answers the answers to a task count like.
@@ -95,31 +96,31 @@ def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str
 # who answered counts 1/g, and nobody is compared with her own group. Who carries no signal has no voice.
 
 
-def give_voices(run: Run, groups: VoiceGroups) -> Any:
+def give_voices(run: Run, groups: CopyGroups) -> Any:
     """Return the run with the voices of its answers.
 
     >>> import allalike
-    >>> from allalike.methods.insight import VoiceGroups
+    >>> from allalike.methods.fit import CopyGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
-    >>> groups = VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool))
+    >>> groups = CopyGroups(np.array([0, 0, 2]), np.zeros(3, bool))
     >>> give_voices(run, groups).blocks[0][AnswerWeights]
     AnswerWeights(weight=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
     """
-    if groups.everyone_counts:
+    if groups.all_count:
         return run
     return run.map(partial(_hear, groups=groups, encoding=run.encoding))
 
 
-def _hear(block: Block, *, groups: VoiceGroups, encoding: Encoding) -> Block:
+def _hear(block: Block, *, groups: CopyGroups, encoding: Encoding) -> Block:
     heard = with_voices(block, groups=groups)
     return heard.keeping(find_within(block, heard[AnswerWeights], encoding))
 
 
-def with_voices(block: Block, *, groups: VoiceGroups) -> Block:
+def with_voices(block: Block, *, groups: CopyGroups) -> Block:
     """Return the block with the voices of its answers, if these are not all the same."""
-    if groups.everyone_counts:
+    if groups.all_count:
         return block
-    columns = (groups.number, groups.silent)
+    columns = (groups.number, groups.uninformative)
     number, silent = (np.append(column[block.workers], column[:1]).take(block.worker) for column in columns)
     return block.keeping(voices_of(block, number, silent))
 
@@ -177,9 +178,9 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
 
     >>> import allalike
     >>> from allalike.methods.auto.voices import give_voices
-    >>> from allalike.methods.insight import VoiceGroups
+    >>> from allalike.methods.fit import CopyGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]))
-    >>> heard = give_voices(run, VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool)))
+    >>> heard = give_voices(run, CopyGroups(np.array([0, 0, 2]), np.zeros(3, bool)))
     >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
     (array([9. , 4. , 6.5]), array([1., 1., 1.]))
     """
@@ -196,10 +197,43 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     return np.maximum(distance, 0.0), np.maximum(others, 0.0)
 
 
-def between_groups(heard: Run) -> Disparity:
+def normalise(weights: Floats, problems: Problems) -> Floats:
+    """Make weights that are never negative and sum to 1 in each half."""
+    weights = np.nan_to_num(weights, nan=0.0, posinf=np.inf, neginf=0.0)
+    infinite = np.isinf(weights)
+    if infinite.any():
+        weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
+    weights = np.maximum(weights, 0.0)
+    weights = without_dust(weights, problems.peak(weights))
+    weights = np.where(problems.total(weights) > 0, weights, 1.0)
+    return weights / problems.total(weights)
+
+
+@dataclass(frozen=True)
+class GroupDisparity:
+    """The sums behind every worker's average distance to those of other groups, in each half if there are two."""
+
+    distance: Floats
+    weight: Floats
+    problems: Problems
+
+    @property
+    def mean(self) -> Floats:
+        """Each worker's average distance; a worker without peers is like the mean of the others."""
+        known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
+        return np.where(np.isnan(known), self.problems.mean(known), known)
+
+    @property
+    def mubar(self) -> Floats:
+        """Half the mean distance of two workers."""
+        with np.errstate(invalid="ignore"):
+            return self.problems.total(self.distance) / self.problems.total(self.weight) / 2
+
+
+def between_groups(heard: Run) -> GroupDisparity:
     """Return the average distances to workers of other groups, from a run whose answers have voices."""
     sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
-    return Disparity(sums["distance"], sums["weight"], heard.problems)
+    return GroupDisparity(sums["distance"], sums["weight"], heard.problems)
 
 
 def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:

@@ -16,20 +16,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike._core.options import choice, flag
-from allalike.methods.base import DecisionRule, Method, Weighing
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
+from allalike.noise.models import peak
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-    from allalike.methods.steps.pairs import PairMatrix
 
 _MIN_COVARIANCE = 1e-12  # what is smaller is rounding
 _MIN_ENTRY = 1e-9  # of a vector, relative to its largest: what is smaller is rounding too
@@ -39,7 +40,7 @@ _BYTES_PER_PAIR = 15  # of a large problem: its covariance, what is known of it,
 
 @dataclass(frozen=True)
 class Covariances:
-    """The covariances of workers, without the diagonal, for some problems of the same size."""
+    """The covariances of workers, without the diagonal."""
 
     q: PairMatrix
     met: PairMatrix
@@ -48,17 +49,10 @@ class Covariances:
     answers: Floats
 
     @classmethod
-    def of(cls, stack: Stack | Large, mean: Floats, answers: Floats) -> Covariances:
-        """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij.
-
-        >>> distance = np.array([[[0.0, 1.0], [1.0, 0.0]]])
-        >>> stack = Stack(np.array([[0, 1]]), distance, common=5 * distance)
-        >>> Covariances.of(stack, np.array([0.2, 0.6]), np.full(2, 5)).q.values
-        array([[[0. , 0.6],
-                [0.6, 0. ]]])
-        """
-        q, met, sure = stack.measure(partial(_covary, mean=mean))
-        return cls(q, met, sure, mean[stack.workers], answers[stack.workers])
+    def of(cls, pairs: AllPairs, mean: Floats, answers: Floats) -> Covariances:
+        """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij."""
+        q, met, sure = pairs.measure(partial(_covary, mean=mean))
+        return cls(q, met, sure, mean, answers)
 
 
 def _covary(pairs: Pairs, mean: Floats) -> tuple[Array, ...]:
@@ -93,26 +87,21 @@ def log_least_squares(covariances: Covariances) -> Floats:
 
 def _solve_diagonal(covariances: Covariances, used: PairMatrix) -> Floats:
     degree = used.totals(np.asarray)
-    enough = degree.sum(axis=1, keepdims=True) >= 2 * degree.shape[1]
-    if not enough.any():
-        return np.zeros(degree.shape)
+    if degree.sum() < 2 * len(degree):
+        return np.zeros(len(degree))
     logs = covariances.q.totals(lambda q, used: np.log(np.abs(q), out=np.zeros(q.shape), where=used), used)
     # The normal equations: (diag(degree) + used) t = logs.
     t = used.solve(degree, logs)
-    return np.where(enough & (degree > 0), np.exp(2 * np.minimum(t, 0.0)), 0.0)
+    return np.where(degree > 0, np.exp(2 * np.minimum(t, 0.0)), 0.0)
 
 
 def iterate(covariances: Covariances) -> Floats:
     """Repeat q_ii = lambda v_i^2 until it is stable."""
-    diagonal = np.zeros(covariances.mean.shape)
-    going = np.ones(len(diagonal), np.bool_)
+    diagonal = np.zeros(len(covariances.mean))
     for _ in range(_MAX_ROUNDS):
-        value, vector = covariances.q.some(going).leading(diagonal[going])
-        new = np.clip(value[:, None] * np.square(vector), 0.0, 1.0)
-        moved = np.abs(new - diagonal[going]).max(axis=1) > _MIN_CHANGE
-        diagonal[going] = new
-        going[going] = moved
-        if not moved.any():
+        value, vector = covariances.q.leading(diagonal)
+        before, diagonal = diagonal, np.clip(value * np.square(vector), 0.0, 1.0)
+        if np.abs(diagonal - before).max() <= _MIN_CHANGE:
             break
     return diagonal
 
@@ -135,7 +124,7 @@ class EVD(Method):
     Parameters
     ----------
     diagonal
-        How the diagonal is filled. ``lsq``: by least squares, from the pairs whose covariance is beyond doubt, as in
+        Estimate of the diagonal. ``lsq``: by least squares, from the pairs whose covariance is beyond doubt, as in
         the paper's tables; with few tasks there often are too few, and it is 0. ``loglsq``: from all pairs.
         ``iterate``: by the eigenvector itself, again and again. ``raw``: with the variances.
     positive
@@ -158,37 +147,30 @@ class EVD(Method):
         """Ask for two classes, of which one may be all that occurs."""
         return labels.n_classes in (1, 2)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by the eigenvector."""
         peers = Peers(run)
-        vector, skill = self._solve(run, run.problems.peak(peers.unweighted.distance) == 0)
-        # As for faults: a worker without peers is like the mean of the others, and two workers are alike.
+        vector, skill = np.ones((2, len(run.workers)))
+        if peak(peers.unweighted.distance) > 0:  # or all answers are the same
+            sums = run.sum(_votes)
+            mean, answers = sums["votes"] / sums["answers"], sums["answers"]
+            covariances = Covariances.of(all_pairs(run, each=_BYTES_PER_PAIR), mean, answers)
+            vector = _vector(covariances, DIAGONALS[self.diagonal](covariances))
+            skill = _skill(covariances, vector)
+        # As for faults: a worker without peers has the mean of the others, and two workers have the same.
         vector = peers.comparable(vector)
-        return Weighing(
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=peers.comparable((1 - skill) / 2),
-            weight=normalise(vector if self.positive else np.abs(vector), run.problems),
-            decision=DecisionRule() if self.positive else _turn_around(run, vector),
+            weight=normalise(vector if self.positive else np.abs(vector)),
+            **({} if self.positive else _turn_around(run, vector)),
         )
 
-    def _solve(self, run: Run, identical: Array) -> tuple[Floats, Floats]:
-        """Return each worker's entry of the eigenvector, and her skill a_i; both are 1 where all answer alike."""
-        sums = run.sum(_votes)
-        mean, answers = sums["votes"] / sums["answers"], sums["answers"]
-        vector, skill = np.zeros(len(mean)), np.zeros(len(mean))
-        for stack in stacks(run, each=_BYTES_PER_PAIR):
-            who = stack.workers
-            covariances = Covariances.of(stack, mean, answers)
-            diagonal = DIAGONALS[self.diagonal](covariances)
-            vector[who] = np.where(identical[who], 1.0, _vector(covariances, diagonal))
-            skill[who] = np.where(identical[who], 1.0, _skill(covariances, vector[who]))
-        return vector, skill
 
-
-def _turn_around(run: Run, vector: Floats) -> DecisionRule:
+def _turn_around(run: Run, vector: Floats) -> dict[str, Any]:
     """Let workers worse than chance vote for the other class."""
     decide = partial(_decide, encoding=run.encoding, ties=run.ties)
-    return DecisionRule(decide, (np.where(vector < 0, -1.0, 1.0),))
+    return {"decide": decide, "parameters": (np.where(vector < 0, -1.0, 1.0),)}
 
 
 def _votes(block: Block) -> dict[str, Floats]:
@@ -199,24 +181,22 @@ def _votes(block: Block) -> dict[str, Floats]:
 def _vector(covariances: Covariances, diagonal: Floats) -> Floats:
     """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
     value, vector = covariances.q.leading(diagonal)
-    vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max(axis=1, keepdims=True)] = (
-        0.0  # or rounding would decide tasks
-    )
-    side = vector.sum(axis=1)
-    known = (value > _MIN_COVARIANCE) & covariances.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
-    turned: Floats = vector * np.where(known, np.sign(side), 0.0)[:, None]
+    vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max()] = 0.0  # or rounding would decide tasks
+    side = vector.sum()
+    known = value > _MIN_COVARIANCE and covariances.q.totals(np.abs).any() and abs(side) > 1e-9
+    turned: Floats = vector * (np.sign(side) if known else 0.0)
     return turned
 
 
 def _skill(covariances: Covariances, vector: Floats) -> Floats:
     """Return a_i = 2 p_i - 1."""
-    fitted = (vector * covariances.q.times(vector)).sum(axis=1)
-    possible = (np.square(vector) * covariances.met.times(np.square(vector))).sum(axis=1)
-    root = np.sqrt(np.maximum(fitted, 0.0) / np.where(possible > 0, possible, 1.0))[:, None] * vector
+    fitted = (vector * covariances.q.times(vector)).sum()
+    possible = (np.square(vector) * covariances.met.times(np.square(vector))).sum()
+    root = np.sqrt(max(fitted, 0.0) / (possible if possible > 0 else 1.0)) * vector
     # root_i = a_i sqrt(1 - b^2) and mean_i = a_i b, hence mean_i = root_i t with t = b / sqrt(1 - b^2).
-    norm = np.square(root).sum(axis=1)
-    t = (root * covariances.mean).sum(axis=1) / np.where(norm > 0, norm, 1.0)
-    skill: Floats = np.clip(root * np.sqrt(1 + np.square(t))[:, None], -1.0, 1.0)
+    norm = np.square(root).sum()
+    t = (root * covariances.mean).sum() / (norm if norm > 0 else 1.0)
+    skill: Floats = np.clip(root * np.sqrt(1 + np.square(t)), -1.0, 1.0)
     return skill
 
 

@@ -22,32 +22,38 @@ truth by assumption.
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from allalike._core.late import sparse
 from allalike._core.limits import MAX_HOURS
 from allalike._core.options import choice, flag, number, whole
+from allalike._core.system.progress import report
 from allalike.errors import TooLargeError
-from allalike.methods.base import Method, Rounds, Weighing
-from allalike.methods.pairwise.expert_core import minimise
-from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
+from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, weigh_faults
-from allalike.methods.steps.pairs import Large, PairMatrix, Ranged, StackedMatrix, numbers, stacks
+from allalike.methods.steps.pairs import AllPairs, PairMatrix, all_pairs, numbers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
-_MAX_WHOLE_WORKERS = 85  # of a problem whose matrices are multiplied whole; larger ones go tile by tile
+_MAX_WHOLE_WORKERS = 85  # whose matrices are multiplied whole; more go tile by tile
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
 _DISTANCE_DIGITS = 9
+_MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
+_PRODUCTS_PER_TILE = 1 << 16  # with more, linear algebra starts threads that wait for each other
+_PAIRS_PER_STEP = 1 << 16  # that are known
 
 
 class _Places(NamedTuple):
@@ -62,14 +68,14 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalingPosterior:
-    """The negative logarithm of the posterior density of some problems, and its gradient.
+    """The negative logarithm of the posterior density, and its gradient, from several starts.
 
-    The variables of a problem of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
+    The variables of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
     root of diff, and the root of sigma - least_sigma. So they have no bounds.
 
-    >>> pair = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> pair = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> posterior = ScalingPosterior(Whole(pair, pair), dim=1)
-    >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
+    >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
     """
@@ -84,7 +90,7 @@ class ScalingPosterior:
 
     def places(self, variables: Floats) -> _Places:
         """Read the variables."""
-        _, n = self.distances.shape
+        n = self.distances.size
         root = variables[:, n * self.dim :]
         return _Places(
             e=variables[:, : n * self.dim].reshape(-1, n, self.dim),
@@ -94,12 +100,11 @@ class ScalingPosterior:
             root=root,
         )
 
-    def __call__(self, variables: Floats, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def __call__(self, variables: Floats) -> tuple[Floats, Floats]:
         """Return the values and the gradients."""
-        problem = rows // self.starts
         e, uerr, diff, sigma, root = self.places(variables)
-        norm, misfit, pull = self.distances.misfit(e, problem)
-        n_pairs = self.distances.moments.known.sum(axis=1)[problem] / 2
+        norm, misfit, pull = self.distances.misfit(e)
+        n_pairs = self.distances.moments.known.sum() / 2
         scale = diff[:, None] * uerr
         share = norm / np.square(scale)
         value = misfit / (2 * sigma**2) + n_pairs * np.log(sigma) + sigma
@@ -116,10 +121,10 @@ class ScalingPosterior:
 
     def begin(self, seed: int) -> Floats:
         """Draw the starts: uerr is the shrunken average distance, and the coordinates are random."""
-        n_problems, n = self.distances.shape
-        uerr = np.repeat(_shrunken(self.distances.moments), self.starts, axis=0)
+        n = self.distances.size
+        uerr = np.tile(_shrunken(self.distances.moments), (self.starts, 1))
         noise = np.random.default_rng(seed).standard_normal((self.starts, n, self.dim)) / np.sqrt(self.dim)
-        e = np.tile(noise, (n_problems, 1, 1)) * uerr[:, :, None]
+        e = noise * uerr[:, :, None]
         roots = np.sqrt(np.maximum(uerr - self.least, self.least))
         shared = np.tile([1.0, np.sqrt(0.5)], (len(e), 1))
         return np.concatenate([e.reshape(len(e), -1), roots, shared], axis=1)
@@ -128,8 +133,8 @@ class ScalingPosterior:
 def _shrunken(moments: Moments) -> Floats:
     """Return average distances, drawn to their mean by how much the distances of a worker differ."""
     known = np.maximum(moments.known, 1.0)
-    middle = moments.mean.mean(axis=1, keepdims=True)
-    prior = moments.mean.var(axis=1, keepdims=True) + 1e-12
+    middle = moments.mean.mean()
+    prior = moments.mean.var() + 1e-12
     own = moments.variance + 0.1 * prior
     shrunken: Floats = (middle / prior + known * moments.mean / own) / (1 / prior + known / own)
     return shrunken
@@ -147,9 +152,9 @@ class MAS(Method):
     Parameters
     ----------
     dim
-        How many coordinates an error has.
+        Number of coordinates of an error.
     prior_sd, difficulty
-        How far error scales and difficulty may be from 1: the standard deviations of their priors.
+        Standard deviations of the priors of error scales and difficulty around 1.
     least
         The smallest error scale, as a share of the mean distance if they are scaled.
     least_sigma
@@ -158,7 +163,7 @@ class MAS(Method):
         Whether distances are divided by their mean first. The authors' code does not, and then the results depend on
         the unit of the distance.
     starts, seed
-        How many random starts there are, and their seed.
+        Number of random starts, and their seed.
     weighting
         ``max``: the distance to the largest error scale. ``inverse``: one over it. ``latent``: one over the length of
         the error vector itself, which is then the fault. By default ``max``, and ``inverse`` for numbers.
@@ -185,36 +190,30 @@ class MAS(Method):
     max_iter: int = whole(2000, least=1)
     tol: float = number(1e-9, least=0)
 
-    def weigh(self, run: Run) -> Weighing:
+    def fit(self, run: Run) -> Fit:
         """Weigh by the fitted error scales."""
-        peers, problems = Peers(run), run.problems
-        fault = np.full(problems.n_workers, np.nan)
-        iterations, converged = 1, True
-        for stack in stacks(run, each=_BYTES_PER_PAIR):
-            if isinstance(stack, Large):
-                self._check(stack)
-            [mean] = stack.measure(lambda pairs: (pairs.mean,))
-            fault[stack.workers], steps, arrived = self._fit(mean)
-            iterations, converged = max(iterations, steps), converged and arrived
+        peers, pairs = Peers(run), all_pairs(run, each=_BYTES_PER_PAIR)
+        self._check(pairs)
+        [mean] = pairs.measure(lambda some: (some.mean,))
+        fault, iterations, converged = self._scale(mean)
         fault = peers.comparable(fault)
         weighting = "inverse" if self.weighting == "latent" else self.weighting
-        return Weighing(
+        return Fit(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=weigh_faults(fault, weighting, problems, run.encoding.noise),
-            rounds=Rounds(iterations, converged),
+            weight=weigh_faults(fault, weighting, run.encoding.noise),
+            iterations=iterations,
+            converged=converged,
         )
 
-    def _fit(self, mean: PairMatrix) -> tuple[Floats, int, bool]:
-        """Return the faults of the workers of some problems, how many steps it took, and whether all arrived."""
-        n_known = mean.totals(lambda d: ~np.isnan(d)).sum(axis=1)
-        unit = mean.totals(np.nan_to_num).sum(axis=1) / np.maximum(n_known, 1.0)
-        fault = np.zeros(mean.shape)  # where nobody differs from anyone
-        some = unit > 0
-        if not some.any():
-            return fault, 1, True
-        unit = unit[some] if self.scaled else np.ones(some.sum())
-        distances, order, key = _sorted(mean.some(some), unit)
+    def _scale(self, mean: PairMatrix) -> tuple[Floats, int, bool]:
+        """Return the faults of the workers, the number of steps, and whether they converged."""
+        n_known = mean.totals(lambda d: ~np.isnan(d)).sum()
+        unit = mean.totals(np.nan_to_num).sum() / max(n_known, 1.0)
+        if unit <= 0:  # no worker differs from any other
+            return np.zeros(mean.size), 1, True
+        unit = unit if self.scaled else 1.0
+        distances, order, key = _sorted(mean, unit)
         posterior = ScalingPosterior(
             distances=distances,
             starts=self.starts,
@@ -226,16 +225,16 @@ class MAS(Method):
         )
         with np.errstate(all="ignore"):  # far out the density overflows, and the search comes back
             minima = minimise(posterior, posterior.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
-        best = minima.value.reshape(-1, self.starts).argmin(axis=1) + self.starts * np.arange(len(order))
-        found = posterior.places(minima.place[best])
-        size = found.uerr if self.weighting != "latent" else np.sqrt(np.square(found.e).sum(axis=2))
-        fault[some] = np.take_along_axis(_shared(size, key), np.argsort(order, axis=1), axis=1) * unit[:, None]
-        return fault, int(minima.iterations[best].max()), bool(minima.converged[best].all())
+        best = int(minima.value.argmin())
+        found = posterior.places(minima.place[[best]])
+        size = found.uerr[0] if self.weighting != "latent" else np.sqrt(np.square(found.e[0]).sum(axis=1))
+        fault = _shared(size, key)[np.argsort(order)] * unit
+        return fault, int(minima.iterations[best]), bool(minima.converged[best])
 
-    def _check(self, problem: Large) -> None:
+    def _check(self, pairs: AllPairs) -> None:
         """Refuse a fit that may take hours."""
-        n_workers, n_pairs = problem.workers.size, problem.max_pairs / 2
-        step = _PAIR_SECONDS if problem.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
+        n_workers, n_pairs = len(pairs.run.workers), pairs.max_pairs / 2
+        step = _PAIR_SECONDS if pairs.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
         hours = n_pairs * self.starts * self.max_iter * step / 3600
         if hours > MAX_HOURS:
             raise TooLargeError(
@@ -244,34 +243,24 @@ class MAS(Method):
             )
 
 
-def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.int64], Floats]:
-    """Return distances in these units, with the workers in an order that depends on their distances alone.
+def _sorted(mean: PairMatrix, unit: float) -> tuple[Distances, npt.NDArray[np.int64], Floats]:
+    """Return distances in this unit, with the workers in an order that depends on their distances alone.
 
-    Beside them the order, and the keys that it follows; who has the same distances to the others has the same key.
+    Beside them the order, and the keys that it follows; workers with the same distances have the same key.
     """
-    mix = np.sqrt(np.arange(1.0, mean.shape[1] + 1))  # irrational, so that different rows have different sums
-    if isinstance(mean, Ranged):
-        scaled = partial(_scaled, unit=unit[0])
-        key = np.concatenate([_keys(part, mix) for part in mean.changed(scaled)])[None]
-        order = np.argsort(key, axis=1, kind="stable")
-        distance = mean.whole(scaled, order[0])
-        held = numbers(distance)
-        held += _MIN_DISTANCE - np.nanmin(held)
-        return Tiled((distance,)), order, np.take_along_axis(key, order, axis=1)
-    assert isinstance(mean, StackedMatrix)
-    distance = _scaled(mean.values, unit[:, None, None])
-    key = (np.sort(np.nan_to_num(distance, nan=-1.0), axis=2) * mix).sum(axis=2)
-    order = np.argsort(key, axis=1, kind="stable")
-    distance = np.take_along_axis(distance, order[:, :, None], axis=1)
-    distance = np.take_along_axis(distance, order[:, None, :], axis=2)
-    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _MIN_DISTANCE
-    key = np.take_along_axis(key, order, axis=1)
-    if distance.shape[1] > _MAX_WHOLE_WORKERS:
-        return Tiled(distance), order, key
-    return Whole(np.nan_to_num(distance, nan=0.0), (~np.isnan(distance)).astype(np.float64)), order, key
+    mix = np.sqrt(np.arange(1.0, mean.size + 1))  # irrational, so that different rows have different sums
+    scaled = partial(_scaled, unit=unit)
+    key = np.concatenate([_keys(part, mix) for part in mean.changed(scaled)])
+    order = np.argsort(key, kind="stable")
+    distance = mean.whole(scaled, order)
+    held = numbers(distance)
+    held += _MIN_DISTANCE - np.nanmin(held)
+    if mean.size > _MAX_WHOLE_WORKERS:
+        return Tiled(distance), order, key[order]
+    return Whole(np.nan_to_num(distance, nan=0.0), (~np.isnan(distance)).astype(np.float64)), order, key[order]
 
 
-def _scaled(distance: Floats, unit: Any) -> Floats:
+def _scaled(distance: Floats, unit: float) -> Floats:
     scaled: Floats = np.round(distance / unit, _DISTANCE_DIGITS)
     return scaled
 
@@ -288,8 +277,283 @@ def _keys(part: Any, mix: Floats) -> Floats:
 
 def _shared(size: Floats, key: Floats) -> Floats:
     """Give those with the same key, who stand next to each other, their mean."""
-    new = np.ones(key.shape, np.bool_)
-    new[:, 1:] = key[:, 1:] != key[:, :-1]
-    group = np.cumsum(new) - 1
-    shared: Floats = (np.bincount(group, size.ravel()) / np.bincount(group))[group].reshape(key.shape)
+    group = np.cumsum(np.concatenate([[True], key[1:] != key[:-1]])) - 1
+    shared: Floats = (np.bincount(group, size) / np.bincount(group))[group]
     return shared
+
+
+# Scaling: the distances of points in space, compared with the distances that they should have.
+#
+# `Whole` compares several sets of few points at once, with whole matrices; `Tiled` many points, one set after the other
+# and tile by tile: all that is computed on the way stays in the cache, and no library of linear algebra starts threads,
+# which for matrices of a few hundred rows wait for each other ten times as long as they work.
+
+
+class Misfit(NamedTuple):
+    """What points differ by from their distances, one row per set of points.
+
+    ``norm`` is the squared length of each point, ``total`` the misfit over all pairs, and ``pull`` the sum over v of
+    (d_uv / |e_u - e_v| - 1) (e_v - e_u), which is its gradient by e_u but for a factor of 2.
+    """
+
+    norm: Floats
+    total: Floats
+    pull: Floats
+
+
+class Moments(NamedTuple):
+    """How many distances each point has, their mean, and their variance."""
+
+    known: Floats
+    mean: Floats
+    variance: Floats
+
+
+class Distances(Protocol):
+    """The distances that points should have."""
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+
+    @property
+    def moments(self) -> Moments:
+        """What the distances of each point are like."""
+
+    def misfit(self, e: Floats) -> Misfit:
+        """Compare sets of points with the distances."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A matrix of distances, and one with 1 where they are known and 0 elsewhere.
+
+    >>> whole = Whole(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> whole.misfit(np.array([[[0.0], [2.0]]]))
+    Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
+            [-1.]]]))
+    """
+
+    distance: Floats
+    known: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.distance)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of the distances of each point."""
+        known = self.known.sum(axis=1)
+        least = np.maximum(known, 1.0)
+        mean = (self.distance * self.known).sum(axis=1) / least
+        variance = (self.known * np.square(self.distance - mean[:, None])).sum(axis=1) / least
+        return Moments(known, mean, variance)
+
+    def misfit(self, e: Floats) -> Misfit:
+        """Compare all points with all others."""
+        gram = e @ e.transpose(0, 2, 1)
+        norm = np.einsum("rii->ri", gram)
+        length = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, _MIN_SQUARED_DISTANCE))
+        rest = (self.distance - length) * self.known
+        total = np.einsum("rij,rij->r", rest, rest) / 2
+        pull = rest / length
+        return Misfit(norm, total, pull @ e - pull.sum(axis=2)[:, :, None] * e)
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """Distances in an array in which NaN is unknown, or in a sparse matrix of the known ones.
+
+    >>> tiled = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
+    >>> tiled.misfit(np.array([[[0.0], [2.0]]]))
+    Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
+            [-1.]]]))
+    """
+
+    distance: Any
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return int(self.distance.shape[0])
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of the distances of each point."""
+        known, mean, variance = np.zeros((3, self.size))
+        for place in range(self.size):
+            row = self.distance[[place]]
+            row = row[~np.isnan(row)] if isinstance(row, np.ndarray) else row.data
+            if len(row):
+                known[place], mean[place], variance[place] = len(row), row.mean(), row.var()
+        return Moments(known, mean, variance)
+
+    def misfit(self, e: Floats) -> Misfit:
+        """Compare one set of points after the other."""
+        norm, total, pull = np.einsum("rij,rij->ri", e, e), np.empty(len(e)), np.empty(e.shape)
+        for place, points in enumerate(e):
+            filled = np.column_stack([points, np.ones(len(points))])
+            known = self._known
+            total[place], pulled = (
+                _compare(self.distance, filled, norm[place]) if known is None else _compare_known(known, filled)
+            )
+            pull[place] = pulled[:, :-1] - pulled[:, -1:] * points
+        return Misfit(norm, total, pull)
+
+    @cached_property
+    def _known(self) -> _Known | None:
+        return None if isinstance(self.distance, np.ndarray) else _Known.of(self.distance)
+
+
+class _Known(NamedTuple):
+    """The distances of a sparse matrix, each once: two points, how far, and where those of each first point start."""
+
+    i: npt.NDArray[Any]
+    j: npt.NDArray[Any]
+    distance: Floats
+    starts: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, matrix: Any) -> _Known:
+        upper = sparse.triu(matrix, k=1, format="csr")
+        first = np.repeat(np.arange(upper.shape[0]), np.diff(upper.indptr))
+        return cls(first, upper.indices, upper.data, upper.indptr)
+
+
+def _compare(distance: Floats, points: Floats, norm: Floats) -> tuple[float, Floats]:
+    """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
+    total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS_PER_TILE // points.shape[1]))
+    tiles = [slice(first, first + step) for first in range(0, len(points), step)]
+    for place, mine in enumerate(tiles):
+        for others in tiles[place:]:
+            length = (-2 * points[mine, :-1]) @ points[others, :-1].T
+            length += norm[mine, None]
+            length += norm[others]
+            np.sqrt(np.maximum(length, _MIN_SQUARED_DISTANCE, out=length), out=length)
+            rest = distance[mine, others] - length
+            rest[np.isnan(rest)] = 0.0
+            total += float(np.vdot(rest, rest)) * (0.5 if others == mine else 1.0)
+            rest /= length
+            pulled[mine] += rest @ points[others]
+            if others != mine:
+                pulled[others] += rest.T @ points[mine]
+    return total, pulled
+
+
+def _compare_known(known: _Known, points: Floats) -> tuple[float, Floats]:
+    """Compare the pairs of points whose distances are known, each pair once."""
+    pull = np.empty(len(known.distance))
+    total = 0.0
+    for first in range(0, len(pull), _PAIRS_PER_STEP):
+        some = slice(first, first + _PAIRS_PER_STEP)
+        away = points[known.i[some], :-1] - points[known.j[some], :-1]
+        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _MIN_SQUARED_DISTANCE))
+        rest = known.distance[some] - length
+        total += float(np.square(rest).sum())
+        np.divide(rest, length, out=pull[some])
+    pulls = sparse.csr_array((pull, known.j, known.starts), shape=(len(points), len(points)))
+    return total, np.asarray(pulls @ points + pulls.T @ points)
+
+
+# Descent: minimise a smooth function from several starts at once by L-BFGS.
+#
+# Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 1989. Every row
+# of an array is a start with its own history and step; one pass over whole arrays serves all starts, and those that
+# converged leave.
+
+
+Rows = npt.NDArray[np.int64]
+Objective = Callable[["Floats"], "tuple[Floats, Floats]"]
+_Pair = tuple["Floats", "Floats", "Floats"]
+_REMEMBERED_STEPS = 10
+_MIN_DECREASE = 1e-4  # of a step, as a share of what the slope promises
+_MAX_HALVINGS = 30  # of the length of a step
+
+
+@dataclass(frozen=True)
+class Minima:
+    """The end of each row: where it is, how low, after how many steps, and whether it was reached before the limit."""
+
+    place: Floats
+    value: Floats
+    iterations: Rows
+    converged: npt.NDArray[np.bool_]
+
+
+def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) -> Minima:
+    """Minimise each row of the variables.
+
+    >>> def bowl(x):
+    ...     return np.square(x - 1).sum(axis=1), 2 * (x - 1)
+    >>> minimise(bowl, np.array([[9.0, 9.0], [0.0, 5.0]]), max_iter=50, tol=1e-12).place.round(6)
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    place, lowest = start.copy(), np.empty(len(start))
+    iterations, converged = np.zeros(len(start), np.int64), np.zeros(len(start), np.bool_)
+    rows, x = np.arange(len(start)), start
+    value, gradient = objective(x)
+    past: deque[_Pair] = deque(maxlen=_REMEMBERED_STEPS)
+    size = 1 / np.maximum(np.sqrt(_dots(gradient, gradient)), 1e-300)
+    for step in range(1, max_iter + 1):
+        report("round", step, max_iter)
+        direction = _direction(gradient, past, size)
+        new, new_value, new_gradient = _step(objective, x, value, gradient, direction)
+        pair, size = _curvature(new - x, new_gradient - gradient, size)
+        past.append(pair)
+        arrived = ~(value - new_value > tol * np.maximum(np.abs(new_value), 1.0))  # so does what is no number
+        x, value, gradient = new, new_value, new_gradient
+        place[rows], lowest[rows], iterations[rows], converged[rows] = x, value, step, arrived & np.isfinite(value)
+        if arrived.all():
+            break
+        if arrived.any():
+            left = ~arrived
+            rows, x, value, gradient, size = rows[left], x[left], value[left], gradient[left], size[left]
+            past = deque(((s[left], y[left], rho[left]) for s, y, rho in past), maxlen=_REMEMBERED_STEPS)
+    return Minima(place, lowest, iterations, converged)
+
+
+def _dots(left: Floats, right: Floats) -> Floats:
+    products: Floats = np.einsum("ij,ij->i", left, right)
+    return products
+
+
+def _direction(gradient: Floats, past: deque[_Pair], size: Floats) -> Floats:
+    """Turn the gradient by the curvatures of the past: the two loops of the algorithm."""
+    q, shares = -gradient, []
+    for s, y, rho in reversed(past):
+        shares.append(rho * _dots(s, q))
+        q = q - shares[-1][:, None] * y
+    q = q * size[:, None]
+    for s, y, rho in past:
+        q = q + (shares.pop() - rho * _dots(y, q))[:, None] * s
+    return q
+
+
+def _curvature(s: Floats, y: Floats, size: Floats) -> tuple[_Pair, Floats]:
+    """Return a step as it is remembered, and the new scale; one along which nothing curves upwards teaches nothing."""
+    sy, yy = _dots(s, y), _dots(y, y)
+    useful = sy > 1e-10 * yy
+    rho = np.where(useful, 1.0, 0.0) / np.where(useful, sy, 1.0)
+    return (s, y, rho), np.where(useful, sy / np.where(useful, yy, 1.0), size)
+
+
+def _step(
+    objective: Objective, x: Floats, value: Floats, gradient: Floats, direction: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Go into the direction, half as far as long as it is not low enough there; who never is stays where she was."""
+    slope, length = _dots(gradient, direction), np.ones(len(x))
+    found, lowest, slopes = x.copy(), value.copy(), gradient.copy()
+    trying = np.arange(len(x))
+    for _ in range(_MAX_HALVINGS):
+        there = x[trying] + length[trying, None] * direction[trying]
+        new, its_gradient = objective(there)
+        low = new <= value[trying] + _MIN_DECREASE * length[trying] * slope[trying]
+        found[trying[low]], lowest[trying[low]], slopes[trying[low]] = there[low], new[low], its_gradient[low]
+        trying = trying[~low]
+        if not len(trying):
+            break
+        length[trying] /= 2
+    return found, lowest, slopes

@@ -16,7 +16,7 @@ from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
 from allalike.readers.formats.failures import check_columns, check_names, check_width, each_batch, guard
-from allalike.readers.formats.tables import Table, take_rows
+from allalike.readers.formats.source import Source, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _MAX_COMPACT_BYTES = 3  # per value
 _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 
-def open_parquet(path: Path) -> Table:
+def open_parquet(path: Path) -> Source:
     """Open a Parquet file, whose columns are read when they are needed."""
     import pyarrow.parquet as pq
 
@@ -75,10 +75,10 @@ def open_parquet(path: Path) -> Table:
         with reopen(asked, buffer_size=_BUFFER_BYTES) as open_file:
             yield from each_batch(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
 
-    return Table(names, read, str(path), stream=stream, n_bytes=n_bytes)
+    return Source(names, read, str(path), stream=stream, n_bytes=n_bytes)
 
 
-def open_parts(folder: Path) -> Table:
+def open_parts(folder: Path) -> Source:
     """Open a folder of Parquet files; names of inner folders such as ``task=t1`` are columns, too."""
     import pyarrow.parquet as pq
 
@@ -112,7 +112,7 @@ def open_parts(folder: Path) -> Table:
         batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
         yield from each_batch(folder, "Parquet", batches, asked)
 
-    return Table(names, read, str(folder), stream=stream, n_bytes=n_bytes)
+    return Source(names, read, str(folder), stream=stream, n_bytes=n_bytes)
 
 
 def _find_parts(folder: Path) -> Any:
@@ -139,7 +139,7 @@ def _is_integer(value: str) -> bool:
     return value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value))
 
 
-def open_arrow(path: Path) -> Table:
+def open_arrow(path: Path) -> Source:
     """Open an Arrow (Feather) file; batch by batch, because the scanner of Arrow crashes at errors."""
     with guard(path, "Arrow", lambda: pa.OSFile(os.fspath(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
@@ -166,7 +166,7 @@ def open_arrow(path: Path) -> Table:
 
     packed, size = path.stat().st_size, measure_arrow(path)
     check_unpacked(path, packed, size)
-    return Table(names, read, str(path), stream=stream, n_bytes=lambda _: size)
+    return Source(names, read, str(path), stream=stream, n_bytes=lambda _: size)
 
 
 # How much memory files take once they are read, by their metadata.

@@ -239,7 +239,7 @@ class ArchiveMembers:
     def _read_zstandard(self, info: zipfile.ZipInfo) -> bytes:
         if info.flag_bits & 1:
             raise RuntimeError("it is encrypted")
-        stored = copy(info)  # as if the packed bytes were the file, whose checksum nobody knows
+        stored = copy(info)  # as if the packed bytes were the file, whose checksum is unknown
         stored.compress_type, stored.file_size, stored.CRC = zipfile.ZIP_STORED, info.compress_size, cast("Any", None)
         packed = self._archive.read(stored)
         data: bytes = pa.decompress(packed, decompressed_size=info.file_size, codec="zstd", asbytes=True)
@@ -255,7 +255,7 @@ class ArchiveMembers:
 
 
 def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
-    """Refuse XML with a document type, in any encoding; whoever reads a file that is no XML refuses that.
+    """Refuse XML with a document type, in any encoding; other files are refused by their reader.
 
     Entities let a small file stand for a huge one, or for another one, and no tool that is read here declares any.
     """
@@ -272,5 +272,5 @@ def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
             parser.Parse(part)
     except InputError:
         raise
-    except (expat.ExpatError, LookupError, ValueError):  # such as an encoding that nobody knows
+    except (expat.ExpatError, LookupError, ValueError):  # such as an unknown encoding
         return

@@ -14,19 +14,19 @@ from allalike.readers.formats.compression import check_archive, find_packing, in
 from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.failures import guard, unreadable
 from allalike.readers.formats.files import BOOKS, Files
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 from allalike.readers.formats.text import open_delimited
 
-Opener = Callable[[Path, Files], Table]
+Opener = Callable[[Path, Files], Source]
 
 
-def _open_late(module: str, name: str, *arguments: Any) -> Table:
+def _open_late(module: str, name: str, *arguments: Any) -> Source:
     """Call a function of a module that is imported when it is first needed."""
-    opened: Table = getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+    opened: Source = getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
     return opened
 
 
-def _open_unpacked(opener: Callable[[Path], Table], path: Path, _: Files) -> Table:
+def _open_unpacked(opener: Callable[[Path], Source], path: Path, _: Files) -> Source:
     """Open a file of a format that cannot be read from a compressed stream."""
     if packing := find_packing(path):
         raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
@@ -46,10 +46,10 @@ ENDINGS: dict[str, Opener] = {
 }
 _BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"\xd0\xcf\x11\xe0": ".xls"}
 _TEXT_BYTES = 1 << 16
-_TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", ".log")  # whose content tells the format
+_TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", ".log")  # whose content shows the format
 
 
-def open_file(path: Path, files: Files) -> Table:
+def open_file(path: Path, files: Files) -> Source:
     """Open a file by the opener of its format."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
@@ -61,12 +61,12 @@ def open_file(path: Path, files: Files) -> Table:
 
 def _find_opener(path: Path) -> Opener:
     start = guard(path, "a file", lambda: read_start(path, _TEXT_BYTES))
-    told = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
+    ending = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
     if start.startswith(b"PK\x03\x04"):  # an archive of a kind of its own, for others are unpacked by now
         if find_packing(path):
             raise InputError(f"{path} holds another archive, {inner_path(path).name}. Unpack it first.")
-        told = _book_ending(path)
-    ending = told or inner_path(path).suffix.lower()
+        ending = _book_ending(path)
+    ending = ending or inner_path(path).suffix.lower()
     if ending in ENDINGS:
         return ENDINGS[ending]
     text = decode_start(start, guess_encoding(start), path).lstrip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.hashes import find_beyond, find_twice, find_zone, make_plain
+from allalike._core.columns.hashes import find_unreadable, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
@@ -94,12 +94,11 @@ def each_batch(
 def check_columns(
     columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False, sound: bool = True
 ) -> None:
-    r"""Refuse Arrow columns with values that nobody can read, and name the row; so many rows came ``before`` them.
+    r"""Refuse Arrow columns with unreadable values, and name the row; so many rows came ``before`` them.
 
-    Arrow takes the bytes of JSON lines and Parquet as they are, be they UTF-8 or not, and would write them out again;
-    so it does with dates beyond the calendar, times in zones that do not exist, and records with a name twice.
+    Arrow takes the bytes of JSON lines and Parquet as they are, be they UTF-8 or not, and would write them out again.
 
-    Of a ``text`` file it can be said how it is written instead. Where Arrow has taken arrays out of a file as they lie
+    For a ``text`` file the user can name the encoding instead. Where Arrow has taken arrays out of a file as they lie
     there, they are not ``sound`` before all in them has been looked at.
 
     >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
@@ -109,13 +108,6 @@ def check_columns(
     """
     for name, data in columns.items():
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
-        if (zone := find_zone(column.type)) is not None:
-            raise InputError(
-                f"{where}: the column {name!r} has times in the zone {zone!r}, which is not known here. Write them in"
-                " one that is, such as UTC or Europe/Paris."
-            )
-        if (twice := find_twice(column.type)) is not None:
-            raise InputError(f"{where}: the records of {name!r} have two fields called {twice!r}. Rename one of them.")
         try:
             column.validate(full=not sound or not _is_ascii(column))
             plain = make_plain(pa.chunked_array([], column.type))
@@ -131,10 +123,10 @@ def check_columns(
                         proposals=known,
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
-        if (place := find_beyond(column)) is not None:
+        if (place := find_unreadable(column)) is not None:
             raise InputError(
-                f"{where}: the {name!r} in row {before + place + 1} is beyond all dates and times, which go from year 1"
-                " to 9999. Correct it, or leave the row out."
+                f"{where}: the {name!r} in row {before + place + 1} cannot be read as {column.type}. Dates and times go"
+                " from year 1 to 9999, in known time zones, and records have each field once."
             )
 
 

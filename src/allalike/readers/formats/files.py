@@ -17,7 +17,7 @@ MANIFEST = "manifest.csv"  # of a folder of masks
 
 
 class ReadOptions(TypedDict, total=False):
-    """How answers are read, as `allalike.read` tells of each option: what takes answers takes these as keywords.
+    """How answers are read, as documented by `allalike.read`: functions of answers take these as keywords.
 
     The usual values, and what they may be, are those of `Scan` and of `Files`.
     """

@@ -21,7 +21,7 @@ from allalike.errors import InputError
 from allalike.readers.formats.arrow import open_arrow
 from allalike.readers.formats.failures import ENGINES, check_columns, check_names, each_batch, guard
 from allalike.readers.formats.places import Spooled, spool_batches, spool_open_file
-from allalike.readers.formats.tables import Table, join, of_columns, of_records, take_rows
+from allalike.readers.formats.source import Source, join, of_columns, of_records, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _ROLES = ("worker", "task", "label")
 _STREAM_BATCH_ROWS = 1 << 17
 
 
-def find_opener(source: Any) -> Callable[[Any], Table] | None:
+def find_opener(source: Any) -> Callable[[Any], Source] | None:
     """Return the function that opens a frame, a data set, a relation or a nested mapping; nothing for other sources."""
     if is_nested(source):
         return of_nested
@@ -61,7 +61,7 @@ def hold(source: Any) -> Any:
     return list(source) if hasattr(source, "__next__") else source
 
 
-def of_frame(frame: Any) -> Table:
+def of_frame(frame: Any) -> Source:
     """Open a frame of pandas, polars, pyarrow, or anything else that exports Arrow columns."""
     if hasattr(frame, "iloc"):
         return _of_pandas(frame)
@@ -80,10 +80,10 @@ def of_frame(frame: Any) -> Table:
         check_columns(columns, "The table")
         return {name: objects[name]() if name in objects else columns[name] for name in asked}
 
-    return Table([*table.column_names, *objects], read, levels=_find_levels(kinds))
+    return Source([*table.column_names, *objects], read, levels=_find_levels(kinds))
 
 
-def _of_pandas(frame: Any) -> Table:
+def _of_pandas(frame: Any) -> Source:
     """Open a frame of pandas; an index with names becomes columns, another one names the rows."""
     named = [name for name in frame.index.names if name is not None]
     plain = type(frame.index).__name__ == "RangeIndex"
@@ -99,7 +99,7 @@ def _of_pandas(frame: Any) -> Table:
         return columns
 
     levels = _find_levels(dict(zip(names, frame.dtypes, strict=True)))
-    return Table(names, read, index=None if plain else frame.index.tolist(), levels=levels)
+    return Source(names, read, index=None if plain else frame.index.tolist(), levels=levels)
 
 
 def _find_levels(kinds: Mapping[str, Any]) -> dict[str, Domain]:
@@ -126,7 +126,7 @@ def _read_series(series: Any) -> Any:
     return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
 
 
-def _of_dataset(source: Any) -> Table:
+def _of_dataset(source: Any) -> Source:
     """Open a data set of Arrow, which is read in batches, or a scanner, which is read at once."""
     if not hasattr(source, "schema"):
         return of_frame(source.to_table())
@@ -142,7 +142,7 @@ def _of_dataset(source: Any) -> Table:
 
     paths = map(Path, getattr(source, "files", ()))
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    return Table(list(source.schema.names), read, _DATA_SET, stream=stream, n_bytes=lambda _: size)
+    return Source(list(source.schema.names), read, _DATA_SET, stream=stream, n_bytes=lambda _: size)
 
 
 def is_nested(source: Any) -> bool:
@@ -153,7 +153,7 @@ def is_nested(source: Any) -> bool:
     return bool(labels) and not any(isinstance(label, Mapping) for label in labels)
 
 
-def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping") -> Table:
+def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping") -> Source:
     """Open ``{task: {worker: label}}``; None and NaN are no answers.
 
     Frames are also written so, by columns or by rows, which their names show.
@@ -216,16 +216,16 @@ def hold_stream(source: Any) -> Spooled:
     return held
 
 
-def of_stream(source: Any) -> Table:
+def of_stream(source: Any) -> Source:
     """Open a stream as a table."""
     return open_arrow(hold_stream(source))
 
 
-def of_lazy(source: Any) -> Table:
+def of_lazy(source: Any) -> Source:
     """Open a relation or a lazy frame, of which only the columns that are asked for are computed, once."""
 
     @cache
-    def pick(asked: tuple[str, ...], rows: int | None = None) -> Table:
+    def pick(asked: tuple[str, ...], rows: int | None = None) -> Source:
         part = source if rows is None else source.limit(rows)
         quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
         return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
@@ -235,7 +235,7 @@ def of_lazy(source: Any) -> Table:
         return batches(asked)  # type: ignore[no-any-return]
 
     known = source if hasattr(source, "project") else guard("The stream", "Arrow", source.collect_schema)
-    return Table(
+    return Source(
         list(known.columns if hasattr(source, "project") else known.names()),
         lambda asked, rows: pick(tuple(asked), rows).load(asked),
         "The stream",
@@ -262,7 +262,7 @@ def _open_reader(source: Any) -> Any:
     return pa.RecordBatchReader.from_batches(pa.table(source.head(0).collect()).schema, batches)
 
 
-def of_data_set(source: Any) -> Table:
+def of_data_set(source: Any) -> Source:
     """Open a data set of Hugging Face, with its splits joined; classes have their names, and -1 is none."""
     if isinstance(source, dict):
         return join([of_data_set(split) for split in source.values()])
@@ -277,7 +277,7 @@ def of_data_set(source: Any) -> Table:
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         return take_rows(stream(asked), asked, source.num_rows if rows is None else rows)
 
-    return Table(source.column_names, read, _DATA_SET, stream=stream, n_bytes=lambda _: source.data.nbytes)
+    return Source(source.column_names, read, _DATA_SET, stream=stream, n_bytes=lambda _: source.data.nbytes)
 
 
 def _name_classes(column: Any, feature: Any) -> Any:

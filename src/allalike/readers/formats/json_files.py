@@ -21,7 +21,7 @@ from allalike.readers.formats.compression import inner_path, open_bytes
 from allalike.readers.formats.encodings import find_encoding, read_text, undecodable
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.frames import is_nested, of_nested
-from allalike.readers.formats.tables import Table, of_columns, of_records
+from allalike.readers.formats.source import Source, of_columns, of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ _MOST_FIELDS = 32  # that are decoded into columns; records with more of them st
 _PLAIN = {str, int, float, bool}
 
 
-def open_json(path: Path, files: Files | None = None) -> Table:
+def open_json(path: Path, files: Files | None = None) -> Source:
     """Open a JSON file: a list of records, ``{task: {worker: label}}``, a list per column, or one record per line."""
     given = files.encoding if files else None
     encoding = given or guard(path, "JSON", lambda: find_encoding(path))
@@ -49,7 +49,7 @@ def open_json(path: Path, files: Files | None = None) -> Table:
     return replace(table, guessed={**table.guessed, **found})
 
 
-def _open_document(path: Path, encoding: str) -> Table:
+def _open_document(path: Path, encoding: str) -> Source:
     text = guard(path, "JSON", lambda: read_text(path, encoding)).lstrip()
     try:
         document = guard(path, "JSON", partial(parse_json, text))
@@ -80,8 +80,8 @@ def _are_columns(document: Any) -> bool:
     return plain and len({len(values) for values in document.values()}) == 1
 
 
-def _open_lines(path: Path, encoding: str) -> Table:
-    """Open a file with one record per line. It is read at once, because the records tell the names of the columns."""
+def _open_lines(path: Path, encoding: str) -> Source:
+    """Open a file with one record per line, which is read at once because the records name the columns."""
     kinds: dict[str, set[type]] = {}
     parts: list[Any] = []
     for block, line in _read_blocks(path, encoding):
@@ -165,14 +165,14 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     return record
 
 
-def _of_records(records: Any, where: str) -> Table:
+def _of_records(records: Any, where: str) -> Source:
     return with_paths(replace(of_records(records, where), written=True), lambda: records)
 
 
 # Paths into nested records, such as ``annotations[].completed_by.id``: one row for each element of a list.
 
 
-def with_paths(table: Table, records: Any) -> Table:
+def with_paths(table: Source, records: Any) -> Source:
     """Return a table whose columns may also be paths into its records; a function returns these."""
     return replace(
         table,
@@ -181,7 +181,7 @@ def with_paths(table: Table, records: Any) -> Table:
     )
 
 
-def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Table:
+def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Source:
     """Make a table of paths: one row for each element of the list in them; values above it are repeated."""
     keys = {key for record in records if isinstance(record, Mapping) for key in record}
     parsed = {path: (path,) if path in keys else _parse(path) for path in paths}

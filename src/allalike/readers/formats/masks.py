@@ -1,6 +1,6 @@
 """Folders of masks: one image per answer, in a folder per task or per worker, or listed in ``manifest.csv``.
 
-Whether ``a/b.png`` is the mask of task ``a`` by worker ``b`` or the other way round is said by the user, or by names
+Whether ``a/b.png`` is the mask of task ``a`` by worker ``b`` or the other way round is decided by the user, or by names
 of folders or files: ``task``, ``image``, ``worker``, ``annotator`` and the like. Otherwise it is asked.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.formats.files import MANIFEST
-from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.formats.source import Source, of_columns
 from allalike.readers.formats.text import open_delimited
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _WORDS = {
 }
 
 
-def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Table:
+def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Source:
     """Open a folder of masks as a table of workers, tasks and labels; the images are read later."""
     root = Path(folder)
     if (root / MANIFEST).is_file():

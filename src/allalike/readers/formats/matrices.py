@@ -16,7 +16,7 @@ from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_regular, read_start
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.frames import ROWS, find_matrix
-from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.formats.source import Source, of_columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,7 +34,7 @@ def holds_rows(matrix: Any) -> bool:
     return apart and len({(str(worker), str(task)) for worker, task, _ in rows}) == len(rows)
 
 
-def open_matrix(source: Any, wide: str | None) -> Table:
+def open_matrix(source: Any, wide: str | None) -> Source:
     """Open a matrix or the file of one: as ``wide`` says, or as a label matrix, whose least number is -1."""
     path = find_matrix(source)
     matrix = source if path is None else load_matrix(path)
@@ -55,7 +55,7 @@ def open_matrix(source: Any, wide: str | None) -> Table:
     )
 
 
-def of_matrix(matrix: Any, down: str, across: str) -> Table:
+def of_matrix(matrix: Any, down: str, across: str) -> Source:
     """Open a matrix; NaN, None, empty texts and masked cells are no answers. All stored cells of a sparse one are."""
     if hasattr(matrix, "tocoo"):
         cells = matrix.tocoo()
@@ -92,14 +92,14 @@ def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
     return np.zeros(values.shape, np.bool_)
 
 
-def as_label_matrix(table: Table, silent: int, otherwise: str = "") -> Table:
+def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:
     """Return a table of labelling functions, with a message; on so many tasks all of them abstain."""
     nothing = f" On {silent:,} tasks no function says anything; they are left out." if silent else ""
     remark = f"It is a label matrix: workers are labelling functions, and {SILENT} says nothing{otherwise}.{nothing}"
     return replace(table, domain="categorical", silent=silent, remarks=(*table.remarks, remark))
 
 
-def refuse_matrix(path: Path, *_: Any) -> Table:
+def refuse_matrix(path: Path, *_: Any) -> Source:
     """Ask whether the rows of a matrix are tasks or workers."""
     raise InputError(
         f"{path} is a matrix. Its rows may be tasks or workers.",

@@ -7,6 +7,7 @@ nothing refers to it any more.
 from __future__ import annotations
 
 import glob
+import io
 import os
 import re
 import shlex
@@ -145,28 +146,22 @@ def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str |
             raise InputError(f"{address} has a file whose name cannot be that of a file here: {path!r}. Rename it.")
         copy = place.path.joinpath("files", *names)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        left = _copy(system, address, path, copy, left)
+        system.info(path)  # for obstore complains when it closes what it could not open
+        with system.open(path, "rb") as source, copy.open("wb") as target:
+            while part := source.read(_CHUNK):  # whatever the server says of the size
+                left -= len(part)
+                if left < 0:
+                    raise InputError(
+                        f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files,"
+                        " or have Spark read them where they are.",
+                        engine="spark",
+                    )
+                target.write(part)
         if read_start(copy, 100).lstrip().lower().startswith((b"<!doctype html", b"<html")):
             raise InputError(f"{address} is a page of the web, and no file of answers. Perhaps it asks you to sign in.")
         called = str(address) if len(paths) == 1 else scheme + path.removeprefix(scheme).lstrip("/")
         copies.append(Spooled.at(copy, called, place))
     return [place.path / "files"] if folder is not None else [*copies]
-
-
-def _copy(system: Any, address: Address, path: str, copy: Path, left: int) -> int:
-    """Copy a file, whatever the server says of its size, and return how many bytes are left to be fetched."""
-    system.info(path)  # for obstore complains when it closes what it could not open
-    with system.open(path, "rb") as source, copy.open("wb") as target:
-        while part := source.read(_CHUNK):
-            left -= len(part)
-            if left < 0:
-                raise InputError(
-                    f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files, or"
-                    " have Spark read them where they are.",
-                    engine="spark",
-                )
-            target.write(part)
-    return left
 
 
 # Temporary files, for streams, which can be read once, and for remote data.
@@ -307,29 +302,25 @@ def _connect(address: Address) -> Any:
 
 
 def _check_recovery(address: Address) -> tuple[int, int] | None:
-    """Refuse a file of SQLite that needs recovery, and return the time and size of any file that is read."""
+    """Refuse a file of SQLite that needs recovery, and return the time and size of any file that is read.
+
+    SQLite empties a journal or log, or writes zeros at its start, when it is done with it.
+    """
     if not address.file:
         return None
     path = Path(address.file).resolve()  # beside which SQLite looks for the journal
-    journal, log = Path(f"{path}-journal"), Path(f"{path}-wal")
-    left = journal if _holds_changes(journal) else log
-    if address.scheme == "sqlite" and _holds_changes(left):
-        names = " Recovery can remove other files, which a journal names." if left == journal else ""
-        command = shlex.join(["sqlite3", address.file, _RECOVERY])
-        raise InputError(
-            f"{address} needs recovery: {left.name} beside it holds changes of a program that was killed or still"
-            f" writes.{names} If you trust both files, run: {command}. Otherwise remove {left.name}."
-        )
+    for left in (Path(f"{path}{end}") for end in ("-journal", "-wal") if address.scheme == "sqlite"):
+        with left.open("rb") if left.is_file() else io.BytesIO() as file:
+            is_used = file.read(1) not in (b"", b"\0")
+        if is_used:
+            command = shlex.join(["sqlite3", address.file, _RECOVERY])
+            raise InputError(
+                f"{address} needs recovery: {left.name} beside it holds changes of a program that was killed or still"
+                " writes. Recovery can remove other files, which a journal names. If you trust both files, run:"
+                f" {command}. Otherwise remove {left.name}."
+            )
     status = path.stat()
     return status.st_mtime_ns, status.st_size
-
-
-def _holds_changes(path: Path) -> bool:
-    """Return whether a journal or log is in use: SQLite empties one, or writes zeros at its start, when it is done."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(1) not in (b"", b"\0")
 
 
 def run_statement(connection: Any, statement: str) -> list[Any]:

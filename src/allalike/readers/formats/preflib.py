@@ -30,7 +30,7 @@ from allalike.domains import DOMAINS
 from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.encodings import open_text
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 from allalike.readers.rating_scales import NO_OPINION
 
 if TYPE_CHECKING:
@@ -54,21 +54,22 @@ class _Votes:
     orders: list[list[list[str]]] = field(default_factory=list)  # places, and the alternatives at each
 
 
-def open_votes(path: Path, *_: Any) -> Table:
+def open_votes(path: Path, *_: Any) -> Source:
     """Open a PrefLib file: orders of alternatives, or alternatives in categories."""
     kind = inner_path(path).suffix.lower()[1:]
-    kinds = (kind,) if kind in ("soc", "cat") else ("soc", "soi", "toc", "toi")
-    votes = _read(path, kinds)
-    return _open_categories(path, votes) if kind == "cat" else _open_rankings(path, votes)
-
-
-def _open_categories(path: Path, votes: _Votes) -> Table:
-    """Open categories: a task for each alternative, and a worker for each voter."""
+    votes, stem = (
+        _read(path, (kind,) if kind in ("soc", "cat") else ("soc", "soi", "toc", "toi")),
+        path.name.split(".")[0],
+    )
+    if kind != "cat":
+        labels = _write_orders(votes)
+        return _make_table(
+            path, votes, [[(0, number)] for number in range(len(labels))], [stem], labels, domain="ranking"
+        )
     labels = _name_categories(path, votes)
     levels = [label for label in labels if label.strip().casefold() not in _NO_ANSWER]
-    stem, items = path.name.split(".")[0], (item for order in votes.orders for place in order for item in place)
-    names = votes.names or {item: f"{stem}:{item}" for item in items}
-    tasks = {item: number for number, item in enumerate(names)}
+    items = votes.names or {item: f"{stem}:{item}" for order in votes.orders for place in order for item in place}
+    tasks = {item: number for number, item in enumerate(items)}
     cells = [
         [(tasks[item], place) for place, label in enumerate(labels) if label in levels for item in order[place]]
         for order in votes.orders
@@ -78,26 +79,25 @@ def _open_categories(path: Path, votes: _Votes) -> Table:
     make: Any = DOMAINS["ordinal"]
     domain = make(levels=tuple(reversed(levels))) if len(levels) > 2 else "categorical"
     remarks = [f"The category {label!r} means no answer, and is excluded." for label in labels if label not in levels]
-    return _make_table(path, votes, cells, list(names.values()), labels, domain=domain, remarks=tuple(remarks))
+    return _make_table(path, votes, cells, list(items.values()), labels, domain=domain, remarks=tuple(remarks))
 
 
-def _open_rankings(path: Path, votes: _Votes) -> Table:
-    """Open orders; labels are written with '>' and '=', or as JSON if a name would be misread."""
-    is_plain = not any(mark in name for name in votes.names.values() for mark in "<>=~{}[,;|")
+def _write_orders(votes: _Votes) -> list[str]:
+    """Return orders as labels, written with '>' and '=', or as JSON if a name would be misread."""
     labels = []
+    is_plain = not any(mark in name for name in votes.names.values() for mark in "<>=~{}[,;|")
     for order in votes.orders:
         places = [[votes.names.get(item, item) for item in place] for place in order if place]
         if is_plain:
             labels.append(">".join(map("=".join, places)))
         else:
             labels.append(json.dumps([place[0] if len(place) == 1 else place for place in places], ensure_ascii=False))
-    cells = [[(0, number)] for number in range(len(labels))]
-    return _make_table(path, votes, cells, [path.name.split(".")[0]], labels, domain="ranking")
+    return labels
 
 
 def _make_table(
     path: Path, votes: _Votes, cells: Sequence[list[tuple[int, int]]], tasks: list[str], labels: list[str], **more: Any
-) -> Table:
+) -> Source:
     """Make a table of lines, of each of which so many voters gave the same pairs of a task and a label."""
     counts, n_voters, stem = votes.counts, sum(votes.counts), path.name.split(".")[0]
     n_answers = max(n_voters, sum(count * len(line) for count, line in zip(counts, cells, strict=True)))
@@ -114,7 +114,7 @@ def _make_table(
             columns["worker"] = (workers, np.repeat(np.arange(n_voters), sizes))
         return {name: pa.array(columns[name][0], pa.large_string()).take(arrow_of(columns[name][1])) for name in asked}
 
-    return Table(["worker", "task", "label"], read, str(path), **more)
+    return Source(["worker", "task", "label"], read, str(path), **more)
 
 
 def _read(path: Path, kinds: tuple[str, ...]) -> _Votes:

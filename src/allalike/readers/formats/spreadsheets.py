@@ -14,15 +14,8 @@ from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_prolog, check_unpacked
 from allalike.readers.formats.failures import check_gaps, check_names
-from allalike.readers.formats.headers import (
-    MIN_COLUMNS,
-    count_above,
-    count_below,
-    count_blank_columns,
-    describe_margins,
-    name_columns,
-)
-from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.formats.source import Source, of_columns
+from allalike.readers.formats.text import MIN_COLUMNS, count_above, count_below, describe_margins, name_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +32,7 @@ _SHARED = re.compile(rb"""\st\s*=\s*["']s["'].*?<(?:\w+:)?v[^>]*>\s*(\d{1,9})"""
 _STRING = re.compile(rb"<(?:\w+:)?si(?=[\s/>])")
 
 
-def open_sheet(path: Path, files: Files) -> Table:
+def open_sheet(path: Path, files: Files) -> Source:
     """Open a sheet of an Excel file: the one that the tag names, or the only one that has columns.
 
     Cells are read as text, as Excel shows them: integers without a fraction, dates in ISO 8601.
@@ -47,20 +40,19 @@ def open_sheet(path: Path, files: Files) -> Table:
     sheets = _read_sheets(path)
     name = _choose(path, sheets, files.tag)
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
-    cells, n_merged, n_blank = sheets[name]
+    cells, n_merged = sheets[name]
     n_above = count_above(cells)
     above, (first, *rows) = cells[:n_above], cells[n_above:]
     n_rows = len(rows) - count_below(rows)
     rows, below = rows[:n_rows], rows[n_rows:]
-    names, said = name_columns(first, rows, where)
+    names, notes = name_columns(first, rows, where)
     check_names(names, where)
-    blank = n_blank + count_blank_columns([first, *rows])
-    remarks = describe_margins(above, below, where, blank=blank)
+    remarks = describe_margins(above, below, where)
     if n_merged:
         remarks.append(f"{where} has merged cells: each of their rows has the value.")
     columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}
     chosen = {"tag": name} if len(sheets) > 1 and files.tag is None else {}
-    return of_columns(columns, where, text=True, remarks=[*remarks, *said], guessed=chosen)
+    return of_columns(columns, where, text=True, remarks=[*remarks, *notes], guessed=chosen)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
@@ -68,20 +60,16 @@ def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
     return next((sheet.rows for sheet in _read_sheets(path, most).values()), [])
 
 
-def refuse_sheet(path: Path, files: Files) -> Table:
+def refuse_sheet(path: Path, files: Files) -> Source:
     """Refuse a spreadsheet of another format, whose cells cannot be measured before they fill the memory."""
     raise InputError(f"{path} is a spreadsheet of a kind that cannot be read. Save it as .xlsx or .csv first.")
 
 
 class _Sheet(NamedTuple):
-    """The cells of a sheet as text, without empty rows and columns.
-
-    ``merged`` counts cells filled from a merged cell, ``blank`` the empty columns before the first.
-    """
+    """The cells of a sheet as text, without empty rows and columns; ``merged`` counts those of merged cells."""
 
     rows: list[list[str]]
     merged: int
-    blank: int
 
 
 def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
@@ -145,7 +133,7 @@ def _read_cells(sheet: Any, where: str, most: int | None) -> _Sheet:
         check_gaps(n_steps, where)
     rows = [row for row, is_filled in zip(rows, filled, strict=True) if is_filled][:most]
     used = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    return _Sheet([[row[place] for place in used] for row in rows], n_merged, left)
+    return _Sheet([[row[place] for place in used] for row in rows], n_merged)
 
 
 def _write(cell: Any) -> str:

@@ -25,21 +25,14 @@ from allalike.readers.formats.compression import find_packing, open_for_threads,
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.headers import (
-    MIN_COLUMNS,
-    count_above,
-    count_below,
-    count_blank_columns,
-    describe_margins,
-    name_columns,
-)
-from allalike.readers.formats.tables import Table, take_rows
+from allalike.readers.formats.source import Source, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-Record = tuple[list[str], int, int]  # its fields, and its first and last line, from 1
+Row = list[str]
+Record = tuple[Row, int, int]  # its fields, and its first and last line, from 1
 
 _FORMAT = "text with columns"
 _PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13
@@ -84,7 +77,7 @@ class _RaggedError(Exception):
     """A row with more or fewer fields than the others."""
 
 
-def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None) -> Table:
+def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None) -> Source:
     """Open a text file with columns; other marks between them are recognised, and so is a missing header."""
     files = files or Files()
     sample = guard(path, _FORMAT, lambda: read_start(path, SAMPLE_BYTES))
@@ -95,14 +88,13 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     check_names(dialect.names, str(path))
     packing, is_utf8 = find_packing(path), encoding.startswith("utf-8")
     end, notes = (None, []) if packing else _find_notes(path, dialect, encoding)
-    remarks = [*dialect.remarks, *describe_margins((), notes, str(path))]
-    text = _Text(path, encoding, dialect, remarks, end)
+    text = _Text(path, encoding, dialect, [*dialect.remarks, *describe_margins((), notes, str(path))], end)
     decimal = "," if dialect.decimal_comma else files.decimal
     as_named = packing == {".gz": "gzip"}.get(path.suffix.lower(), "")
     is_plain = dialect.is_plain and is_utf8 and decimal == "." and as_named and end is None
     size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
     guessed = {"encoding": encoding} if not files.encoding and not is_utf8 else {}
-    return Table(
+    return Source(
         dialect.names,
         text.read,
         str(path),
@@ -112,8 +104,147 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
         delimiter=dialect.delimiter if is_plain else "",
         decimal=decimal,
         guessed=guessed | ({"decimal": ","} if dialect.decimal_comma else {}),
-        remarks=remarks,
+        remarks=text.remarks,
     )
+
+
+# The header, in text and in sheets
+
+MIN_COLUMNS = 3
+_MAX_ABOVE, _MAX_BELOW = 20, 50  # rows
+_MIN_ROWS = 5  # below a clear header
+_HEADER_ROWS = 1000  # that are compared with the first
+_RECURRING = 0.9  # of the values of a column, for one that does not recur to be a name
+_NOTE_WORDS = 3
+_NOTE = re.compile(
+    r"\s*([#*†‡]|//|notes?\b|sources?\b|legend|exported|generated|created|quelle|anmerkung)", re.IGNORECASE
+)
+_MAX_DIGITS = 19  # numbers with more digits do not count columns
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
+
+
+def count_above(rows: Sequence[Row]) -> int:
+    """Count the rows before the header."""
+    usual = _usual_width(rows)
+    if usual < MIN_COLUMNS:
+        return 0
+    for place, row in enumerate(rows[: _MAX_ABOVE + 1]):
+        if any(cell.strip() for cell in row[usual - 1 :]):  # the first that is as wide as most
+            if place and _is_clear_header(row, rows[place + 1 :]):
+                return place
+            break
+    for place, row in enumerate(rows[: _MAX_ABOVE + 1]):
+        filled = _filled(row)
+        is_comment = len(filled) != usual and filled[:1] and filled[0].lstrip().startswith("#")
+        if len(filled) > 1 and not is_comment:
+            return place if len(rows) > place + 1 else 0
+    return 0
+
+
+def count_below(rows: Sequence[Row]) -> int:
+    """Count the rows behind the last one of a table: notes, or whatever comes after an empty row."""
+    if _usual_width(rows) < MIN_COLUMNS:
+        return 0
+    count, are_notes, is_apart = 0, True, False
+    for row in reversed(rows[1:][-_MAX_BELOW:]):
+        filled = _filled(row)
+        if len(filled) > 1:
+            break
+        count += 1
+        is_apart = is_apart or not filled
+        are_notes = are_notes and any(_NOTE.match(cell) or len(cell.split()) >= _NOTE_WORDS for cell in filled)
+    return count if is_apart or are_notes else 0
+
+
+def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str], list[str]]:
+    """Return the names of columns, and a message if the first row is no header, or the second looks like one more."""
+    numbered = [f"column{number}" for number in range(1, len(first) + 1)]
+    if _is_answer(first, rows):
+        listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
+        return numbered, [f"{where} has no header: its columns are called {listed}."]
+    names = [name if name.strip() else other for name, other in zip(first, numbered, strict=True)]
+    if not rows or len(rows[0]) < MIN_COLUMNS or not _is_clear_header(rows[0], rows[1:]):
+        return names, []
+    return names, [f"Row 1 of {where} looks like a second header ({_show(rows[0])}). Delete it if it is no answer."]
+
+
+def describe_margins(above: Sequence[Row], below: Sequence[Row], where: str) -> list[str]:
+    """Describe the rows that were excluded around a table, in one sentence."""
+    margins = (("above the header", list(filter(_filled, above))), ("at the end", list(filter(_filled, below))))
+    parts = [f"{len(rows)} row{'s' * (len(rows) > 1)} {place} ({_show(rows[0])})" for place, rows in margins if rows]
+    return [f"Left out of {where}: {', '.join(parts)}."] if parts else []
+
+
+def _show(row: Row) -> str:
+    text = " ".join(_filled(row))
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _filled(row: Row) -> Row:
+    return [cell for cell in row if cell.strip()]
+
+
+def _usual_width(rows: Sequence[Row]) -> int:
+    """Return how many cells most rows have in which more than one is filled."""
+    widths = Counter(len(row) for row in rows if len(_filled(row)) > 1)
+    return widths.most_common(1)[0][0] if widths else 0
+
+
+def _list_below(first: Row, rows: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Pair the cells of a row with the filled ones below them."""
+    return [
+        (cell, [row[place] for row in rows if place < len(row) and row[place].strip()])
+        for place, cell in enumerate(first)
+    ]
+
+
+def _are_numbers(cells: Row) -> bool:
+    return bool(cells) and all(map(_NUMBER.fullmatch, cells))
+
+
+def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
+    """Return whether a row clearly has names of columns, by the rows below it."""
+    if len(rows) < _MIN_ROWS:
+        return False
+    n_names = 0
+    for cell, column in _list_below(first, rows):
+        is_numeric = _are_numbers(column)
+        if cell in column or (is_numeric and _NUMBER.fullmatch(cell)):
+            return False
+        recurring = sum(times for times in Counter(column).values() if times > 1)
+        n_names += bool(cell.strip() and column and (is_numeric or recurring >= _RECURRING * len(column)))
+    return n_names >= min(2, len(_filled(first)))
+
+
+def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
+    """Return whether the first row is one like those below, and no header."""
+    rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # a header may be repeated, where files were joined
+    if not rows or not all(cell.strip() for cell in first):
+        return False
+    numbers = [cell for cell in first if _NUMBER.fullmatch(cell)]
+    recurring = fitting = with_repeats = 0
+    for cell, column in _list_below(first, rows):
+        is_number, is_numeric = _are_numbers([cell]), _are_numbers(column)
+        if is_numeric and not is_number:  # a word above numbers
+            return False
+        fitting += is_number and is_numeric
+        recurring += cell in column
+        with_repeats += len(set(column)) < len(column)
+    if len(set(first)) < len(first):  # names are different
+        return recurring + fitting > 0
+    if len(first) > MIN_COLUMNS and _is_counting(numbers):
+        return False  # numbers of workers or tasks, above a matrix
+    alike = sum(any(cell == own for cell, own in zip(row, first, strict=False)) for row in rows)
+    if alike < 2 or 2 * recurring < with_repeats:  # a row of texts below the header may repeat some names
+        return len(numbers) == len(first)
+    return recurring > 1 or fitting > 0
+
+
+def _is_counting(cells: Row) -> bool:
+    """Return whether cells are whole numbers, one after the other."""
+    if len(cells) < MIN_COLUMNS or not all(cell.strip().isdecimal() and len(cell) < _MAX_DIGITS for cell in cells):
+        return False
+    return [int(cell) for cell in cells] == list(range(int(cells[0]), int(cells[0]) + len(cells)))
 
 
 # How rows are written
@@ -133,11 +264,11 @@ def _read_dialect(path: Path, sample: bytes, encoding: str, delimiter: str) -> D
 
 def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dialect | None:
     """Find how the rows are written of which this is the whole, or a beginning; None if that is too short."""
-    told = _SEPARATOR_LINE.match(text)
-    body = text[told.end() :] if told else text
+    separator = _SEPARATOR_LINE.match(text)
+    body = text[separator.end() :] if separator else text
     above, n_lines = _find_above(body, preferred, whole)
     body = "".join(body.splitlines(keepends=True)[n_lines:]) if n_lines else body
-    delimiter = told[1] if told else _find_delimiter(body, preferred, whole)
+    delimiter = separator[1] if separator else _find_delimiter(body, preferred, whole)
     records = _read_start(body, delimiter, whole, _FIRST_ROWS)
     if not records or not body.strip():
         raise InputError(f"{where} has no rows: nothing but empty lines.")
@@ -150,13 +281,13 @@ def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dial
     (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
-    names, said = name_columns(first, rows, where)
+    names, notes = name_columns(first, rows, where)
     headless = names != first and all(cell.strip() for cell in first)
     padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
     names = [name.strip() for name in names] if padded else names
     (width, *others), n_names = {len(row) for row in rows or [first]}, len(names)
     if not others and width < n_names:
-        said.append(f"All rows of {where} end before the column {names[width]!r}: it and those behind it are empty.")
+        notes.append(f"All rows of {where} end before the column {names[width]!r}: it and those behind it are empty.")
     else:
         width = n_names + (not others and width == n_names + 1 and not any(row[-1].strip() for row in rows))
     if any(top != bottom for _, top, bottom in records[1:]):  # look for open quotes also in columns that are not read
@@ -166,10 +297,10 @@ def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dial
     return Dialect(
         names,
         delimiter,
-        skip=bool(told) + n_lines + (begin - 1 if headless else last),
+        skip=bool(separator) + n_lines + (begin - 1 if headless else last),
         width=width,
         decimal_comma=delimiter != "," and _has_decimal_commas(rows[:_DECIMAL_ROWS]),
-        remarks=(*describe_margins(above, (), where, blank=count_blank_columns([first, *rows])), *said),
+        remarks=(*describe_margins(above, (), where), *notes),
         padded=padded,
     )
 

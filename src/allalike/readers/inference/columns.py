@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,
+    SYNONYM,
     SYNONYMS,
     check_chosen,
     is_gold,
@@ -20,45 +23,44 @@ from allalike.readers.column_names import (
     rate_name,
 )
 from allalike.readers.inference.matrices import Matrix, find_consensus, find_matrix
-from allalike.readers.inference.ranking import Candidate, rank_columns, rate_agreement, rate_structure
 from allalike.readers.inference.samples import TableSample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.source import Source
+    from allalike.readers.inference.samples import ColumnSample
 
 SAMPLE_ROWS, _MIN_SAMPLE_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
-_MIN_ROWS = 12  # fewer rows do not tell what columns contain
+_MIN_ROWS = 12  # fewer rows do not show what columns contain
 _TRUSTED = 0.3  # structure from which names are trusted, and content from which candidates are good
 _MIN_STRUCTURE, _CLEARLY_BETTER = 0.25, 2.0  # of a candidate that wins over names
 _CLEAR_LEAD = 0.15  # of the score of a candidate that is taken without a question
 _AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
-_TELLING = 0.4  # rate of a name that says something
+_INFORMATIVE_NAME = 0.4
 UNLIKELY = -1.0  # score of an arrangement that no name supports
 _MAX_PROPOSED, _MAX_BEHIND, _MAX_ARRANGED = 10, 0.6, 5  # candidates, scores behind the best, columns in any order
 _MAX_FILES, _MAX_FILE_ROWS, _MAX_PATHS = 20, 10_000, 30
 _ROWS_SHOWN, _CELL, _NAME, _COLUMNS_SHOWN, _WIDTH = 3, 24, 60, 40, 110
-_AXIS = re.compile(r"(\S*[^a-zA-Z\s]|)([xyzXYZ])([^a-zA-Z\s]{0,6})")
 
 
 @dataclass(frozen=True)
 class Roles:
     """A table, which of its columns are worker, task and label, and which of them were inferred."""
 
-    table: Table
+    table: Source
     picked: dict[str, str]
     guessed: dict[str, str]
 
 
-def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
+def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
     """Find worker, task and label: as chosen, as the reader of a tool knows, by names, or by content.
 
     Names decide unless the content is impossible, such as a task with many answers by one worker, or a label that is
     the same in all answers to a task. Then, and without names, the best candidate is taken if it leads clearly. Else an
     error asks.
 
-    >>> from allalike.readers.formats.tables import of_records
+    >>> from allalike.readers.formats.source import of_records
     >>> pairs = [(worker, nr) for worker in range(5) for nr in range(9)]
     >>> rows = [{"who": f"w{w}", "task": "all", "item": nr, "label": (nr + (w == nr)) % 2} for w, nr in pairs]
     >>> find_roles(of_records(rows), {"worker": "who"}).picked
@@ -72,7 +74,8 @@ def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = fro
         if role not in chosen:
             if not isinstance(names, str):
                 what = f"{table.where} has {len(names)} columns that may be the {role}: {list_names(names)}."
-                what += _suggest_pattern(names) if role == "label" else ""
+                start = re.fullmatch(r"(.*(?:[^\w\s]|_)).*(?:\n\1.*)+", "\n".join(names)) if role == "label" else None
+                what += f" The pattern {start[1] + '*'!r} takes each of them by itself." if start else ""
                 raise ColumnError(what, proposals=[Proposal({"columns": {role: name}}) for name in names])
             known[role] = names
     picked = {**{role: role for role in SYNONYMS}, **known}
@@ -82,12 +85,12 @@ def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = fro
     return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
 
 
-def _expand(table: Table, chosen: Mapping[str, str]) -> Table:
+def _expand(table: Source, chosen: Mapping[str, str]) -> Source:
     """Return a table of paths into nested records, with all paths through the same list if some are to be found."""
     assert table.expand is not None
 
     def find_list(paths: Sequence[str]) -> str:
-        """Return the innermost list that paths go through, such as ``said[]``."""
+        """Return the innermost list that paths go through, such as ``annotations[]``."""
         return max((path[: path.rfind("[]") + 2] if "[]" in path else "" for path in paths), key=len, default="")
 
     paths = list(chosen.values())
@@ -102,14 +105,8 @@ def _expand(table: Table, chosen: Mapping[str, str]) -> Table:
         raise
 
 
-def _suggest_pattern(labels: Sequence[str]) -> str:
-    """Suggest a pattern that gives a result per label, if their names begin alike, such as 'q.a' and 'q.b'."""
-    start = re.fullmatch(r"(.*(?:[^\w\s]|_)).*(?:\n\1.*)+", "\n".join(labels))
-    return f" The pattern {start[1] + '*'!r} takes each of them by itself." if start else ""
-
-
-def _infer(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Take the columns that names tell unless their content is impossible, or the best candidate; or ask."""
+def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
+    """Take the columns that names suggest unless their content is impossible, or the best candidate; or ask."""
     by_name: dict[str, str] = {}
     unclear, structure = "", 0.0
     try:
@@ -121,44 +118,42 @@ def _infer(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[s
             named = TableSample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
             whole = named.n_rows < SAMPLE_ROWS
             structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _MIN_ROWS else 1.0
-        sample = _take_sample(table, na) if structure < _TRUSTED else named
+        if structure >= _TRUSTED:
+            return by_name
+        sample = _take_sample(table, na)
     except InputError:  # reading reports it, unless it is in a column that is not needed
         if by_name:
             return by_name
         raise
-    candidates = _rank(sample, known) if structure < _TRUSTED else []
+    candidates = rank_columns(sample, known)
     if by_name and not (candidates and _beats(candidates[0], by_name, structure)):
         return by_name
     if question := _ask_shape(table, sample, known, candidates):
         raise question
     if not candidates or candidates[0].content < _TRUSTED:
         raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what="" if candidates else unclear)
-    if doubt := _find_doubt(sample, known, by_name, candidates):
-        raise _ask(table, sample, known, candidates, doubt)
+    if reason := _find_rivals(sample, known, by_name, candidates):
+        raise _ask(table, sample, known, candidates, reason)
     return candidates[0].columns
 
 
 def _beats(best: Candidate, by_name: Mapping[str, str], structure: float) -> bool:
-    """Return whether a candidate is so much better than what names say that they cannot be right."""
+    """Return whether a candidate is so much better than what names suggest that they cannot be right."""
     if best.structure < max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE):
         return False
     return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
 
 
-def _take_sample(table: Table, na: frozenset[str]) -> TableSample:
+def _take_sample(table: Source, na: frozenset[str]) -> TableSample:
     """Return a sample of all columns, of fewer rows if there are many."""
     rows = max(_MIN_SAMPLE_ROWS, _SAMPLE_CELLS // max(len(table.names), 1))
     return TableSample(table.sample(min(SAMPLE_ROWS, rows)), na)
 
 
-def _rank(sample: TableSample, known: Mapping[str, str]) -> list[Candidate]:
-    return rank_columns(sample, known) if sample.n_rows >= _MIN_ROWS else []
-
-
-def _find_doubt(
+def _find_rivals(
     sample: TableSample, known: Mapping[str, str], by_name: Mapping[str, str], candidates: Sequence[Candidate]
 ) -> str:
-    """Say why the best candidate is uncertain; nothing if it is certain."""
+    """Return why the best candidate is uncertain; nothing if it is certain."""
     best, columns = candidates[0], candidates[0].columns
     task, worker = (rate_agreement(sample, columns["label"], columns[role]) for role in ("task", "worker"))
     fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
@@ -166,46 +161,213 @@ def _find_doubt(
     sure = task - worker >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
     near = [each for each in candidates[1:] if each.score > best.score - _CLEAR_LEAD and not best.is_like(each, sample)]
     rivals = [each.columns for each in near if not sure or each.columns != turned]
-    if rivals and {*columns.values()} == {*rivals[0].values()}:
-        return "Two of them may be the other way round."
     if rivals:
         role = next(role for role, name in columns.items() if name != rivals[0][role])
-        labels = [columns["label"], *(each["label"] for each in rivals)] if role == "label" else []
-        return f"The {role} may be {columns[role]!r} or {rivals[0][role]!r}." + _suggest_pattern(labels)
+        return f"The {role} may be {columns[role]!r} or {rivals[0][role]!r}."
     for role, name in columns.items():
         if role not in known and rate_name(name, role) < 0:
-            return f"The name {name!r} says something else."
-        if name != by_name.get(role, name) and rate_name(name, role) < _TELLING:
-            return f"The name {by_name[role]!r} says that it is the {role}, but its content does not fit."
-    if axes := [] if "label" in known else _find_axes(sample, columns["label"]):
-        return f"{' and '.join(map(repr, axes))} may be the label together."
-    if sum(role in known or rate_name(name, role) >= _TELLING for role, name in columns.items()) >= 2:
+            return f"The name {name!r} suggests something else."
+        if name != by_name.get(role, name) and rate_name(name, role) < _INFORMATIVE_NAME:
+            return f"The name {by_name[role]!r} suggests the {role}, but its content does not fit."
+    if sum(role in known or rate_name(name, role) >= _INFORMATIVE_NAME for role, name in columns.items()) >= 2:
         return ""
     if len(sample.names) > len(SYNONYMS):
-        return "Their names do not say so, and what they contain may mean something else."
+        return "Their names do not show it, and what they contain may mean something else."
     return "" if sure else "Worker and task may be the other way round."
 
 
-def _find_axes(sample: TableSample, label: str) -> list[str]:
-    """Return the numeric columns that are x and y of the same thing, and perhaps z, if a label is one of them."""
-    match = _AXIS.fullmatch(label)
-    names = [f"{match[1]}{axis}{match[3]}" for axis in ("xyz" if match[2].islower() else "XYZ")] if match else []
-    axes = [name for name in names if name in sample.names and sample[name].is_numeric]
-    return axes if label in axes and axes[:2] == names[:2] else []
+# One ranker by content
 
 
-def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Proposal]:
+@dataclass(frozen=True)
+class Candidate:
+    """Columns that may be worker, task and label.
+
+    ``structure`` rates from 0 to 1 whether rows are answers, ``content`` also whether the answers to a task agree, and
+    ``score`` adds the names.
+    """
+
+    columns: dict[str, str]
+    structure: float
+    content: float
+    score: float
+
+    def is_like(self, other: Candidate, sample: TableSample) -> bool:
+        """Return whether another candidate has columns with the same values."""
+        return all(_are_same(sample, name, other.columns[role]) for role, name in self.columns.items())
+
+
+_MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
+_MAX_ID_LENGTH = 80  # longer texts are not ids of workers
+_MAX_SHOWN = 50  # values that show whether tasks are files, addresses or texts
+_SHOWN = re.compile(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
+_NO_IDS = ("number", "date", "nested", "records", "truth value")
+
+
+def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candidate]:
+    """Return all columns that may be worker, task and label beside the chosen ones, the best first."""
+    if sample.n_rows < _MIN_ROWS:
+        return []
+
+    def is_id(column: ColumnSample) -> bool:
+        return column.kind not in _NO_IDS and 2 <= column.n_values < sample.n_rows
+
+    def is_worker(column: ColumnSample) -> bool:
+        length = sum(map(len, column.texts)) / len(column.texts)
+        return is_id(column) and column.kind != "url" and length <= _MAX_ID_LENGTH
+
+    def is_task(column: ColumnSample) -> bool:  # also a time or place of a measurement
+        recurs = 2 <= column.n_values <= sample.n_rows / 2
+        return is_id(column) or (column.kind in ("date", "number") and recurs)
+
+    workers = _list_columns(sample, chosen, "worker", is_worker)[:_MAX_IDS]
+    tasks = _list_columns(sample, chosen, "task", is_task)[:_MAX_IDS]
+    labels = _list_columns(sample, chosen, "label", lambda column: column.n_present >= 2)[:_MAX_LABELS]
+    pairs = [
+        (_rate_pair(sample, worker, task) + _rate_names({"worker": worker, "task": task}), worker, task)
+        for worker, task in product(workers, tasks)
+        if worker != task and not _are_same(sample, worker, task)
+    ]
+    pairs.sort(key=lambda pair: -pair[0])
+    candidates = []
+    for score, worker, task in pairs[:_MAX_PAIRS]:
+        if score > pairs[0][0] - _MAX_BEHIND:
+            candidates += _rank_labels(sample, worker, task, tasks, labels)
+    return sorted(candidates, key=lambda candidate: (-candidate.score, *candidate.columns.values()))
+
+
+def _list_columns(
+    sample: TableSample, chosen: Mapping[str, str], role: str, may_be: Callable[[ColumnSample], bool]
+) -> list[str]:
+    """Return the chosen column, or those that may be; of several with the same values the best named and shortest."""
+    if role in chosen:
+        return [chosen[role]]
+    groups: dict[bytes, list[str]] = {}
+    for column in sample.columns:
+        if column.name not in chosen.values() and may_be(column):
+            groups.setdefault(column.codes.tobytes(), []).append(column.name)
+    best = [
+        min(group, key=lambda name: (-rate_name(name, role), len("".join(sample[name].texts)), name))
+        for group in groups.values()
+    ]
+    return sorted(best, key=lambda name: -rate_name(name, role))
+
+
+def _are_same(sample: TableSample, name: str, other: str) -> bool:
+    return np.array_equal(sample[name].codes, sample[other].codes)
+
+
+def _rank_labels(
+    sample: TableSample, worker: str, task: str, tasks: Sequence[str], labels: Sequence[str]
+) -> list[Candidate]:
+    """Rate each label beside a worker and a task, where other tasks may fit as well."""
+    candidates = []
+    beside = 0.3 * _rate_shown(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
+    least = 0.95 * _rate_pair(sample, worker, task)
+    equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
+    for label in (label for label in labels if label not in (worker, task)):
+        columns = {"worker": worker, "task": task, "label": label}
+        finer = any(name != label and sample.depends_on(label, name) for name in equal)  # it is a property of a task
+        coarse = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
+        structure, content = (
+            rate * (0.15 if finer else 0.3 if coarse else 1.0) for rate in rate_content(sample, columns)
+        )
+        excess, error = sample.measure_agreement(label, task)
+        clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
+        candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
+    return candidates
+
+
+def rate_content(sample: TableSample, columns: Mapping[str, str]) -> tuple[float, float]:
+    """Rate the structure of columns, and the structure together with the agreement of labels within tasks."""
+    structure = rate_structure(sample, columns)
+    return structure, structure * (0.5 + 0.5 * rate_agreement(sample, columns["label"], columns["task"]))
+
+
+def rate_agreement(sample: TableSample, label: str, group: str) -> float:
+    """Return the agreement of labels within groups beyond chance, less its standard error, from 0 to 1."""
+    excess, error = sample.measure_agreement(label, group)
+    return min(max(excess - error, 0.0), 1.0)
+
+
+def rate_structure(
+    sample: TableSample, columns: Mapping[str, str], *, whole: bool = True, known: Container[str] = ()
+) -> float:
+    """Rate how well columns make rows of answers, from 0 to 1.
+
+    Tasks with one answer in a sample may have others unless it is the whole table. A known label is not rated.
+    """
+    worker, task, label = (columns[role] for role in SYNONYMS)
+    pair = _rate_pair(sample, worker, task, whole=whole)
+    return pair if "label" in known else pair * _rate_label(sample, worker, task, label)
+
+
+def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = True) -> float:
+    """Rate worker and task: no repeated rows, tasks with several workers, workers with several tasks, no gaps."""
+    tasks, workers = sample.count_partners(worker, task), sample.count_partners(task, worker)
+    kept = float(tasks.sum()) / max(sample.n_rows, 1)
+    if not whole:
+        return kept
+    filled = min(sample[worker].n_filled, sample[task].n_filled) / sample.n_rows
+    return float(kept**3 * ((workers > 1).mean() * (tasks > 1).mean()) ** 0.25 * filled)
+
+
+def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> float:
+    """Rate a label: it differs within tasks and within workers, and it recurs unless it is a number or a text."""
+    column = sample[label]
+    excess, error = sample.measure_agreement(label, task)
+    if column.n_present < 2:
+        return 0.0
+    if (sample.count_partners(task, worker) > 1).sum() >= 5 and sample.depends_on(label, task):
+        return 0.15
+    if sample[worker].n_values > 1 and sample.depends_on(label, worker) and rate_name(label, "label") <= SYNONYM:
+        return 0.6 if excess > 6 * error > 0 else 0.1  # labelling functions may give one class each, and agree
+    if column.kind in ("date", "url", "records"):
+        return 0.15
+    if not column.n_present > 0.9 * column.n_filled > 10:
+        return 0.5 + 0.5 * column.n_filled / sample.n_rows
+    if column.kind == "number":
+        return 0.95 if excess > 2 * error else 0.4
+    return {"whole": 0.3, "nested": 0.8}.get(column.kind, 0.7 if column.words >= 3 else 0.2)
+
+
+def _rate_names(columns: Mapping[str, str]) -> float:
+    """Rate names for their roles, and against them if they suit another role better."""
+    rate = 0.0
+    for role, name in columns.items():
+        own, other = rate_name(name, role), max(rate_name(name, each) for each in SYNONYMS if each != role)
+        rate += own - (other if other > own else 0.0)
+    return 0.35 * rate
+
+
+def _rate_shown(sample: TableSample, task: str) -> float:
+    """Return the share of tasks that are files, addresses or texts, in this column or one that depends on it."""
+    rates = [0.0]
+    for column in sample.columns[:60]:
+        same = column.name == task or (
+            2 * column.n_values >= sample[task].n_values and sample.depends_on(column.name, task)
+        )
+        if same and column.kind in ("text", "url"):
+            texts = column.texts[:_MAX_SHOWN]
+            rates.append(sum(_SHOWN.fullmatch(text.strip()[:200]) is not None for text in texts) / len(texts))
+    return max(rates)
+
+
+# One question
+
+
+def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Proposal]:
     """Return the roles and shapes that a table may have by its content, whatever it was read as."""
     if table.roles:
         return []
     sample = _take_sample(table, na)
-    candidates = _rank(sample, {})
+    candidates = rank_columns(sample, {})
     question = _ask_shape(table, sample, {}, candidates, any_matrix=True)
     return list(question.proposals) if question else _propose_candidates(table, sample, candidates)
 
 
 def _ask_shape(
-    table: Table,
+    table: Source,
     sample: TableSample,
     known: Mapping[str, str],
     candidates: Sequence[Candidate],
@@ -234,8 +396,8 @@ def _ask_shape(
     return _ask(table, sample, known, candidates, what=f"{what} Columns: {list_names(table.names)}.", ways=ways)
 
 
-def _propose_matrix(table: Table, sample: TableSample, matrix: Matrix) -> tuple[list[Proposal], str]:
-    """Propose to read a matrix, and say what it looks like."""
+def _propose_matrix(table: Source, sample: TableSample, matrix: Matrix) -> tuple[list[Proposal], str]:
+    """Propose to read a matrix, and describe it."""
     rows = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
     what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
     what += f" {rows}."
@@ -248,7 +410,7 @@ def _propose_matrix(table: Table, sample: TableSample, matrix: Matrix) -> tuple[
     return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
 
 
-def _find_task_of_files(table: Table) -> str:
+def _find_task_of_files(table: Source) -> str:
     """Return the column that is a task if each file is a worker: each has it once, and the files share values."""
     if len(table.parts) < 2:
         return ""
@@ -262,11 +424,11 @@ def _find_task_of_files(table: Table) -> str:
 
 
 def _ask(
-    table: Table,
+    table: Source,
     sample: TableSample,
     known: Mapping[str, str],
     candidates: Sequence[Candidate],
-    why: str = "",
+    why: str = "None of them fits well.",
     *,
     what: str = "",
     ways: Sequence[Proposal] = (),
@@ -275,14 +437,7 @@ def _ask(
     proposals = [*ways, *_propose_candidates(table, sample, candidates)]
     proposals = proposals or _propose_in_any_order(table.names, known)
     if not what:
-        labels = [sample[each.columns["label"]] for each in candidates]
-        unique = all(each.kind == "text" and each.n_present == each.n_filled for each in labels)
-        no_fit = (
-            "No column is left whose values recur, as those of a label do." if unique else "None of them fits well."
-        )
-        what = (
-            f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why or no_fit}"
-        )
+        what = f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why}"
         what += f" Columns: {list_names(table.names)}."
     if len(table.names) < len(SYNONYMS):
         number = "is 1" if len(table.names) == 1 else f"are {len(table.names)}"
@@ -290,24 +445,20 @@ def _ask(
     return ColumnError(what, lines=[*_show_rows(sample), *([] if proposals else EXAMPLE)], proposals=proposals)
 
 
-def _propose_candidates(table: Table, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
-    """Propose the best candidates that differ, before them x and y together."""
+def _propose_candidates(table: Source, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
+    """Propose the best candidates that differ."""
     best: list[Candidate] = []
     for candidate in candidates:
         near = not best or candidate.score > best[0].score - _MAX_BEHIND
         if near and len(best) < _MAX_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
             best.append(candidate)
-    proposals = []
-    if best and not table.roles and (axes := _find_axes(sample, best[0].columns["label"])):
-        worker, task = (best[0].columns[role] for role in ("worker", "task"))
-        once = sample.count_partners(worker, task).sum() == sample.n_rows
-        columns = {**best[0].columns, "label": " ".join(axes)}
-        kind = {"domain": "vector" if once else "points"}
-        proposals.append(Proposal({"columns": columns, **kind}, score=best[0].score + _CLEAR_LEAD))
-    for each in best:
-        columns = {role: name for role, name in each.columns.items() if role not in table.roles}
-        proposals.append(Proposal({"columns": columns}, score=each.score))
-    return proposals
+    return [
+        Proposal(
+            {"columns": {role: name for role, name in each.columns.items() if role not in table.roles}},
+            score=each.score,
+        )
+        for each in best
+    ]
 
 
 def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
@@ -317,13 +468,13 @@ def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> lis
     ways = []
     for chosen in permutations(free, len(roles)):
         rates = [rate_name(name, role) for role, name in zip(roles, chosen, strict=True)]
-        named = sum(rate >= _TELLING for rate in rates) + (len(free) == len(roles))  # one is left for the last role
+        named = sum(rate >= _INFORMATIVE_NAME for rate in rates) + (len(free) == len(roles))  # one is left for the last
         columns = {"columns": dict(zip(roles, chosen, strict=True))}
         ways.append((sum(rates), Proposal(columns, score=None if named >= len(roles) else UNLIKELY)))
     return [proposal for _, proposal in sorted(ways, key=lambda way: -way[0])]
 
 
-def _ask_paths(table: Table, known: Mapping[str, str]) -> ColumnError | None:
+def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
     if table.list_paths is None or table.expand is None:
         return None
@@ -332,7 +483,7 @@ def _ask_paths(table: Table, known: Mapping[str, str]) -> ColumnError | None:
     for paths in groups:
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
         sample = TableSample(inner.sample(SAMPLE_ROWS))
-        candidates = _rank(sample, known)
+        candidates = rank_columns(sample, known)
         question = _ask(inner, sample, known, candidates, "Its records are nested.")
         score = candidates[0].score if candidates else 0.0
         if question.proposals and (best is None or score >= best[0]):
@@ -358,7 +509,7 @@ def _propose_first_elements(proposals: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _show_rows(sample: TableSample) -> list[str]:
-    """Write down the first rows, each cell cut; in a wide table each of its columns is a line."""
+    """Format the first rows, each cell cut; in a wide table each of its columns is a line."""
 
     def cut(value: Any, length: int = _CELL) -> str:
         text = " ".join(str("" if value is None else value).split())

@@ -26,8 +26,8 @@ from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.moments import is_moment
+from allalike.domains.objects.keys import are_tags, is_box, is_point, is_span
 from allalike.domains.spelling import json_list, match_key, split_items
-from allalike.domains.things.keys import are_tags, is_box, is_point, is_span
 from allalike.domains.written_labels import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.errors import ColumnError, LabelError, Proposal
 from allalike.readers.column_names import EXAMPLE
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.stream import Sample
 
-_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels: the first tell what they are not, and so many what they are
+_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels: the first rule types out, and so many decide
 _MAX_LEVELS = 12
 _MAX_ODD = 0.1  # of the distinct labels, or one, may stand for no answer, where the others are numbers
 _MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # labels of so many answers are ids if a larger share of them differ
@@ -184,8 +184,8 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
     def guess(column: Column, rows: Codes) -> Domain:
         return guess_domain(column, [(column, task[rows])], len(rows), lambda: (column, task[rows]))
 
-    assert domain.record is not None
-    return domain.record.close(Column("label", values, text=labels.column.text), guess)
+    closed: Domain = domain.record.close(Column("label", values, text=labels.column.text), guess)
+    return closed
 
 
 def _list_values(column: Column) -> list[Any]:
@@ -288,7 +288,7 @@ def _take_dates(labels: _Labels, domain: Domain) -> Domain:
 
 
 def _refuse_times(labels: _Labels) -> None:
-    """Stop at times of day: they tell when somebody answered, or are on a circle."""
+    """Stop at times of day: they are times of answers, or lie on a circle."""
     if all(map(_TIME.fullmatch, labels.texts)):
         raise LabelError(
             f"The labels are times of day, such as {labels.texts[0]!r}. Take another column as the label; or if they"

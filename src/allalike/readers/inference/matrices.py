@@ -203,7 +203,7 @@ def _find_reason(column: ColumnSample, usual: str, *, recur: bool) -> str:
         return "e-mail addresses"
     if recur and column.n_present == column.n_filled >= _MIN_DISTINCT:
         return "all different"
-    return "told by its name" if is_aside(column.name) else ""
+    return "by its name" if is_aside(column.name) else ""
 
 
 def find_consensus(sample: TableSample, names: Sequence[str]) -> str | None:

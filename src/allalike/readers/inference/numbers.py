@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike.domains import DOMAINS, Domain
-from allalike.domains.written_labels import BOUND, NumberForm
+from allalike.domains.written_labels import NumberForm
 from allalike.errors import LabelError
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ _UNITS = (
 )
 _UNIT = rf"{_CURRENCY}|[gmshtlL]|(?i:{'|'.join(_UNITS.split())})\.?"  # single letters in this case only
 _NUMBER = re.compile(
-    rf"\s*(?P<bound>{BOUND})?\s*[-+\u2212]?\s*(?P<before>{_CURRENCY})?\s*[-+\u2212]?"
+    rf"\s*[-+\u2212]?\s*(?P<before>{_CURRENCY})?\s*[-+\u2212]?"
     rf"(?P<digits>\d(?:[\d.,'\u2019 \u00a0\u2009\u202f]*\d)?|[.,]\d+)\s*(?(before)|(?P<behind>{_UNIT})?)\s*"
 )
 _MARKS = (("", "."), (",", "."), (" ", "."), ("'", "."), ("", ","), (".", ","), (" ", ","), ("'", ","))
 _MAX_CHARACTERS = 100  # of a number with its unit
-_MAX_ODD = 0.2  # share of the labels that may not be numbers, where others have units
 _FEW_ITEMS, _SMALL = 20, 20  # numbers such as 1,2 may be sets of so few items that are so small
+_MAX_ODD = 0.2  # share of the labels that may not be numbers, where others have units
 
 
 def find_number_form(texts: Sequence[str]) -> NumberForm | None:
@@ -166,13 +166,6 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
             f"Some labels have a unit, such as {example[0]!r}, and others have none, such as {bare[0]!r}. If all are"
             f" meant in {_read_unit(example).unit}, say so.",
             domain=f'real(form="{form or _read_unit(example)}")',
-        )
-    bounds = [number[0] for number in numbers if number["bound"]]
-    if form is not None and bounds:
-        raise LabelError(
-            f"{len(bounds):,} of {len(numbers):,} different labels are bounds or rough, such as {bounds[0]!r}, and the"
-            f" others numbers. They can be read as the numbers that they name, or be left out: abstain={bounds[0]!r}.",
-            domain=f'real(form="{replace(form, bounds=True)}")',
         )
     return None if form == NumberForm() else form
 

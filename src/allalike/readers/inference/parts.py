@@ -1,7 +1,7 @@
 """Infer whether the rows of a table are parts of answers, and which columns describe each part.
 
-Rows are parts of one answer where that is said (``repeats="set"``), or where a column is the id of a classification: by
-its name, because each of its values has one worker and one task, and because some have rows with different labels.
+Rows are parts of one answer with ``repeats="set"``, or where a column is the id of a classification: by its name,
+because each of its values has one worker and one task, and because some have rows with different labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.source import Source
     from allalike.readers.inference.samples import Codes, ColumnSample
 
 _ID = re.compile(
@@ -49,7 +49,7 @@ class PartColumns:
         return picked["worker"], picked["task"], *([self.id] if self.id else [])
 
 
-def find_part_columns(table: Table, picked: Mapping[str, str], *, given: bool = False) -> PartColumns | None:
+def find_part_columns(table: Source, picked: Mapping[str, str], *, given: bool = False) -> PartColumns | None:
     """Return the columns of parts, or nothing if each row is an answer; ``given`` says that rows are parts."""
     others = [name for name in table.names if name not in picked.values()]
     ids = [name for name in others if _ID.search(name)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Codes = npt.NDArray[np.int64]
 
-_TYPE_VALUES = 400  # distinct values that tell the type of a column
+_TYPE_VALUES = 400  # distinct values that show the type of a column
 _MAX_BINS = 10
 _MAX_CELLS = 1 << 19  # a contingency table with fewer cells is counted without hashing
 _MAX_NESTED = 1000  # characters that distinguish a nested value from others

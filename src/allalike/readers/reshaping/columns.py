@@ -18,7 +18,7 @@ from allalike.domains import DOMAINS
 from allalike.domains.contract import spell_domain
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
-from allalike.readers.formats.tables import cells, texts
+from allalike.readers.formats.source import cells, texts
 from allalike.readers.inference.label_types import guess_domain
 from allalike.readers.rating_scales import read_ratings
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.domains import Domain
-    from allalike.readers.formats.tables import Columns, Table
+    from allalike.readers.formats.source import Columns, Source
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
@@ -44,21 +44,23 @@ _SHOWN = 12
 _MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
 
 
-def _pick(names: Sequence[str], chosen: Mapping[str, str], table: Table, roles: Sequence[str]) -> dict[str, str] | None:
+def _pick(
+    names: Sequence[str], chosen: Mapping[str, str], table: Source, roles: Sequence[str]
+) -> dict[str, str] | None:
     try:
         return pick_columns(names, chosen, table.where, roles=roles)[0]
     except ColumnError:
         return None
 
 
-def split_label(table: Table, chosen: Mapping[str, str]) -> list[str]:
+def split_label(table: Source, chosen: Mapping[str, str]) -> list[str]:
     """Return the columns that are named together as the label, such as ``lat lon``, if several are."""
     label = str(chosen.get("label", ""))
     words = label.split()
     return words if len(words) > 1 and label not in table.names and {*words} <= {*table.names} else []
 
 
-def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
+def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Put one column in the place of several that are a label together.
 
     They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
@@ -86,7 +88,7 @@ def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None)
     )
 
 
-def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
+def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
     """Return what the columns are that together are the label, and their names."""
     asked, names = domain.name if domain else "", table.names
     if asked and asked not in _KINDS:
@@ -114,7 +116,7 @@ def _find_place(names: Sequence[str]) -> list[str]:
     return [name, others[0]] if len(others) == 1 else []
 
 
-def _are_answers(table: Table, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
+def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
     """Return whether no other column is the label, and the columns are numbers that differ among answers to a task."""
     others = [name for name in table.names if name not in parts]
     picked = _pick(others, {role: name for role, name in chosen.items() if role != "label"}, table, ("worker", "task"))
@@ -138,7 +140,7 @@ def _are_answers(table: Table, chosen: Mapping[str, str], parts: Sequence[str], 
     return bool(sums) and (once or len(set(zip(tasks, rows, strict=True))) > len(set(tasks)))
 
 
-def _read_numbers(table: Table, name: str, data: Any) -> list[Any]:
+def _read_numbers(table: Source, name: str, data: Any) -> list[Any]:
     return [read_number(cell, name, row) for row, cell in enumerate(cells(table.column("label", data)), start=1)]
 
 
@@ -161,7 +163,7 @@ def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number
     return dict(zip(options, row, strict=True)) if kind == "probability" else list(row)
 
 
-def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
+def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Make a row of each label, where tasks have their labels in lists and there are no workers."""
     if table.text or table.roles or "worker" in chosen or (domain and domain.name not in _PLAIN):
         return table
@@ -195,7 +197,7 @@ def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None)
     return table.with_step(step, adds=adds, needs=needs, drops=table.names, whole=True, says=[says], roles=roles)
 
 
-def fill_down(table: Table, picked: Mapping[str, str], *_: Any) -> Table:
+def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
     """Fill in workers or tasks that stand in the first of several rows only, as merged cells of spreadsheets do.
 
     They are known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
@@ -222,8 +224,8 @@ def _fill(column: Any) -> Any:
 
 
 def part_table(
-    table: Table, names: Sequence[str], picked: Mapping[str, str]
-) -> Iterator[tuple[tuple[str, ...], Table]]:
+    table: Source, names: Sequence[str], picked: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], Source]]:
     """Yield the rows that have the same values in some columns, as tables, each with these values."""
     if missing := [name for name in names if name not in table.names]:
         free = [name for name in table.names if name not in {*names, *picked.values()}]
@@ -263,7 +265,7 @@ def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str
     return True
 
 
-def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
+def combine(table: Source, fields: Sequence[str]) -> tuple[Source, str]:
     """Return a table in which the fields are one column, and the name of that; a row without any has no label."""
     made = _NAME
     while made in {*table.names} - {*fields}:
@@ -278,7 +280,7 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
     return table.with_step(step, adds=[made], needs=fields, drops=fields, roles=roles, written=written), made
 
 
-def part_scales(table: Table, picked: Mapping[str, str], domain: Domain | None, *_: Any) -> Table:
+def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None, *_: Any) -> Source:
     """Make records with a field for each scale, where tasks have scales of their own, such as questions of a survey.
 
     "Agree" and "Sometimes" are no two classes of one question. So a label fills the field of its scale and no other:

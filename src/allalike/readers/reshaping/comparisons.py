@@ -23,7 +23,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import split_items
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYM, is_aside, rate_name
-from allalike.readers.formats.tables import value_type
+from allalike.readers.formats.source import value_type
 from allalike.readers.inference.samples import TableSample
 from allalike.readers.sources import with_constant
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.readers.formats.tables import Columns as Loaded
-    from allalike.readers.formats.tables import Table
+    from allalike.readers.formats.source import Columns as Loaded
+    from allalike.readers.formats.source import Source
 
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
@@ -73,7 +73,7 @@ def find_columns(names: Sequence[str]) -> Columns | None:
     return None
 
 
-def read_comparisons(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
+def read_comparisons(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Write comparisons as rankings of two items.
 
     Where the table has tasks of its own, or is a tool's export, this is done only if such a label type is given.
@@ -156,7 +156,7 @@ def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
     return numbers.take(codes)
 
 
-def read_ballots(table: Table, chosen: Mapping[str, str], *_: Any) -> Table:
+def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
     """Add a column for the only task to a table of voters and rankings."""
     if table.roles or table.domain or chosen.get("task", BALLOTS) != BALLOTS:
         return table

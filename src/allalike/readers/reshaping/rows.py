@@ -28,12 +28,12 @@ from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
 from allalike.answers.cleaning import check_ids
 from allalike.domains import DOMAINS
-from allalike.domains.things.keys import BOX_CLASS_KEYS, BOX_KEYS
+from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, OptionError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
-from allalike.readers.formats.tables import cells, concatenate, of_columns, texts
+from allalike.readers.formats.source import cells, concatenate, of_columns, texts
 from allalike.readers.inference.matrices import (
     GOLD,
     MAX_DEPARTURES,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.domains import Domain
-    from allalike.readers.formats.tables import Columns, Table
+    from allalike.readers.formats.source import Columns, Source
 
 _LOOKED_AT = 10_000  # this many rows tell what columns are
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
@@ -65,8 +65,8 @@ Cell = tuple[str, ...]  # what is said of a thing in a row: nothing, a text or s
 
 
 def stack(
-    table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None
-) -> tuple[Table, dict[str, str]]:
+    table: Source, wide: str, chosen: Mapping[str, str], files: Files | None = None
+) -> tuple[Source, dict[str, str]]:
     """Turn a wide table into one of worker, task and label; return also what was guessed.
 
     An empty cell is a missing answer. The column that names the rows is the chosen one, or that with the name of its
@@ -107,7 +107,7 @@ def stack(
     return replace(made, guessed=table.guessed, remarks=(*table.remarks, *says), na=table.na), guessed
 
 
-def _describe(table: Table, down: str, ids: str | None, consensus: str | None) -> list[str]:
+def _describe(table: Source, down: str, ids: str | None, consensus: str | None) -> list[str]:
     says = []
     if ids is None and table.index is None:
         says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
@@ -120,7 +120,7 @@ def _describe(table: Table, down: str, ids: str | None, consensus: str | None) -
 
 
 def _find_ids(
-    table: Table, head: TableSample, down: str, chosen: Mapping[str, str]
+    table: Source, head: TableSample, down: str, chosen: Mapping[str, str]
 ) -> tuple[str | None, dict[str, str]]:
     """Return the column that names the rows, if there is one, and what was guessed."""
     if chosen:
@@ -154,7 +154,7 @@ def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
     return [name for name in names if (not files.only or name in chosen["only"]) and name not in chosen["skip"]]
 
 
-def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
+def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
     """Refuse columns that are probably not answers, unless the columns of answers are named."""
     strangers = {} if files.only else find_strangers(head, names, down)
     if not strangers:
@@ -203,7 +203,7 @@ def _as_whole_numbers(part: Any) -> Any:
     return part.cast(pa.int64())
 
 
-def gather_objects(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> Table:
+def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Make an answer of the rows of a worker and a task, where each row is an object.
 
     The columns that say where an object is, and perhaps its class, are named together as the label, such as
@@ -234,7 +234,7 @@ def gather_objects(table: Table, chosen: Mapping[str, str], domain: Domain | Non
     )
 
 
-def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) -> list[str]:
+def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> list[str]:
     """Return the columns of an object: those that are named together, or those that have the usual names."""
     if "label" in chosen:
         return split_label(table, chosen)
@@ -246,7 +246,7 @@ def _find_parts(table: Table, chosen: Mapping[str, str], domain: Domain | None) 
     return [names[key] for key in (*sides, *kinds)]
 
 
-def _gather(table: Table, columns: Columns, picked: Mapping[str, str], parts: Sequence[str]) -> dict[str, Column]:
+def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: Sequence[str]) -> dict[str, Column]:
     """Put the objects of each worker and task into a list."""
     ids = {role: table.column(role, columns[name]) for role, name in picked.items()}
     for column in ids.values():
@@ -286,7 +286,7 @@ def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     return found
 
 
-def gather_parts(table: Table, picked: Mapping[str, str], domain: Domain | None, repeats: str | None) -> Table:
+def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None, repeats: str | None) -> Source:
     """Make a row of each answer, where rows are parts of answers or a tool has kept details beside sets."""
     label = picked["label"]
     if label in table.details and (domain is None or domain.record is not None):
@@ -329,7 +329,7 @@ def _group(keys: list[tuple[Any, ...]], labels: list[Any], missing: list[bool]) 
     return first, list(answers.values())
 
 
-def _take_details(table: Table, name: str) -> Table:
+def _take_details(table: Source, name: str) -> Source:
     """Return a table whose labels are records of sets and of what a tool has kept of their members."""
     loaded = table.load([name, table.details[name]])
     answers: list[Answer] = []
@@ -352,7 +352,7 @@ def _take_details(table: Table, name: str) -> Table:
     return table.with_step(step, adds=[name], whole=True, says=[says], domain=kind, n_bytes=lambda _: 0)
 
 
-def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
+def has_parts(table: Source, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
     """Return whether it is said, or an id says, that rows are parts of answers."""
     if not _may_have_parts(repeats, domain):
         return False

@@ -6,22 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
-from allalike.errors import InputError
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import (
-    Peek,
-    UnexpectedValueError,
-    get,
-    get_id,
-    get_list,
-    get_number,
-    get_numbers,
-    get_object,
-    get_scalar,
-    get_text,
-    load_records,
-    unexpected,
-)
+from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text, load_records
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
@@ -45,20 +31,12 @@ def _read_mark(kind: str, shape: Any, label: Any) -> Any:
     outline = get_list(shape.get("points", shape) if isinstance(shape, dict) else shape)
     if all(isinstance(point, dict) for point in outline):
         return {"points": [[get_number(point, "x"), get_number(point, "y")] for point in outline], **named}
-    return {"points": [get_numbers(each) if isinstance(each, list) else get_number(each) for each in outline], **named}
+    return {"points": outline, **named}
 
 
 def _read_choice(value: Any, otherwise: str) -> tuple[Any, str]:
     """Return a text as a choice, and a number as it is, each with what kind of label it is."""
-    answer = get_scalar(value, default=None)
-    return ((answer,), "choices") if isinstance(answer, str) else (answer, otherwise)
-
-
-def _check_owners(export: Export, number: int, what: str, *, named: bool) -> None:
-    """Refuse records of one file that do not say whose they are."""
-    if not named and len(export.paths) == 1 and not export.by_file:
-        advice = "Give one file for each annotator; the file's name is the worker."
-        raise InputError(f"{export.where}, holds {number:,} {what}. {advice}")
+    return ((value,), "choices") if isinstance(value, str) else (value, otherwise)
 
 
 # Argilla.
@@ -80,7 +58,7 @@ def _has_responses(record: Record) -> bool:
 
 
 def _is_question(value: Any) -> bool:
-    """Return whether a field is a list of responses, as version 1 hands them over."""
+    """Return whether a field is a list of responses, as version 1 writes them."""
     keys = {"user_id", "value", "status"}
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) and keys <= v.keys() for v in value)
 
@@ -89,23 +67,24 @@ def _is_question(value: Any) -> bool:
 def argilla(export: Export) -> Iterator[Answer]:
     """Read records with the responses of users to questions (JSON, JSONL).
 
-    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``.
-
-    So the API returns them. Version 1 has a list of responses for each question, and tables have a column each for the
-    values, users and states of a question.
+    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``, as the API returns
+    it. Version 1 has a list of responses for each question, and tables have a column each for the values, users and
+    states of a question. The worker is the user's id, the task the record's; drafts and discarded responses are left
+    out.
     """
     for path in export.paths:
         own = len(export.paths) == 1 or export.by_file
         prefix = "" if own else f"{'/'.join(filter(None, export.place_of(path)))}:"
         for number, record in enumerate(export.each(load_records(path), path), start=1):
-            task = get_id(record, *_RECORD_ID, default=f"{prefix}{number}")
+            task = get(record, *_RECORD_ID)
             for question, value, response in _list_responses(record):
                 status = get(response, "status")
                 if status in ("discarded", "draft", "missing"):
                     export.leave_out(f"responses that are {status}")
-                else:
-                    label, kind = _read_response(value)
-                    yield Answer(export.worker(response, *_USER), task, label, question, kind)
+                    continue
+                label, kind = _read_response(value)
+                worker = export.worker(get(response, *_USER))
+                yield Answer(worker, f"{prefix}{number}" if task is None else task, label, question, kind)
 
 
 def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
@@ -113,11 +92,10 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
     responses = record.get("responses")
     if isinstance(responses, list):
         for response in responses:
-            for question, value in get_object(response, "values").items():
+            for question, value in (response["values"] or {}).items():
                 yield question, get(value, "value"), response
         return
-    lists = record if responses is None else get_object(responses)
-    for question, values in lists.items():
+    for question, values in (record if responses is None else responses).items():
         if responses is not None or _is_question(values):
             for response in get_list(values):
                 yield question, get(response, "value"), response
@@ -125,9 +103,9 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
             users, states = (get_list(record, f"{question}.{each}") for each in ("users", "status"))
             if len(users) != len(get_list(values)):
                 raise UnexpectedValueError(f"'{question}.users' does not have a user for each of '{question}'")
-            for place, value in enumerate(get_list(values)):
-                status = states[place] if place < len(states) else None
-                yield question.removesuffix(_RESPONSES), value, {"user_id": users[place], "status": status}
+            states += ["submitted"] * (len(users) - len(states))
+            for value, user, status in zip(get_list(values), users, states, strict=False):
+                yield question.removesuffix(_RESPONSES), value, {"user_id": user, "status": status}
 
 
 def _read_response(value: Any) -> tuple[Any, str]:
@@ -135,10 +113,10 @@ def _read_response(value: Any) -> tuple[Any, str]:
     if not isinstance(value, list):
         return _read_choice(value, "ratings")
     if not value or not all(isinstance(item, dict) for item in value):
-        return tuple(map(get_scalar, value)), "choices"
+        return tuple(value), "choices"
     if all("start" in item for item in value):
         return [_read_mark("spans", item, item.get("label")) for item in value], "spans"
-    return [get_id(item, "value") for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
+    return [item["value"] for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
 
 
 # Prodigy.
@@ -152,25 +130,25 @@ def prodigy(export: Export) -> Iterator[Answer]:
     """Read answers accept, reject and ignore; choices; spans (JSONL).
 
     Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
-
-    A task is what has the same hash of task and question, or of the input if only that joins workers.
+    The worker is ``_annotator_id``, ``_session_id`` or the file's name, the task ``_task_hash``, or ``_input_hash`` if
+    only that joins workers. The label is ``answer``; where options or spans were accepted, it is these.
     """
     rows = [(export.at, export.owner, record) for record in export.records()]
     named = any(get(record, *_ANNOTATOR) is not None for _, _, record in rows)
-    nameless = "answers and does not say whose they are: no record has _annotator_id or _session_id"
-    _check_owners(export, len(rows), nameless, named=named)
-    workers: dict[str, dict[str, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
+    if not named:
+        export.refuse_one_file(f"{len(rows):,} answers, and no record says whose (_annotator_id, _session_id)")
+    workers: dict[str, dict[Any, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
     answers = []
     for export.at, owner, record in rows:
-        worker = owner if export.by_file or not named else get_id(record, *_ANNOTATOR)
+        worker = owner if export.by_file or not named else get(record, *_ANNOTATOR)
         answers.append((export.at, worker, record))
         for name in _HASHES:
-            workers[name][repr(record.get(name))].add(worker)
-    whole = [name for name in _HASHES if "None" not in workers[name]] or [_HASHES[0]]
+            workers[name][record.get(name)].add(worker)
+    whole = [name for name in _HASHES if None not in workers[name]] or [_HASHES[0]]
     key = next((name for name in whole if any(len(those) > 1 for those in workers[name].values())), whole[0])
     is_ignored = False
     for export.at, worker, record in answers:
-        task, answer = get_id(record, key), get_text(record, "answer")
+        task, answer = record[key], get_text(record, "answer")
         export.show(task, record, text=record.get("text"))
         label, kind = _read_marks(record)
         if not kind:
@@ -181,9 +159,7 @@ def prodigy(export: Export) -> Iterator[Answer]:
         else:
             export.leave_out(f"answers {answer!r}")
     if is_ignored:
-        export.remarks.append(
-            "'ignore' is read as an answer of its own; name it as one that means no answer (abstain) to leave it out."
-        )
+        export.remarks.append("'ignore' is read as an answer of its own. If it means no answer, name it with abstain.")
 
 
 def _read_marks(record: Record) -> tuple[Any, str]:
@@ -191,13 +167,12 @@ def _read_marks(record: Record) -> tuple[Any, str]:
     view = record.get("_view_id") or ""
     manual = isinstance(view, str) and ("manual" in view or "relations" in view)  # spans are marked by hand
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
-        return tuple(map(get_id, get_list(record, "accept"))), "choices"
+        return tuple(get_list(record, "accept")), "choices"
     if manual or (not view and any("token_start" in str(span) for span in get_list(record, "spans"))):
         marks = []
         for span in get_list(record, "spans"):  # of a text, or what was drawn on a picture
-            kinds = {"boxes": get(span, "width"), "polygons": get(span, "points")}
-            kind = next((kind for kind, shape in kinds.items() if shape is not None), "spans")
-            marks.append(_read_mark(kind, span, get_scalar(span, "label", default=None)))
+            kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") else "spans"
+            marks.append(_read_mark(kind, span, get(span, "label")))
         return marks, "spans"
     if view == "text_input" or (not view and record.get("user_input") is not None):
         return record.get("user_input"), "texts"
@@ -234,14 +209,13 @@ def _is_doccano(peek: Peek) -> bool:
 def doccano(export: Export) -> Iterator[Answer]:
     """Read documents with the annotations of users, or a file for each annotator (JSONL).
 
-    Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``.
-
-    Where annotators have a file each, documents have labels, such as ``"label": [[0, 2, "adverb"]]``.
+    Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``, or
+    documents with labels such as ``"label": [[0, 2, "adverb"]]``. The worker is the user or the file's name, the task
+    the document, and the label its classes, spans, boxes or text.
     """
-    number, named = 0, False
+    named = False
     for record in export.records():
-        number += 1
-        task = get_id(record, *_DOCUMENT_ID, *_TEXT)
+        task = get(record, *_DOCUMENT_ID, *_TEXT)
         if export.originals is not None:
             text = next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None)
             export.show(task, {key: value for key, value in record.items() if key not in _ABOUT}, text=text)
@@ -249,17 +223,18 @@ def doccano(export: Export) -> Iterator[Answer]:
         if "annotations" in record:
             by_user: dict[Any, list[Any]] = {}
             for item in get_list(record, "annotations"):
-                by_user.setdefault(export.worker(item, "user"), []).append(item)
+                by_user.setdefault(export.worker(get(item, "user")), []).append(item)
             export.leave_out("documents without an annotation", int(not by_user))
             for user, items in by_user.items():
                 yield _label_document(user, task, items)
             continue
         for key in _LABELS:
             if key in record:
-                worker = export.worker(record, *_DOCCANO_USER, default=export.owner)
+                worker = export.worker(get(record, *_DOCCANO_USER), export.owner)
                 yield _label_document(worker, task, get_list(record, key), key)
         export.leave_out("relations between spans", len(get_list(record, "relations")))
-    _check_owners(export, number, "documents and does not say who labelled them", named=named)
+    if not named:
+        export.refuse_one_file("documents and does not say who labelled them")
 
 
 def _label_document(worker: Any, task: Any, items: list[Any], question: str = "") -> Answer:
@@ -268,25 +243,22 @@ def _label_document(worker: Any, task: Any, items: list[Any], question: str = ""
     kinds = {kind for kind, _ in marks}
     if len(kinds) > 1:
         raise UnexpectedValueError(f"the annotations of {task!r} by {worker!r} are mixed: {', '.join(sorted(kinds))}")
-    kind = kinds.pop() if kinds else ""
-    label: Any = [each for _, each in marks]
-    if kind == "classes":
-        label = tuple(label)
-    return Answer(worker, task, "\n".join(label) if kind == "text" else label, question, kind)
+    kind, label = kinds.pop() if kinds else "", [each for _, each in marks]
+    made = tuple(label) if kind == "classes" else "\n".join(label) if kind == "text" else label
+    return Answer(worker, task, made, question, kind)
 
 
 def _read_annotation(item: Any) -> tuple[str, Any]:
     if isinstance(item, list):
-        if len(item) != 3:
-            raise unexpected(item, "[start, end, label]")
-        return "spans", [get_number(item[0]), get_number(item[1]), str(get_scalar(item[2]))]
+        start, end, label = item
+        return "spans", [get_number(start), get_number(end), str(label)]
     if not isinstance(item, dict):
-        return "classes", get_scalar(item)
+        return "classes", item
     kinds = {"start_offset": "spans", "width": "boxes", "points": "polygons", "text": "text"}
     kind = next((kind for key, kind in kinds.items() if key in item), "classes")
     if kind == "text":
         return kind, get_text(item, "text")
-    label = get_scalar(item, "label")
+    label = item["label"]
     return kind, label if kind == "classes" else _read_mark(kind, item, str(label) if kind == "spans" else label)
 
 
@@ -296,74 +268,58 @@ _NAME = ("name", "title", "value")
 _OBJECTS = {"boxes": ("bounding_box", "bbox"), "polygons": ("polygon",), "points": ("point",), "spans": ("location",)}
 
 
-@record_tool("labelbox", "Labelbox", lambda peek: peek.has("data_row", "projects") or peek.has("Label", "Created By"))
+@record_tool("labelbox", "Labelbox", lambda peek: peek.has("data_row", "projects"))
 def labelbox(export: Export) -> Iterator[Answer]:
     """Read classifications and objects of data rows, by labeller (NDJSON, JSON).
 
-    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``.
-
-    Older exports have one record for each label. Who marked no object of a kind where others did saw none.
+    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``. The worker
+    is who created the label, the task the global key of the data row. Each classification is a question, and so are
+    ``boxes``, ``polygons``, ``points`` and ``spans``. Who marked no object of a kind where others did saw none.
     """
     sheets = []
     for record in export.records():
-        for worker, task, label in _list_labels(export, record):
-            sheets.append((worker, task, dict(_read_labels(export, label))))
+        for project in record["projects"].values():
+            for label in get_list(project, "labels"):
+                if get(get(label, "performance_details"), "skipped"):
+                    export.leave_out("skipped labels")
+                    continue
+                task = get(record["data_row"], "global_key", "external_id", "id")
+                worker = export.worker(get(get(label, "label_details"), "created_by"))
+                sheets.append((export.at, worker, task, dict(_read_labels(export, get(label, "annotations")))))
     regions = {question for *_, labels in sheets for question in labels if question in _OBJECTS}
-    for worker, task, labels in sheets:
+    for export.at, worker, task, labels in sheets:
         for question in sorted(regions | labels.keys()):
             yield Answer(worker, task, labels.get(question), question, question if question in _OBJECTS else "choices")
-
-
-def _list_labels(export: Export, record: Record) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield worker, task and annotations of each label of a data row."""
-    if "data_row" not in record:
-        if record.get("Skipped"):
-            export.leave_out("skipped labels")
-        elif isinstance(record.get("Label"), dict):
-            task = get_id(record, "DataRow ID", "External ID", "ID")
-            yield export.worker(record, "Created By"), task, record["Label"]
-        else:
-            export.leave_out("records without a label")
-        return
-    for project in get_object(record, "projects").values():
-        for label in get_list(project, "labels"):
-            if get(get(label, "performance_details"), "skipped"):
-                export.leave_out("skipped labels")
-            else:
-                task = get_id(record["data_row"], "global_key", "external_id", "id")
-                yield export.worker(get(label, "label_details"), "created_by"), task, get(label, "annotations")
 
 
 def _read_labels(export: Export, annotations: Any) -> Iterator[tuple[str, Any]]:
     """Yield the questions that a label answers, with the answers."""
     for item in get_list(annotations, "classifications"):
-        yield str(get_id(item, *_NAME)), _read_classification(item)
+        yield str(get(item, *_NAME)), _read_classification(item)
     regions: dict[str, list[Any]] = {}
     for item in get_list(annotations, "objects"):
         shapes = {kind: get(item, *keys) for kind, keys in _OBJECTS.items()}
-        if shapes["spans"] is None and isinstance(item.get("data"), dict):
-            shapes["spans"] = item["data"].get("location")
         kind = next((kind for kind, shape in shapes.items() if shape is not None), None)
         if kind is None:
             export.leave_out("objects of other kinds, such as masks")
         else:
-            name = get_id(item, *_NAME)
-            label = str(name) if kind == "spans" else name
-            regions.setdefault(kind, []).append(_read_mark(kind, shapes[kind], label))
+            name = get(item, *_NAME)
+            regions.setdefault(kind, []).append(_read_mark(kind, shapes[kind], str(name) if kind == "spans" else name))
     yield from regions.items()
 
 
 def _read_classification(item: Any) -> Any:
     """Return one choice, several, or a text."""
-    one, several = get(item, "radio_answer", "answer"), get(item, "checklist_answers", "answers")
-    if several is not None or isinstance(one, list):
-        return tuple(str(get_id(answer, *_NAME)) for answer in get_list(one if several is None else several))
-    if isinstance(one, dict):
-        return (str(get_id(one, *_NAME)),)
-    return get_text(get(get(item, "text_answer"), "content") if one is None else one, default=None)
+    several = get(item, "checklist_answers", "answers")
+    if several is not None:
+        return tuple(str(get(answer, *_NAME)) for answer in several)
+    one = get(item, "radio_answer", "answer")
+    if one is not None:
+        return (str(get(one, *_NAME)),)
+    return get_text(get(item, "text_answer"), "content", default=None)
 
 
-# SageMaker Ground Truth and Amazon A2I: what each worker answered, before it is consolidated.
+# SageMaker Ground Truth and Amazon A2I.
 
 _LISTS = ("answers", "humanAnswers", "annotations")
 _ALL = "annotationsFromAllWorkers"
@@ -389,36 +345,36 @@ def _list_answers(record: Record) -> list[Any]:
 def ground_truth(export: Export) -> Iterator[Answer]:
     """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).
 
-    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``.
-
-    Each field of a form is a question. A file of worker responses is about the object that its folder is called after.
+    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. The
+    worker is ``workerId``, the task the object, and each field of the form a question. A file of worker responses is
+    about the object that its folder is called after.
     """
     for path in export.paths:
         folder = path.absolute().parent.name
         default = folder if folder.isdecimal() else path.name.split(".")[0]
         for record in export.each(load_records(path), path):
-            task = get_id(record, *_OBJECT_ID, default=default)
+            task = get(record, *_OBJECT_ID) or default
             for response in _list_answers(record):
                 content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
                 content = parse_json(content) if isinstance(content, str) else content
-                for question, field in get_object(content).items():
-                    label, kind = _read_field(field)
-                    yield Answer(export.worker(response, "workerId"), task, label, question, kind)
+                for question, value in (content or {}).items():
+                    label, kind = _read_field(value)
+                    yield Answer(export.worker(get(response, "workerId")), task, label, question, kind)
 
 
-def _read_field(field: Any) -> tuple[Any, str]:
+def _read_field(value: Any) -> tuple[Any, str]:
     """Return what a field of the form holds, and what kind of label that is."""
-    if not isinstance(field, dict):
-        return _read_choice(None if field == "" else field, "numbers")
-    if "labels" in field:
-        return tuple(map(get_id, get_list(field, "labels"))), "choices"
+    if not isinstance(value, dict):
+        return _read_choice(value, "numbers")
+    if "labels" in value:
+        return tuple(get_list(value, "labels")), "choices"
     for key, kind in (("entities", "spans"), ("boundingBoxes", "boxes")):
-        if key in field:
-            return [_read_mark(kind, item, get(item, "label")) for item in get_list(field, key)], kind
-    if "label" in field:
-        return (get_id(field, "label"),), "choices"
-    if field and all(isinstance(chosen, bool) for chosen in field.values()):  # boxes to tick, or one of several
-        if set(field) == {"on"}:
-            return (str(field["on"]).lower(),), "choices"
-        return tuple(name for name, chosen in field.items() if chosen), "choices"
-    raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, field))}")
+        if key in value:
+            return [_read_mark(kind, item, get(item, "label")) for item in get_list(value, key)], kind
+    if "label" in value:
+        return (value["label"],), "choices"
+    if value and all(isinstance(chosen, bool) for chosen in value.values()):  # boxes to tick, or one of several
+        if set(value) == {"on"}:
+            return (str(value["on"]).lower(),), "choices"
+        return tuple(name for name, chosen in value.items() if chosen), "choices"
+    raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, value))}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 import re
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,10 +22,10 @@ from allalike.readers.formats.compression import inner_path, open_bytes, read_st
 from allalike.readers.formats.encodings import decode_start, guess_encoding, with_mark
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
-from allalike.readers.formats.tables import Table, cells
+from allalike.readers.formats.source import Source, cells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 REQUIRED: Any = object()
 ROLES = ("worker", "task", "label")
@@ -55,10 +56,8 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
 def get(value: Any, *keys: str) -> Any:
     """Return the first of several fields of an object that is there, or nothing; without keys the value itself.
 
-    The functions below check the type of what they get. ``default`` is for what is missing or null.
-
-    >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_id({"uid": 7}, "id", "uid")
-    (7, None, 7)
+    >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_list({"uid": 7}, "games")
+    (7, None, [])
     >>> get_list({"games": "x"}, "games")
     Traceback (most recent call last):
     allalike.readers.tools.base.UnexpectedValueError: 'games' is a text, where a list should be
@@ -74,40 +73,27 @@ def get(value: Any, *keys: str) -> Any:
     return None
 
 
-def _get(
-    expected: str, kinds: tuple[type, ...], unfit: tuple[Any, ...], value: Any, *keys: str, default: Any = REQUIRED
-) -> Any:
+def _get(expected: str, types: tuple[type, ...], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
     found = get(value, *keys)
-    if type(found) in kinds and found not in unfit:
+    if type(found) in types and (type(found) is not float or found not in _INFINITE):
         return found
     if found is None and default is not REQUIRED:
-        return default
+        return [] if default is list else default
     raise unexpected(found, expected, *keys)
 
 
-get_text = partial(_get, "a text", (str,), ())
-get_id = partial(_get, "a name or a whole number", (int, str), ("",))
-get_number = partial(_get, "a finite number", (int, float), _INFINITE)
-get_scalar = partial(_get, "a text or a number", (str, int, float, bool), ())
-
-
-def get_list(value: Any, *keys: str) -> list[Any]:
-    """Return a list, which is empty if it is missing or null."""
-    return _get("a list", (list,), (), value, *keys, default=None) or []
+get_text = partial(_get, "a text", (str,))
+get_number = partial(_get, "a finite number", (int, float))
+get_list = partial(_get, "a list", (list,), default=list)  # empty if it is missing or null
 
 
 def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
-    numbers = get_list(value, *keys)
+    numbers: list[float] = get_list(value, *keys)
     for number in numbers:
         if type(number) not in (int, float) or number in _INFINITE:
             raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
     return numbers
-
-
-def get_object(value: Any, *keys: str) -> dict[str, Any]:
-    """Return an object, which is empty if it is missing or null."""
-    return _get("an object", (dict,), (), value, *keys, default=None) or {}
 
 
 # Files, as bytes, text and JSON.
@@ -132,7 +118,7 @@ def read_text(path: Path, encoding: str | None = None) -> str:
 
 
 def load_json(data: bytes, where: str) -> Any:
-    """Return the one value of a text in JSON; NaN and Infinity, which are no JSON, are null."""
+    """Return the one value of a text in JSON; NaN and Infinity, which JSON does not have, are null."""
     if not data.strip():
         raise InputError(f"{where} is empty.")
     try:
@@ -150,13 +136,7 @@ def load_records(path: Path) -> list[Any]:
     """Return the records of a JSON file: those of a list, or one of each line."""
     data = read_bytes(path).removeprefix(BOM_UTF8)
     lines = [line for line in data.split(b"\n") if line.strip()]
-    is_document = len(lines) < 2 or data.lstrip()[:1] != b"{"
-    if not is_document:
-        try:
-            parse_json(lines[0])
-        except ValueError:
-            is_document = True  # over many lines
-    if is_document:
+    if len(lines) < 2 or data.lstrip()[:1] != b"{" or _parse(lines[0]) is None:  # or a document over many lines
         document = unwrap(load_json(data, str(path)))
         return document if isinstance(document, list) else [document]
     with suppress(ValueError):  # all lines at once are faster than one by one
@@ -180,9 +160,16 @@ def unwrap(document: Any) -> Any:
     return inner[0] if len(inner) == len(others) == 1 else document
 
 
+def _parse(text: str | bytes) -> Any:
+    """Return a value of JSON, or nothing if it is none."""
+    with suppress(ValueError):
+        return parse_json(text)
+    return None
+
+
 @dataclass(frozen=True)
 class Peek:
-    """The beginning of a file, in the forms in which tools look at it; empty where it cannot be read."""
+    """The beginning of a file, in the forms that distinguish exports of tools; empty where it cannot be read."""
 
     path: Path
 
@@ -225,12 +212,8 @@ class Peek:
     def document(self) -> Any:
         """The value of a JSON file, or as much of it as stands at the beginning; null for other files."""
         text = self.start.lstrip()
-        if text[:1] in ("[", "{"):
-            with suppress(ValueError):
-                return parse_json(text)
-            with suppress(ValueError):
-                return parse_json(_close_brackets(text))
-        return None
+        value = _parse(text) if text[:1] in ("[", "{") else None
+        return _parse(_close_brackets(text)) if value is None else value
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -238,35 +221,37 @@ class Peek:
         document = unwrap(self.document)
         if isinstance(document, list):
             return [item for item in document[:_PEEK_ROWS] if isinstance(item, dict)]
-        records: list[dict[str, Any]] = []
-        with suppress(ValueError):
-            for line in filter(str.strip, self.start.splitlines()[:_PEEK_ROWS]):
-                record = parse_json(line)
-                if not isinstance(record, dict):
-                    break
-                records.append(record)
+        lines = map(_parse, filter(str.strip, self.start.splitlines()[:_PEEK_ROWS]))
+        records = list(takewhile(lambda record: isinstance(record, dict), lines))
         return records or ([document] if isinstance(document, dict) else [])
+
+    def has_names(self, *names: str, start: str = "") -> bool:
+        """Return whether the first row has these names, and one that begins like this, in any case."""
+        plain = [name.strip().casefold() for name in self.names]
+        return {name.casefold() for name in names} <= {*plain} and any(
+            each.startswith(start.casefold()) for each in plain
+        )
 
     def has(self, *fields: str) -> bool:
         """Return whether one of the first records has all of these fields; ``games.score``: in a list of objects."""
         return any(all(_has_field(record, *field.split(".")) for field in fields) for record in self.records)
 
 
-def _has_field(record: dict[str, Any], field: str, *inner: str) -> bool:
+def _has_field(record: dict[str, Any], field: str, inner: str = "") -> bool:
     value = record.get(field)
-    listed = value if isinstance(value, list) else []
-    return field in record and (not inner or any(isinstance(each, dict) and inner[0] in each for each in listed))
+    items = value if isinstance(value, list) else []
+    return field in record and (not inner or any(isinstance(item, dict) and inner in item for item in items))
 
 
 def _close_brackets(text: str) -> str:
-    r"""Close the brackets of JSON that is cut off, without what was cut; nothing is left of several values.
+    r"""Close the brackets of JSON that is cut off, without what was cut; nothing is left of other texts.
 
     >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
     ('{"images": [{"id": 1}, {"id": 2}]}', '')
     """
     closing: list[str] = []
     end = 0
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text if text[:1] in ("[", "{") else ""):
         mark = token[0]
         if mark[0] == '"':
             continue
@@ -285,7 +270,7 @@ def _close_brackets(text: str) -> str:
 
 @dataclass(frozen=True)
 class Original:
-    """What was asked in a task, as far as an export says it."""
+    """What was shown in a task, as far as an export says it."""
 
     record: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
@@ -301,9 +286,9 @@ class Original:
 
 
 class Tool(ABC):
-    """A program that writes answers in a form of its own.
+    """A program that writes answers in a form of its own. Each export is recognised by one tool at most.
 
-    A tool recognises no file that may be another's: what it recognises is read as its own.
+    The docstring says what export it reads, and what becomes worker, task and label; its first line is the summary.
     """
 
     name: ClassVar[str]
@@ -315,8 +300,8 @@ class Tool(ABC):
         """Return whether a file was written by this tool."""
 
     @abstractmethod
-    def open(self, paths: Sequence[Path], files: Files) -> Table:
-        """Open exports as one table; its roles say which column is worker, task and label."""
+    def open(self, paths: Sequence[Path], files: Files) -> Source:
+        """Open exports as one table, whose roles name the columns of worker, task and label."""
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
         """List what was shown in each task, by the task's name, where exports say it; not all do."""
@@ -339,3 +324,19 @@ class Tool(ABC):
             table = self.open(paths, Files())
             columns = table.load([str(table.roles[role]) for role in ROLES]).values()
             return list(zip(*map(cells, columns), strict=True))
+
+
+def make_tool(
+    base: type[Tool], name: str, title: str, recognises: Callable[[Peek], bool], read: Callable[..., Any], **more: Any
+) -> type[Tool]:
+    """Return a tool with a reader, whose docstring is the tool's, and its first line the summary."""
+    summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
+    about: dict[str, Any] = {
+        "name": name,
+        "title": title,
+        "summary": summary,
+        "__doc__": read.__doc__,
+        "__module__": read.__module__,
+    }
+    about |= {"recognises": lambda _, peek: recognises(peek), "reader": staticmethod(read), **more}
+    return ABCMeta(read.__name__, (base,), about)  # type: ignore[return-value]

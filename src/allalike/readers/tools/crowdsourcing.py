@@ -11,7 +11,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
 from allalike.readers.formats.matrices import SILENT, as_label_matrix
-from allalike.readers.tools.base import Peek, get, get_numbers, get_object, get_scalar
+from allalike.readers.tools.base import Peek, get, get_numbers
 from allalike.readers.tools.frame import Answer, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
 
@@ -26,12 +26,7 @@ _TICKS = frozenset({"true", "on", "false", "off", ""})
 _NUMBERED = re.compile(r"(.*?)[._-]?(\d{1,3})(\D*)")
 
 
-def _is_batch(peek: Peek) -> bool:
-    names = [name.strip().casefold() for name in peek.names]
-    return {"hitid", "workerid"} <= set(names) and any(name.startswith("answer.") for name in names)
-
-
-@sheet_tool("mturk", "Amazon Mechanical Turk", _is_batch)
+@sheet_tool("mturk", "Amazon Mechanical Turk", lambda peek: peek.has_names("HITId", "WorkerId", start="Answer."))
 def mturk(sheet: Sheet) -> Roles:
     """Read results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*.
 
@@ -134,11 +129,7 @@ def _group_by_number(names: Sequence[str]) -> Numbered:
     return groups
 
 
-def _is_pool(peek: Peek) -> bool:
-    return "ASSIGNMENT:worker_id" in peek.names and any(name.startswith("OUTPUT:") for name in peek.names)
-
-
-@sheet_tool("toloka", "Toloka", _is_pool)
+@sheet_tool("toloka", "Toloka", lambda peek: peek.has_names("ASSIGNMENT:worker_id", start="OUTPUT:"))
 def toloka(sheet: Sheet) -> Roles:
     """Read assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*.
 
@@ -175,12 +166,10 @@ def _fill_assignments(sheet: Sheet, answered: list[str], worker: str, status: st
             below = cells[row] = cells[row] or below
 
 
-_JOB = {"_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at"}
+_JOB = ("_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at")
 
 
-@sheet_tool(
-    "figure-eight", "Figure Eight / Appen", lambda peek: "_unit_id" in peek.names and not _JOB.isdisjoint(peek.names)
-)
+@sheet_tool("figure-eight", "Figure Eight / Appen", lambda peek: any(peek.has_names("_unit_id", each) for each in _JOB))
 def figure_eight(sheet: Sheet) -> Roles:
     """Read the full report of a job (CSV: _unit_id, _worker_id).
 
@@ -284,18 +273,15 @@ def _is_nested(peek: Peek) -> bool:
 def peerannot(export: Export) -> Iterator[Answer]:
     """Read labels by task and worker, {task: {worker: label}} (JSON).
 
-    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``; several labels in a list are a set.
+    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``. The outer keys are tasks, the inner ones workers; a
+    list of labels is a set.
     """
     for path in export.paths:
-        tasks = get_object(export.document(path))
-        if not tasks:
-            raise InputError(f"{path} holds no tasks.")
+        tasks = export.document(path)
         for task, answers in tasks.items():
             export.at = f"{path}: task {task!r}"
-            for worker, label in get_object(answers).items():
-                several = tuple(map(get_scalar, label)) if isinstance(label, list) else None
-                label = several if several is not None else get_scalar(label, default=None)
-                yield Answer(export.owner if export.by_file else worker, task, label)
+            for worker, label in (answers or {}).items():
+                yield Answer(export.worker(worker), task, tuple(label) if isinstance(label, list) else label)
     export.remarks.append(
         "The outer keys are read as tasks, and the inner ones as workers. If it is the other way round, swap the"
         " columns: the worker is 'task', and the task is 'worker'."
@@ -303,21 +289,21 @@ def peerannot(export: Export) -> Iterator[Answer]:
 
 
 def _has_weak_labels(peek: Peek) -> bool:
-    document = peek.document if isinstance(peek.document, dict) else {}
-    task = next((task for task in document.values() if isinstance(task, dict)), {})
-    return isinstance(task.get("weak_labels"), list)
+    tasks = peek.document.values() if isinstance(peek.document, dict) else ()
+    return any(isinstance(task, dict) and isinstance(task.get("weak_labels"), list) for task in tasks)
 
 
 @record_tool("wrench", "WRENCH", _has_weak_labels)
 def wrench(export: Export) -> Iterator[Answer]:
-    """Read a label matrix: what labelling functions say of each task, -1 for nothing (JSON).
+    """Read a label matrix: a label of each labelling function for each task, -1 where it abstains (JSON).
 
-    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``; functions are numbered from 0, ``label`` is gold.
+    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``. The keys are tasks; the workers are the labelling
+    functions, numbered from 0; ``label`` is the gold label.
     """
     silent, sizes = 0, set()
     for path in export.paths:
         split = f"{export.place_of(path)[0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
-        for name, task in get_object(export.document(path)).items():
+        for name, task in export.document(path).items():
             export.at = f"{path}: task {name!r}"
             labels = get_numbers(task, "weak_labels")
             sizes.add(len(labels))

@@ -19,11 +19,8 @@ from allalike.errors import InputError
 from allalike.readers.formats.compression import ArchiveMembers, find_packing
 from allalike.readers.tools.base import (
     get,
-    get_id,
     get_list,
     get_number,
-    get_object,
-    get_scalar,
     get_text,
     load_document,
     load_json,
@@ -59,7 +56,7 @@ class Case(NamedTuple):
     known: Any = None
 
     def answered(self, label: str | float, known: Any = None, aspect: str = "") -> Case:
-        """Return the answer, with the known one."""
+        """Return the answer, with the gold label."""
         return self._replace(way=_ANSWER, label=label, known=known, aspect=aspect)
 
     def judged(self, judge: str, label: Any, aspect: str = "") -> Case:
@@ -170,9 +167,10 @@ _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", r
 def lm_eval(export: Export) -> Iterator[Case]:
     """Read answers of models, logged with --log_samples, a folder for each model (JSONL).
 
-    Files are called ``samples_*.jsonl``. The label of
-    ``{"doc_id": 0, "target": "1", "filtered_resps": [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"]}``, with
-    the log likelihoods of two choices, is the place of the likeliest, and ``target`` is ``gold``.
+    Files are called ``samples_*.jsonl``, with records such as ``{"doc_id": 0, "target": "1", "filtered_resps":
+    [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"], "acc": 1.0}``. The worker is the folder, the task
+    ``doc_id``, and the label the place of the likeliest choice or the text that a filter found, with ``target`` as
+    ``gold``, or a metric.
     """
     tables = {path: load_records(path) for path in export.paths}
     filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
@@ -182,7 +180,7 @@ def lm_eval(export: Export) -> Iterator[Case]:
         model = path.absolute().parent.name if by_folder and not export.by_file else export.place_of(path)[0]
         for record in export.each(records, path):
             aspect = _get_filter(record) if len(filters) > 1 else ""
-            yield from _read_sample(export, record, Case(model, get_id(record, "doc_id"), suites[path]), aspect)
+            yield from _read_sample(export, record, Case(model, record["doc_id"], suites[path]), aspect)
 
 
 def _get_filter(record: Any) -> str:
@@ -192,11 +190,11 @@ def _get_filter(record: Any) -> str:
 
 def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterator[Case]:
     responses, target = get_list(record, "filtered_resps"), record.get("target")
-    metrics = [get_text(metric) for metric in get_list(record, "metrics")]
+    metrics = get_list(record, "metrics")
     if len(responses) > 1 and all(map(_is_likelihood, responses)):
         if "acc_mutual_info" in metrics:  # without its question, each choice comes again in the second half
             responses = responses[: len(responses) // 2]
-        likelihoods = [float(get_scalar(likelihood)) for likelihood, _ in responses]
+        likelihoods = [float(likelihood) for likelihood, _ in responses]
         yield case.answered(likelihoods.index(max(likelihoods)), _find_place(target, record), aspect)
     elif len(responses) == 1 and not _is_likelihood(responses[0]):
         texts = responses[0] if isinstance(responses[0], list) else responses
@@ -241,19 +239,18 @@ def _is_deepeval(peek: Peek) -> bool:
 def deepeval(export: Export) -> Iterator[Case]:
     """Read test runs: metrics that models measure (JSON).
 
-    Verdicts and scores of models on test cases, by metric.
-
     Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
-    [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``.
+    [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``. The worker is the model that
+    evaluates, the task the test case, and each metric a question, whose label is the verdict or the score.
     """
     for path in export.paths:
         document = export.document(path)
-        run = get_object(document, "testRunData") or document
+        run = get(document, "testRunData") or document
         settings = get(run, "hyperparameters")
         model = settings.get("model") if isinstance(settings, dict) else None
         tests = [*get_list(run, "testCases"), *get_list(run, "conversationalTestCases")]
         for test in export.each(tests, path, "test case"):
-            case = Case(model if isinstance(model, str) else "model", get_id(test, "name"))
+            case = Case(model if isinstance(model, str) else "model", test["name"])
             for metric in get_list(test, "metricsData"):
                 name = get_text(metric, "name")
                 judge = get_text(metric, "evaluationModel", default=name)
@@ -279,10 +276,10 @@ def _is_promptfoo(peek: Peek) -> bool:
 def promptfoo(export: Export) -> Iterator[Case]:
     """Read results of assertions and of models that grade (JSON, JSONL).
 
-    Verdicts of graders on outputs, or on models; ``sample`` numbers repeated tests.
-
     ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
-    "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``.
+    "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``. The
+    worker is the grader or the type of the assertion, or the model that was tested, the task the test, and the label
+    the verdict. ``sample`` numbers repeated tests.
     """
     for path in export.paths:
         results = load_records(path) if path.suffix.lower() == ".jsonl" else export.document(path)
@@ -294,9 +291,9 @@ def promptfoo(export: Export) -> Iterator[Case]:
         tests: dict[str, str | int] = {}
         samples: Counter[Any] = Counter()
         for result in export.each(results, path, "result"):
-            model, prompt = _name_provider(result) or "model", get_scalar(result, "promptIdx", default=None)
+            model, prompt = _name_provider(result) or "model", result.get("promptIdx")
             model = f"{model} prompt {prompt}" if several and prompt is not None else model
-            item = tests.setdefault(_describe_test(result), get_id(result, "testIdx", "id"))
+            item = tests.setdefault(_describe_test(result), get(result, "testIdx", "id"))
             samples[model, item] += 1
             yield from _read_result(export, result, Case(model, item, sample=samples[model, item]))
 
@@ -304,7 +301,7 @@ def promptfoo(export: Export) -> Iterator[Case]:
 def _name_provider(value: Any) -> str:
     """Return the label or the id of the provider, which may be the provider itself."""
     provider = get(value, "provider")
-    return str(get_scalar(provider, *(("label", "id") if isinstance(provider, dict) else ()), default=""))
+    return str((get(provider, "label", "id") if isinstance(provider, dict) else provider) or "")
 
 
 def _describe_test(result: Any) -> str:
@@ -316,15 +313,14 @@ def _describe_test(result: Any) -> str:
 
 
 def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
-    grading = get_object(result, "gradingResult")
-    if result.get("failureReason") == 2 or result.get("gradingResult") is None:  # the reason that something broke
+    grading = result.get("gradingResult")
+    if result.get("failureReason") == 2 or grading is None:  # 2: the run failed
         export.leave_out("results without a verdict")
         return
     parts = [part for part in get_list(grading, "componentResults") if get(part, "assertion") is not None]
     names = _count_up(_name_provider(part["assertion"]) or get_text(part["assertion"], "type") for part in parts)
     for part, judge in zip(parts or [grading], names or ["assertions"], strict=True):
-        assertion, metadata = get_object(part, "assertion"), get(part, "metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        assertion, metadata = get(part, "assertion") or {}, get(part, "metadata") or {}
         aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
         graded = case.graded(judge, None if metadata.get("graderError") else part, "pass", aspect)
         measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and passes whatever it finds
@@ -363,10 +359,10 @@ def _is_inspect(peek: Peek) -> bool:
 def inspect(export: Export) -> Iterator[Case]:
     """Read logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON).
 
-    Verdicts of judges on answers, or answers of models to samples; ``sample`` is the epoch.
-
     A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
-    "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``.
+    "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``. The
+    worker is the grader, the scorer, or the model that answered, the task the sample, and the label the score or the
+    answer, with ``target`` as ``gold``; ``sample`` is the epoch.
     """
     export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
     cases = [case for path in export.paths for case in _read_log(export, path)]
@@ -385,11 +381,11 @@ def _read_log(export: Export, path: Path) -> Iterator[Case]:
             f"{path} is a log of version {version}, and versions up to {_VERSION} can be read. Export the scores"
             " as a table, with a column for each of worker, task and label."
         )
-    judges, about = _name_judges(header), get_object(header, "eval")
+    judges, about = _name_judges(header), header["eval"]
     model, suite = get_text(about, "model"), get_text(about, "task")
     for export.at, sample in parts:
-        case = Case(model, get_id(sample, "id"), suite, int(get_number(sample, "epoch", default=1)))
-        scores = get_object(sample, "scores")
+        case = Case(model, sample["id"], suite, int(get_number(sample, "epoch", default=1)))
+        scores = get(sample, "scores") or {}
         export.leave_out("samples without a score", int(not scores))
         for scorer, score in scores.items():
             yield from _read_score(export, scorer, score, case, judges.get(scorer, [scorer]))
@@ -422,7 +418,7 @@ def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: lis
     panel = metadata.get("panel") if isinstance(metadata, dict) else None
     votes = panel.get("votes") if isinstance(panel, dict) else None
     if isinstance(votes, list):
-        judges = [get_text(judge) for judge in get_list(panel, "judges")] or judges
+        judges = get_list(panel, "judges") or judges
         if len(judges) != len(votes):
             judges = [f"{scorer} {place}" for place in range(1, len(votes) + 1)]
     else:
@@ -432,15 +428,15 @@ def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: lis
     for judge, vote in zip(judges, votes, strict=True):
         listed = {str(place): part for place, part in enumerate(vote, start=1)} if isinstance(vote, list) else vote
         for aspect, part in (listed if isinstance(listed, dict) else {"": vote}).items():
-            yield case.judged(judge, get_scalar(part, default=None), aspect)
+            yield case.judged(judge, part, aspect)
 
 
 def _name_judges(header: Any) -> dict[str, list[str]]:
     """Return the judges behind each scorer: the models that grade, or the scorer itself."""
-    about, results = get_object(header, "eval"), get_object(header, "results")
+    about, results = header["eval"], get(header, "results")
     graders: dict[str, list[str]] = {}
     for score in [*get_list(about, "scorers"), *get_list(results, "scores")]:
-        name, options = get_text(score, "name"), get_object(score, "params", "options")
+        name, options = get_text(score, "name"), get(score, "params", "options") or {}
         models = _list_models(options.get("model"))
         if not models and "model_graded" in name:
             role = options.get("model_role")

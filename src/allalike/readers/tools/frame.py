@@ -1,8 +1,8 @@
-"""Frame of the tools that write records: a reader is a function that yields answers, and all the rest happens here.
+"""Frame of the tools that write records: a reader is a function that yields answers.
 
-The frame opens files, numbers their records, names file and record in errors, chooses the question, makes choices
-classes or sets, and builds the table. Where annotators have files of their own, the place of a file says whose it is,
-and which document it is about.
+The frame opens files, numbers their records, names file and record in errors, checks ids and labels, chooses the
+question, makes choices classes or sets, and builds the table. Where annotators have files of their own, the place of a
+file says whose it is, and which document it is about.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.registry import did_you_mean
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
+from allalike.readers.formats.compression import check_regular
 from allalike.readers.formats.failures import check_gaps, check_width
-from allalike.readers.formats.tables import Table
+from allalike.readers.formats.source import Source
 from allalike.readers.tools.base import (
-    REQUIRED,
     ROLES,
     Original,
     Peek,
     Tool,
     UnexpectedValueError,
-    get_id,
     load_document,
     load_records,
+    make_tool,
     unexpected,
 )
 
@@ -40,30 +39,18 @@ if TYPE_CHECKING:
     Reader = Callable[["Export"], Iterable["Answer"]]
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
-KNOWN = object()  # the worker of a label that a tool marks as truth, where that is gold, and no answer
+_IDS, _SCALARS = frozenset({str, int}), frozenset({str, int, float, bool})
 _MAX_LISTED = 12
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
 
 
 def build_table(
-    tool: Tool,
-    names: Sequence[str],
-    load: Callable[[str], Any],
-    where: str,
-    roles: Sequence[str | tuple[str, ...]],
-    *,
-    guessed: Mapping[str, str],
-    **facts: Any,
-) -> Table:
+    tool: Tool, names: Iterable[str], load: Callable[[str], Any], where: str, roles: Sequence[Any], **facts: Any
+) -> Source:
     """Return the table of a tool, given a function that returns a column, and the names of worker, task and label."""
-    return Table(
-        list(names),
-        lambda asked, _: {name: load(name) for name in asked},
-        where,
-        roles=dict(zip(ROLES, roles, strict=True)),
-        guessed={**guessed, "tool": tool.name},
-        **facts,
-    )
+    facts["guessed"] = {**facts.get("guessed", {}), "tool": tool.name}
+    read = lambda asked, _: {name: load(name) for name in asked}  # noqa: E731
+    return Source(list(names), read, where, roles=dict(zip(ROLES, roles, strict=True)), **facts)
 
 
 def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
@@ -74,30 +61,44 @@ def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-# Tools that write records: their readers yield answers.
-
-
 class Answer:
-    """A worker's label of a task, as an answer to a question; ``more`` are further columns, such as a known truth.
+    """A worker's label of a task, as an answer to a question; ``more`` are further columns, such as a gold label.
 
-    A label that is a tuple holds what was chosen: labels are classes if everybody chose one, and sets otherwise. An
-    empty label (None, a text, tuple or list) says that nothing is there if the answers to this question are regions
-    (``kind``), and is no answer otherwise.
+    A label that is a tuple holds what was chosen: labels are classes if all answers have one choice, and sets
+    otherwise. An empty label (None, a text, tuple or list) means that nothing is there if the answers to this question
+    are regions (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
     """
 
-    __slots__ = ("kind", "question", "row")
+    __slots__ = ("is_gold", "kind", "question", "row")
 
-    def __init__(self, worker: Any, task: Any, label: Any, question: str = "", kind: str = "", **more: Any) -> None:
-        self.question, self.kind = question, kind
+    def __init__(
+        self,
+        worker: Any,
+        task: Any,
+        label: Any,
+        question: str = "",
+        kind: str = "",
+        *,
+        is_gold: bool = False,
+        **more: Any,
+    ) -> None:
+        self.question, self.kind, self.is_gold = question, kind, is_gold
         self.row = {"worker": worker, "task": task, "label": label, **more}
+        if type(worker) not in _IDS or worker == "":
+            raise unexpected(worker, "a name or a whole number", "worker")
+        if type(task) not in _IDS or task == "":
+            raise unexpected(task, "a name or a whole number", "task")
+        for value in label if type(label) is tuple else ():
+            if type(value) not in _SCALARS:
+                raise unexpected(value, "a text or a number", "label")
+        if type(label) is dict:
+            raise unexpected(label, "a text or a number", "label")
 
-
-def name_tool(tool: type[Tool], name: str, title: str, read: Callable[..., Any]) -> type[Tool]:
-    """Name a tool, with a summary from the docstring of its reader: what it reads."""
-    tool.name, tool.title = name, title
-    tool.summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
-    update_wrapper(tool, read, updated=())
-    return tool
+    @property
+    def is_empty(self) -> bool:
+        """Whether the label is missing, or an empty text or list."""
+        label = self.row["label"]
+        return label is None or (isinstance(label, str | tuple | list) and not label)
 
 
 def record_tool(
@@ -107,36 +108,36 @@ def record_tool(
 
     The first line of its docstring says what is read.
 
-    >>> from allalike.readers.tools.base import get_object, get_scalar
     >>> @record_tool("quiz", "Quiz", lambda peek: peek.has("player", "answered"))
     ... def quiz(export):
     ...     '''Read answers by player (JSON).'''
     ...     for record in export.records():
-    ...         for question, answer in get_object(record, "answered").items():
-    ...             yield Answer(get_id(record, "player"), question, get_scalar(answer))
+    ...         for question, answer in record["answered"].items():
+    ...             yield Answer(record["player"], question, answer)
     >>> quiz.summary, quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
     ('answers by player (JSON)', [('ada', 'q1', 'Oslo')])
     """
+    return lambda read: make_tool(RecordTool, name, title, recognises, read, shows=shows)
 
-    def make(read: Reader) -> type[Tool]:
-        class RecordTool(Tool):
-            def recognises(self, peek: Peek) -> bool:
-                return recognises(peek)
 
-            def open(self, paths: Sequence[Path], files: Files) -> Table:
-                export = Export(self, paths, files)
-                export.read(read)
-                return export.finish(export.table())
+class RecordTool(Tool):
+    """A tool whose reader yields the answers of an export."""
 
-            def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-                originals: dict[str, Original] = {}
-                if shows:
-                    Export(self, paths, files, originals=originals).read(read)
-                return originals
+    reader: ClassVar[Any]
+    shows: ClassVar[bool]
 
-        return name_tool(RecordTool, name, title, read)
+    def open(self, paths: Sequence[Path], files: Files) -> Source:
+        """Open exports as one table."""
+        export = Export(self, paths, files)
+        export.read(self.reader)
+        return export.finish(export.table())
 
-    return make
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List what was shown in each task, by the task's name."""
+        originals: dict[str, Original] = {}
+        if self.shows:
+            Export(self, paths, files, originals=originals).read(self.reader)
+        return originals
 
 
 @dataclass
@@ -155,22 +156,25 @@ class Export:
     at: str = ""
     left_out: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
-    finish: Callable[[Table], Table] = lambda table: table
+    finish: Callable[[Source], Source] = lambda table: table
     questions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
-    _empty: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _gold: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _empty: dict[str, list[Answer]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
     def read(self, reader: Reader) -> None:
         """Take all answers of a reader; whatever fails there is an error that names the file and the record."""
         try:
             for answer in reader(self):
-                label, question = answer.row["label"], answer.question
-                if label is None or (isinstance(label, str | tuple | list) and not label):
-                    self._empty.setdefault(question, []).append(answer.row)  # until all answers are known
-                else:
-                    self.kinds.setdefault(question, answer.kind)
-                    self.questions.setdefault(question, []).append(answer.row)
+                if answer.is_empty:
+                    self._empty.setdefault(answer.question, []).append(answer)  # until all answers are known
+                    continue
+                self.kinds.setdefault(answer.question, answer.kind)
+                rows = self.questions.setdefault(answer.question, [])
+                if answer.is_gold:
+                    rows = self._gold.setdefault(answer.question, [])
+                rows.append(answer.row)
         except AllalikeError:
             raise
         except UnexpectedValueError as error:
@@ -211,15 +215,29 @@ class Export:
         assert self.path is not None
         return self.place_of(self.path)[0]
 
-    def worker(self, value: Any, *keys: str, default: Any = REQUIRED) -> Any:
-        """Return the worker whom the first of these fields names, or the owner of the file if that was asked for."""
-        return self.owner if self.by_file else get_id(value, *keys, default=default)
+    def worker(self, *named: Any) -> Any:
+        """Return the first worker who is named, or the owner of the file if that was asked for."""
+        if self.by_file:
+            return self.owner
+        for name in named:
+            if name is not None:
+                return name
+        return None
 
     def place_of(self, path: Path) -> tuple[str, str]:
         """Return whose file this is, and which of their documents."""
         if not self._places:
             self._places = place_files(self.paths, by_name=self.by_file)
         return self._places[path]
+
+    def refuse_one_file(self, holds: str, remedy: str = "", **more: Any) -> None:
+        """Refuse a single file, unless its name is said to be the worker."""
+        check_regular(self.paths[0])
+        if len(self.paths) == 1 and not self.by_file:
+            remedy = (
+                remedy or "Give one file for each annotator; the file's name, or that of its folder, is the worker."
+            )
+            raise InputError(f"{self.where}, holds {holds}. {remedy}", **more)
 
     @property
     def where(self) -> str:
@@ -237,43 +255,45 @@ class Export:
         if self.originals is not None:
             self.originals.setdefault(str(task), Original(record, **shown))
 
-    def table(self) -> Table:
+    def table(self) -> Source:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
         if not self.questions:
             raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
         question = self._choose()
-        rows = self.questions[question]
-        empty = self._empty.pop(question, [])
+        answers, gold = self.questions[question], self._gold.get(question, [])
+        empty = self._empty.get(question, [])
         if self.kinds[question] in REGIONS:
-            rows += [{**{role: row[role] for role in ROLES}, "label": []} for row in empty]
+            for answer in empty:
+                row = {**{role: answer.row[role] for role in ROLES}, "label": []}
+                (gold if answer.is_gold else answers).append(row)
         else:
-            self.leave_out(
-                f"annotations without an answer to {question!r}" if question else "empty answers", len(empty)
-            )
-        rows = _set_truths_apart(rows)
+            what = f"annotations without an answer to {question!r}" if question else "empty answers"
+            self.leave_out(what, len(empty))
+        rows = _finish_rows(answers, gold)
         if not rows:
-            raise InputError(f"{self.where}, holds no answers beside those that are marked as truths.")
+            raise InputError(f"{self.where}, holds no answers beside those that are marked as gold.")
         workers, tasks = ({row[role] for row in rows} for role in ("worker", "task"))
         about = f"{self.where} ({len(rows):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
         columns = spread(rows, about)
         return build_table(
             self.tool,
-            list(columns),
+            columns,
             columns.__getitem__,
             about,
             ROLES,
             guessed={"tag": question} if question and question != self.files.tag else {},
-            remarks=tuple(self._remark(question, columns)),
+            remarks=tuple(self._describe(question, columns)),
             samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
             truths={"label": "gold"} if "gold" in columns else {},
         )
 
-    def _remark(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
+    def _describe(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
+        """Yield the messages about what was read."""
         yield from self.remarks
         if (most := max(filter(None, columns.get("sample", ())), default=1)) > 1:
             yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
         if not self.files.golden and any(known is not None for known in columns.get("gold", ())):
-            yield "Known truths are in the column gold; they count only with gold='export'."
+            yield "Gold labels are in the column gold; they count only with gold='export'."
         if self.left_out:
             yield f"Left out: {self._counted()}."
         if len(self.questions) > 1:
@@ -288,7 +308,7 @@ class Export:
         if tag is not None and (match := {name.casefold(): name for name in names}.get(tag.casefold())) is not None:
             return match
         if tag is not None and names == [""]:
-            raise InputError(f"{self.where}, has one question only, and none is called {tag!r}. Ask without a tag.")
+            raise InputError(f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave out the tag.")
         listed = [f"{name!r} ({self.kinds[name]}, {len(self.questions[name]):,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         has = ", ".join(listed[:_MAX_LISTED]) + more
@@ -304,29 +324,26 @@ class Export:
         return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
 
 
-def _set_truths_apart(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make choices classes or sets and ids of one type; put what is known of tasks into a column of its own."""
-    chosen = [row["label"] for row in rows if isinstance(row["label"], tuple)]
+def _finish_rows(rows: list[dict[str, Any]], gold: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make choices classes or sets, and ids of one type; put gold labels into a column of their own."""
+    both = [*rows, *gold]
+    chosen = [row["label"] for row in both if isinstance(row["label"], tuple)]
     single = all(len(set(label)) == 1 for label in chosen)
     as_text = single and len({type(label[0]) for label in chosen}) > 1
-    mixed = [  # such as a model's name among the numbers of people
-        role for role in ("worker", "task") if len({type(row[role]) for row in rows if row[role] is not KNOWN}) > 1
-    ]
-    answers: list[dict[str, Any]] = []
-    truths: list[tuple[Any, Any]] = []
-    for row in rows:
-        label, known = row["label"], row["worker"] is KNOWN
+    ids = {"worker": rows, "task": both}  # of mixed types are a model's name among the numbers of people
+    mixed = [role for role, those in ids.items() if len({type(row[role]) for row in those}) > 1]
+
+    def finish(row: dict[str, Any]) -> dict[str, Any]:
+        label = row["label"]
         if isinstance(label, tuple):
             label = frozenset(map(str, label)) if not single else str(label[0]) if as_text else label[0]
-        row = {**row, **{role: str(row[role]) for role in mixed}, "label": label}
-        if known:
-            truths.append((row["task"], label))
-        else:
-            answers.append(row)
-    if truths:
-        gold = match_truths(truths)
-        answers = [{**row, "gold": gold.get(row["task"])} for row in answers]
-    return answers
+        return {**row, **{role: str(row[role]) for role in mixed}, "label": label}
+
+    finished = list(map(finish, rows))
+    if not gold:
+        return finished
+    known = match_truths((row["task"], row["label"]) for row in map(finish, gold))
+    return [{**row, "gold": known.get(row["task"])} for row in finished]
 
 
 def place_files(

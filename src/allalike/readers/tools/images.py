@@ -23,11 +23,9 @@ from allalike.readers.tools.base import (
     Peek,
     UnexpectedValueError,
     get,
-    get_id,
     get_list,
     get_number,
     get_numbers,
-    get_scalar,
     get_text,
     read_bytes,
     unexpected,
@@ -35,7 +33,7 @@ from allalike.readers.tools.base import (
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # its type only
 
@@ -98,7 +96,7 @@ class Areas:
                 for worker in self.seen[picture]:
                     yield worker, picture, kind, draw(by.get(worker, []), *self.sizes[picture])
 
-    def answers(self, export: Export, question: str) -> Iterator[Answer]:
+    def answers(self, export: Export, question: str, gold: Collection[Any] = ()) -> Iterator[Answer]:
         """Yield all masks as answers, and say what was left out or taken for granted."""
         export.leave_out("outlines of fewer than three points", self.flat)
         export.leave_out("pictures in which nobody drew anything", len(self.seen.keys() - self.drawn.keys()))
@@ -108,7 +106,8 @@ class Areas:
             )
         several = len({kind for kinds in self.drawn.values() for kind in kinds}) > 1
         for worker, picture, kind, mask in self.masks():
-            yield Answer(worker, f"{picture}/{kind}" if several else picture, mask, question, _AREAS)
+            task, is_gold = f"{picture}/{kind}" if several else picture, (worker, picture) in gold
+            yield Answer(worker, task, mask, question, _AREAS, is_gold=is_gold)
 
 
 # COCO.
@@ -127,14 +126,15 @@ class _Page(NamedTuple):
         document = export.document(path)
         if isinstance(document, list):  # of results
             document = {"annotations": document}
-        images = {get_id(each, "id"): each for each in export.each(get_list(document, "images"), path, "image")}
-        kinds = {get_id(each, "id"): each for each in export.each(get_list(document, "categories"), path, "category")}
+        images, kinds = (
+            {each["id"]: each for each in export.each(get_list(document, key), path, what)}
+            for key, what in (("images", "image"), ("categories", "category"))
+        )
         marks = list(export.each(get_list(document, "annotations"), path, "annotation"))
         for image in images.values() if export.originals is not None else ():
-            name = str(get_id(image, "file_name", "id"))
+            name = str(get(image, "file_name", "id"))
             export.show(name, image, picture=name, sides=(image.get("width"), image.get("height")))
-        if not images:
-            images = {get_id(mark, "image_id"): {"id": mark["image_id"]} for mark in marks}
+        images = images or {mark["image_id"]: {"id": mark["image_id"]} for mark in marks}
         return cls(path, images, kinds, marks)
 
     def read_mark(self, mark: dict[str, Any], key: str) -> list[Any]:
@@ -143,9 +143,9 @@ class _Page(NamedTuple):
             return []
         if key == "caption":
             return [get_text(mark, key)]
-        number = get_id(mark, "category_id", default=None)
+        number = mark.get("category_id")
         category = self.categories.get(number)
-        name = number if category is None else get_scalar(category, "name")
+        name = number if category is None else category["name"]
         if key == "segmentation":
             if isinstance(mark[key], dict):
                 return [(name, Mask.of(of_run_lengths(mark[key])))]
@@ -156,7 +156,7 @@ class _Page(NamedTuple):
         numbers = get_numbers(mark, key)
         if key == "keypoints":
             points = list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=False))
-            names = list(map(get_scalar, get_list(category, "keypoints"))) or range(1, len(points) + 1)
+            names = get_list(category, "keypoints") or range(1, len(points) + 1)
             return [{"x": x, "y": y, "label": name} for name, (x, y, seen) in zip(names, points, strict=False) if seen]
         if len(numbers) != 4:
             raise unexpected(mark[key], "[x, y, width, height]", key)
@@ -182,18 +182,16 @@ def _is_coco(peek: Peek) -> bool:
 def coco(export: Export) -> Iterator[Answer]:
     """Read boxes, outlines or key points in pictures, one file for each annotator (JSON).
 
-    File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``.
-
-    Lists of results have the annotations alone. Each picture in a file was seen by its owner.
+    File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``, or a
+    list of results, which has the annotations alone. The worker is the file's name, or an ``annotator`` of the marks,
+    the task the picture, and the label its boxes, or what the tag names: keypoints, segmentation, caption. Each picture
+    in a file was seen by its owner.
     """
     pages = [_Page.read(export, path) for path in export.paths]
     marks = [mark for page in pages for mark in page.marks]
     by_file = export.by_file or all(get(mark, *_WORKER) is None for mark in marks)
-    if len(pages) == 1 and by_file != export.by_file:
-        raise InputError(
-            f"{export.where}, holds {len(marks):,} marks in {len(pages[0].images):,} pictures and does not say whose"
-            " they are. Give one file for each annotator; the file's name is the worker."
-        )
+    if by_file:
+        export.refuse_one_file(f"{len(marks):,} marks in {len(pages[0].images):,} pictures and does not say whose")
     key = _choose_field(export, marks)
     areas = Areas(export.where)
     for page in pages:
@@ -201,17 +199,17 @@ def coco(export: Export) -> Iterator[Answer]:
         if by_file:
             labels = {(export.place_of(page.path)[0], image): [] for image in page.images}
         for mark in export.each(page.marks, page.path, "annotation"):
-            worker, image = export.owner if by_file else get_id(mark, *_WORKER), get_id(mark, "image_id")
+            worker, image = export.owner if by_file else get(mark, *_WORKER), mark["image_id"]
             if image not in page.images:
                 raise UnexpectedValueError(f"'image_id' is {image!r}, which is the id of no image")
             labels.setdefault((worker, image), []).extend(page.read_mark(mark, key))
         for (worker, image), label in labels.items():
-            picture = get_id(page.images[image], "file_name", "id")
+            picture = get(page.images[image], "file_name", "id")
             if key != "segmentation":
                 yield Answer(worker, picture, "\n".join(label) if key == "caption" else label, key, _FIELDS[key])
                 continue
-            sides = [get_number(page.images[image], side, default=None) for side in ("height", "width")]
-            areas.see(worker, picture, None if None in sides else (sides[0], sides[1]))
+            height, width = (get_number(page.images[image], side, default=None) for side in ("height", "width"))
+            areas.see(worker, picture, None if None in (height, width) else (height, width))
             for name, part in label:
                 areas.draw(worker, picture, name, part)
     if key == "segmentation":
@@ -225,10 +223,8 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     if not keys:
         raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
-        raise InputError(
-            f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.",
-            proposals=[Proposal({"tag": key}) for key in keys],
-        )
+        proposals = [Proposal({"tag": key}) for key in keys]
+        raise InputError(f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
         export.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")
     return tag or keys[0]
@@ -259,16 +255,13 @@ def _is_cvat(peek: Peek) -> bool:
 def cvat(export: Export) -> Iterator[Answer]:
     """Read tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML).
 
-    Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``.
-
+    Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``. The worker is
+    the name of the file or of its folder, the task the picture's name or the number of the frame. Questions are
+    ``tags``, their attributes, ``boxes``, ``areas`` (polygons and masks), ``polylines``, ``points`` and ``ellipses``.
     Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
     """
+    export.refuse_one_file("the marks of one annotator")
     roots = {path: parse_annotations(path) for path in export.paths}
-    if len(roots) == 1 and not export.by_file:
-        raise InputError(
-            f"{export.where}, holds the marks of one annotator. Give one file for each annotator; the file's name, or"
-            " that of its folder, is the worker."
-        )
     areas = Areas(export.where)
     pages = {path: _read_pictures(export, path, root, areas) for path, root in roots.items()}
     questions = sorted({question for page in pages.values() for marks in page.values() for question in marks})
@@ -295,7 +288,7 @@ def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> d
     pictures: dict[str | int, Marks] = defaultdict(lambda: defaultdict(list))
     for number, image in enumerate(root.iter("image"), start=1):
         export.at = f"{path}: image {number}"
-        name, size = get_id(image.attrib, "name"), _read_size(image.get)
+        name, size = image.attrib["name"], _read_size(image.get)
         export.show(name, image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
         areas.see(worker, name, size)
         marks = pictures[name]
@@ -307,7 +300,7 @@ def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> d
         export.at = f"{path}: track {number}"
         for shape in track:
             if shape.get("outside") != "1":
-                frame = int(_read_number(shape, "frame"))
+                frame = int(shape.attrib["frame"])
                 areas.see(worker, frame, size)
                 _read_shape(export, pictures[frame], shape, track.get("label"), size)
     return pictures
@@ -316,16 +309,15 @@ def _read_pictures(export: Export, path: Path, root: Element, areas: Areas) -> d
 def _read_size(get_side: Callable[[str], str | None]) -> Size:
     """Return height and width, if both are there."""
     height, width = get_side("height"), get_side("width")
-    return (_parse_number(height, "height"), _parse_number(width, "width")) if height and width else None
+    return (_parse(height), _parse(width)) if height and width else None
 
 
 def _read_shape(export: Export, marks: Marks, shape: Element, kind: str | None, size: Size) -> None:
     """Add a shape to the marks of a picture: tags with their attributes, areas, or regions with their class."""
     if shape.tag == "tag":
-        marks["tags"].append(get_id(shape.attrib, "label"))
+        marks["tags"].append(shape.attrib["label"])
         for attribute in shape.iter("attribute"):
-            name = f"{shape.get('label')}.{get_id(attribute.attrib, 'name')}"
-            marks[name].append((attribute.text or "").strip())
+            marks[f"{shape.get('label')}.{attribute.attrib['name']}"].append((attribute.text or "").strip())
     elif shape.tag == "polygon":
         marks[_AREAS].append((kind, _read_points(shape)))
     elif shape.tag == "mask":
@@ -339,46 +331,46 @@ def _read_shape(export: Export, marks: Marks, shape: Element, kind: str | None, 
 
 def _read_regions(shape: Element) -> list[dict[str, Any]]:
     if shape.tag == "box":
-        left, top, right, bottom = (_read_number(shape, key) for key in ("xtl", "ytl", "xbr", "ybr"))
-        turned = _read_number(shape, "rotation") if shape.get("rotation") else 0.0
+        left, top, right, bottom = _read_numbers(shape, "xtl", "ytl", "xbr", "ybr")
+        turned = _parse(shape.get("rotation") or "0")
         return [{"bbox": [left, top, right - left, bottom - top], **({"rotation": turned} if turned else {})}]
     if shape.tag == "ellipse":
-        x, y, width, height = (_read_number(shape, key) for key in ("cx", "cy", "rx", "ry"))
+        x, y, width, height = _read_numbers(shape, "cx", "cy", "rx", "ry")
         return [{"bbox": [x - width, y - height, 2 * width, 2 * height]}]
     points = _read_points(shape)
     return [{"x": x, "y": y} for x, y in points] if shape.tag == "points" else [{"points": points}]
 
 
 def _read_points(shape: Element) -> list[list[float]]:
-    pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair.strip()]
-    if any(len(pair) != 2 for pair in pairs):
+    points = [[_parse(part) for part in pair.split(",")] for pair in shape.get("points", "").split(";") if pair.strip()]
+    if any(len(point) != 2 for point in points):
         raise UnexpectedValueError(f"'{shape.tag}.points' is {shape.get('points')!r}, where points 'x,y' should be")
-    return [[_parse_number(part, f"{shape.tag}.points") for part in pair] for pair in pairs]
+    return points
 
 
 def _read_mask(shape: Element, size: Size) -> Mask:
     """Read run lengths in a box of the picture, row after row."""
-    left, top, width, height = (int(_read_number(shape, key)) for key in ("left", "top", "width", "height"))
-    runs = [int(_parse_number(part, "mask.rle")) for part in (shape.get("rle") or "").split(",")]
+    left, top, width, height = map(int, _read_numbers(shape, "left", "top", "width", "height"))
+    try:
+        runs = list(map(int, shape.get("rle", "").split(",")))
+    except ValueError:
+        raise UnexpectedValueError(f"'mask.rle' is {shape.get('rle')!r}, where run lengths should be") from None
     painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
     rows, columns = map(int, size or (0, 0))
     around = ((top, rows - top - height), (left, columns - left - width))
     if min(map(min, around)) < 0:
-        known = "whose size is not said" if size is None else f"of {rows} x {columns} pixels"
-        raise UnexpectedValueError(f"a mask of {height} x {width} pixels at {top}, {left} is in no picture {known}")
+        known = "of unknown size" if size is None else f"of {rows} x {columns} pixels"
+        raise UnexpectedValueError(f"a mask of {height} x {width} pixels at {top}, {left} is outside a picture {known}")
     check_size(rows, columns)
     return Mask.of(np.pad(painted, around))
 
 
-def _read_number(shape: Element, name: str) -> float:
-    return _parse_number(shape.get(name), f"{shape.tag}.{name}")
+def _read_numbers(shape: Element, *names: str) -> list[float]:
+    return [_parse(shape.attrib[name]) for name in names]
 
 
-def _parse_number(text: str | None, name: str) -> float:
-    try:
-        number = float(text or "")
-    except ValueError:
-        number = math.nan
+def _parse(text: str) -> float:
+    number = float(text)
     if not math.isfinite(number):
-        raise UnexpectedValueError(f"{name!r} is {text!r}, where a number should be")
+        raise UnexpectedValueError(f"{text!r} stands where a number should be")
     return number

@@ -1,7 +1,7 @@
-"""Judges: pairs of answers that language models, or people, compared.
+"""Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench.
 
-A judge who saw a pair twice, in both orders, has one answer: what they said both times, or the one decision where they
-were undecided the other time; a tie where they contradicted themselves. With the tag `ORDERS` each order is an answer
+A judge who saw a pair twice, in both orders, has one answer: the sign of the sum of both decisions, so that a tie and a
+decision are the decision, and two that contradict each other are a tie. With the tag `ORDERS` each order is an answer
 of its own, and the column ``order`` numbers them.
 """
 
@@ -11,25 +11,25 @@ from collections import defaultdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from allalike.readers.tools.base import get, get_id, get_list, get_number, get_scalar, get_text, unexpected
+from allalike.readers.tools.base import get, get_list, get_number, get_text, unexpected
 from allalike.readers.tools.frame import Answer, Export, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for neither, nothing for no decision
+    Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for a tie, None for no decision
 
 ORDERS = "orders"
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
 _COMPARED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
+_SIDES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
+_GAMES = ("g1_winner", "g2_winner")
 _JUDGMENTS = (
     ("judge", "question_id", "score"),
     *((*pair, "g1_winner") for pair in _PAIRS),
     *((*pair, "judge", "question_id", "winner") for pair in _PAIRS),
 )
-_PLACES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
-_GAMES = ("g1_winner", "g2_winner")
 
 
 def _combine(votes: Votes) -> int | None:
@@ -39,7 +39,7 @@ def _combine(votes: Votes) -> int | None:
 
 
 def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
-    """Return the vote in each decision such as ``A>B``; much better is better. Every second game has them swapped."""
+    """Return the vote in each decision such as ``A>B`` or ``A>>B``. Every second game has them swapped."""
     votes: Votes = []
     for place, game in enumerate(games):
         decision = get_text(game, key, default=None)
@@ -55,7 +55,7 @@ def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Vot
 
 
 def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
-    """Yield what a judge said of a pair, as one answer or as one for each order."""
+    """Yield the decision on a pair as one answer, or as one for each order."""
     if export.files.tag != ORDERS:
         yield Answer(worker, task, labels.get(_combine(votes)), kind="classes", **more)
         return
@@ -68,7 +68,9 @@ def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, *
 def judgebench(export: Export) -> Iterator[Answer]:
     """Read decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL).
 
-    Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
+    Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``. The worker
+    is ``judge_model`` or the file's name, the task ``pair_id``, and the label the decision in both orders together.
+    ``label`` is the gold label.
     """
     twice = torn = 0
     for pair in export.records():
@@ -76,11 +78,11 @@ def judgebench(export: Export) -> Iterator[Answer]:
         votes = _read_votes(export, judgments, "decision", "judgments without a decision")
         twice += len(votes) - votes.count(None) > 1
         torn += {1, -1} <= set(votes) and not _combine(votes)
-        held = [get(each, "judgment") for each in judgments]
-        judges = [each.get("judge_model") for each in (*held, pair) if isinstance(each, dict)]
-        worker = export.worker(next((judge for judge in judges if judge is not None), None), default=export.owner)
-        labels = {1: "A>B", -1: "B>A", 0: "A=B"}
-        yield from _answer(export, worker, get_id(pair, "pair_id", "id"), votes, labels, gold=pair.get("label"))
+        records = [*(get(each, "judgment") for each in judgments), pair]
+        judges = (record.get("judge_model") for record in records if isinstance(record, dict))
+        judge = next((judge for judge in judges if judge is not None), None)
+        worker, task = export.worker(judge, export.owner), get(pair, "pair_id", "id")
+        yield from _answer(export, worker, task, votes, {1: "A>B", -1: "B>A", 0: "A=B"}, gold=pair.get("label"))
     if twice and export.files.tag is None:
         export.remarks.append(
             f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
@@ -93,15 +95,15 @@ def arena_hard(export: Export) -> Iterator[Answer]:
     """Read judgments of models against a baseline, in both orders (JSONL).
 
     Record: ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
-
-    The label is the name of the better model, or ``tie``. The baseline comes first in the first game.
+    The worker is ``judge`` or the file's name, the task the question with the model, and the label the name of the
+    better model, or ``tie``. The baseline comes first in the first game.
     """
     for record in export.records():
         model = get_text(record, "model")
         labels = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
         votes = _read_votes(export, get_list(record, "games"), "score", "games without a winner")
-        worker = export.worker(record, "judge", default=export.owner)
-        yield from _answer(export, worker, f"{get_id(record, 'question_id', 'uid')} | {model}", votes, labels)
+        worker, task = export.worker(record.get("judge"), export.owner), get(record, "question_id", "uid")
+        yield from _answer(export, worker, task and f"{task} | {model}", votes, labels)
 
 
 @record_tool("alpaca_eval", "alpaca_eval", lambda peek: peek.has("instruction", "preference", "output_1", "output_2"))
@@ -109,9 +111,8 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
     """Read preferences of annotators between two outputs (JSON).
 
     Record: ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
-
-    The label is 1 for the first output, 2 for the second, 1.5 for neither. A task is named by its instruction, and by a
-    hash of all that was compared where several have the same instruction.
+    The worker is ``annotator_index`` or ``annotator``, and the label 1 for the first output, 2 for the second, 1.5 for
+    neither. The task is the instruction, with a hash of all that was compared where several have the same instruction.
     """
     answers, compared = [], defaultdict(set)
     for record in export.records():
@@ -121,34 +122,29 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
         if preference is not None:
             preference = 1.5 if preference in (0, 1.5) else int(preference) if preference % 1 == 0 else preference
         compared[instruction].add(digest)
-        worker = export.worker(record, "annotator_index", "annotator", default=export.owner)
+        worker = export.worker(get(record, "annotator_index", "annotator"), export.owner)
         answers.append((worker, instruction, digest, preference))
     for worker, instruction, digest, preference in answers:
         task = instruction if len(compared[instruction]) == 1 else f"{instruction} #{digest}"
         yield Answer(worker, task, preference)
 
 
-@record_tool(
-    "mt-bench",
-    "MT-bench",
-    lambda peek: any(peek.has(*fields) for fields in _JUDGMENTS),
-)
+@record_tool("mt-bench", "MT-bench", lambda peek: any(peek.has(*fields) for fields in _JUDGMENTS))
 def mt_bench(export: Export) -> Iterator[Answer]:
     """Read judgments of models' answers: winners of pairs, or scores (JSONL).
 
-    Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``.
-
-    Labels are winners by the models' names, or scores; a task is a question, its turn, and the models.
+    Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``. The
+    worker is the judge with its prompt, the task the question with its turn and its models, and the label the name of
+    the better model or ``tie``; of single answers it is the score. Battles of arenas have ``winner``.
     """
     for record in export.records():
         judge = record.get("judge")
-        if isinstance(judge, list) and judge:  # a model and its prompt
-            judge = " ".join(str(get_id(part)) for part in judge)
-        worker = str(export.worker(judge, default=export.owner))
-        turn = [f"turn {get_scalar(record, 'turn')}"] if record.get("turn") is not None else []
-        keys = next((pair for pair in _PAIRS if record.keys() >= set(pair)), ("model",))
-        models = [get_text(record, key) for key in keys]
-        task = " | ".join([str(get_id(record, "question_id")), *turn, *sorted(models)])
+        judge = " ".join(map(str, judge)) if isinstance(judge, list) else judge  # a model and its prompt
+        worker = str(export.worker(judge or None, export.owner))
+        turn = [f"turn {record['turn']}"] if record.get("turn") is not None else []
+        pair = next((pair for pair in _PAIRS if record.keys() >= set(pair)), ("model",))
+        models = [get_text(record, key) for key in pair]
+        task = " | ".join([str(record["question_id"]), *turn, *sorted(models)])
         if len(models) == 1:
             score = get_number(record, "score", default=-1)
             export.leave_out("judgments without a score", int(score == -1))
@@ -157,7 +153,10 @@ def mt_bench(export: Export) -> Iterator[Answer]:
         games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
         winners = [get_text(record, key, default="error") for key in games]
         export.leave_out("games without a winner", winners.count("error"))
-        places = {models[0]: 1, models[1]: -1, **_PLACES}
-        votes = [None if winner == "error" else places.get(winner, 0) for winner in winners]
-        labels = {1: models[0], -1: models[1], 0: "tie"}
-        yield from _answer(export, worker, task, votes, labels, question="winner")
+        signs = {
+            models[0]: 1,
+            models[1]: -1,
+            **{name: sign for each in _PAIRS for name, sign in zip(each, (1, -1), strict=True)},
+        }
+        votes = [None if winner == "error" else signs.get(winner, 0) for winner in winners]
+        yield from _answer(export, worker, task, votes, {1: models[0], -1: models[1], 0: "tie"}, question="winner")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.late import pa
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.failures import check_gaps
-from allalike.readers.formats.tables import Table, join
-from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.frame import build_table, name_tool
+from allalike.readers.formats.source import Source, join
+from allalike.readers.tools.base import Peek, Tool, make_tool
+from allalike.readers.tools.frame import build_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,19 +45,18 @@ def sheet_tool(
     >>> quiz().answers_in({"quiz.csv": "player,question,answer,state\nada,q1,Oslo,\nbob,q1,Rome,late\n"})
     [('ada', 'q1', 'Oslo')]
     """
+    return lambda read: make_tool(SheetTool, name, title, recognises, read)
 
-    def make(read: Callable[[Sheet], Roles]) -> type[Tool]:
-        class SheetTool(Tool):
-            def recognises(self, peek: Peek) -> bool:
-                return recognises(peek)
 
-            def open(self, paths: Sequence[Path], files: Files) -> Table:
-                sheet = Sheet([open_file(path, files) for path in paths], files)
-                return sheet.table(self, *read(sheet))
+class SheetTool(Tool):
+    """A tool whose reader changes the columns of an export."""
 
-        return name_tool(SheetTool, name, title, read)
+    reader: ClassVar[Any]
 
-    return make
+    def open(self, paths: Sequence[Path], files: Files) -> Source:
+        """Open exports as one table."""
+        sheet = Sheet([open_file(path, files) for path in paths], files)
+        return sheet.table(self, *self.reader(sheet))
 
 
 class Sheet:
@@ -67,7 +66,7 @@ class Sheet:
     both by questions. Details are not listed among the columns.
     """
 
-    def __init__(self, tables: Sequence[Table], files: Files) -> None:
+    def __init__(self, tables: Sequence[Source], files: Files) -> None:
         joined = join(tables)
         if not joined.text:
             raise InputError(f"{joined.where} is no export of this tool: it is neither text with columns nor a sheet.")
@@ -165,7 +164,7 @@ class Sheet:
         self.columns[", ".join(inputs)] = [" | ".join(values) for values in together]
         return ", ".join(inputs)
 
-    def table(self, tool: Tool, worker: str, task: str, questions: Sequence[str]) -> Table:
+    def table(self, tool: Tool, worker: str, task: str, questions: Sequence[str]) -> Source:
         """Build the table of a tool, with the labels of the best question, or of one of several that are as good.
 
         Rows without a label are no answers to a question.

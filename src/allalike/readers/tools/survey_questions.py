@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -14,39 +16,13 @@ from allalike.readers.tools.sheets import is_blank, is_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
-# Consent, who somebody is, and checks of attention have an answer of their own, or a right one that is known.
-_PERSON = re.compile(
-    r"(your|the|please|enter|write|select|indicate|specify|state|what|whats|which|is|are|of|do|you|in|current|highest"
-    r"|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
-    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
-    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
-    r"|ages?|ageinyears|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|birthyear|[aâ]ge|edad"
-    r"|idade|alter|wiealtsindsie|gender|genderidentity|genderdoyouidentifywith|genderdoyouidentifyas|sex|genre|sexe"
-    r"|sexo|g[eé]nero|geschlecht|country|countryofresidence|countrydoyoulivein|countryyoulivein|nationality|ethnicity"
-    r"|race|raceethnicity|ethnicbackground|nativelanguage|firstlanguage|mothertongue|language|education|educationlevel"
-    r"|levelofeducation|leveleducation|levelofeducationyouhavecompleted|degree|occupation|profession|employmentstatus"
-    r"|jobtitle|maritalstatus|income|householdincome|annualhouseholdincome|zipcode|postcode|postalcode|religion)"
-)
-CONSENT = re.compile(
-    r"\b(informed )?consent(s|ing)?\b|\bagree(ing)? to (take part|participate)|(willing|wish|want|like) to (take part|"
-    r"participate) in (this|the|our)|participation is voluntary|einwilligung|einverständnis(erklärung)?|consentement"
-    r"|consentimiento|consenso informato|consentimento",
-    re.IGNORECASE,
-)
-_COMMENTS = re.compile(
-    r"\b(comments?|remarks?|suggestions?|feedback|(any|some)thing else|explain|elaborate|improve"
-    r"|anmerkung(en)?|kommentare?|bemerkung(en)?"
-    r"|commentaires?|remarques?|comentarios?|sugerencias?|commenti|osservazioni|comentários?|sugestões|opmerking(en)?"
-    r"|uwagi|komentarze?|комментари[ий])\b|コメント|ご意見|备注|评论|意见",
-    re.IGNORECASE,
-)
-_NOTHING = frozenset(
-    (
-        *("none", "no", "nope", "nothing", "nil", "na", "n/a", "x", "no comment", "no comments", "nothing else"),
-        *("keine", "nein", "nichts", "non", "aucun", "rien", "nada", "ninguno", "nessuno", "geen", "brak", "нет"),
-    )
-)  # which people write into a field for comments
-_YES = frozenset(("yes", "y", "maybe", "sometimes", "not sure", "ja", "oui", "sí", "si", "sim", "tak", "да"))
+_LISTS = json.loads(Path(__file__).with_name("survey_words.json").read_text(encoding="utf-8"))
+WORDS = {name: "|".join(patterns) for name, patterns in _LISTS.items()}
+CONSENT = re.compile(WORDS["consent"], re.IGNORECASE)
+_PERSON = re.compile(f"({WORDS['before who people are']})*({WORDS['who people are']})")
+_COMMENTS = re.compile(WORDS["comments"], re.IGNORECASE)
+_NOTHING = frozenset(WORDS["nothing to say"].split("|"))  # which people write into a field for comments
+_YES = frozenset(WORDS["yes"].split("|"))
 _TEXT_WORDS, _LONG_WORDS = 3, 8  # on average, of texts that are written, few or recurring
 _MIN_ANSWERS = 4  # fewer short answers do not show whether they recur
 _VERB = re.compile(
@@ -65,40 +41,40 @@ _LEAST_CHANCE = 0.01
 _MIN_ROWS = 3  # of a matrix
 _MAX_STRAIGHT = 0.1  # of all people
 _FAST = 1 / 3
-_MIN_PEOPLE = 10  # fewer have no median that says what is fast
+_MIN_PEOPLE = 10  # of fewer the median time does not show who is fast
 
 
 def plain_name(name: str) -> str:
-    """Return a name without what is no letter or digit, in small letters."""
+    """Return a name with letters and digits only, in small letters."""
     return re.sub(r"[\W_]", "", name.casefold())
 
 
 def asks_who(name: str) -> bool:
-    """Return whether a question asks who a person is, to which there is no answer that all should give."""
+    """Return whether a question asks who a person is, so that there is no common answer."""
     return _PERSON.fullmatch(plain_name(name)) is not None
 
 
 def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
     """Return whether answers were written freely: they hardly recur, or the question asks for comments."""
     spelled = [answer.strip().casefold() for answer in answers]
-    said = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
-    different = set(said)
-    if all(map(is_number, spelled)) or (said and (order_levels(set(spelled)) or different <= _YES)):
+    given = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
+    different = set(given)
+    if all(map(is_number, spelled)) or (given and (order_levels(set(spelled)) or different <= _YES)):
         return False
-    words = sum(len(answer.split()) for answer in said) / max(len(said), 1)
+    words = sum(len(answer.split()) for answer in given) / max(len(given), 1)
     if any(map(_COMMENTS.search, texts)):
-        return len(said) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(said)
-    enough = len(said) >= _MIN_ANSWERS or words >= _TEXT_WORDS
-    return (enough and 2 * len(different) > len(said)) or (words >= _LONG_WORDS and 3 * len(different) > len(said))
+        return len(given) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(given)
+    enough = len(given) >= _MIN_ANSWERS or words >= _TEXT_WORDS
+    return (enough and 2 * len(different) > len(given)) or (words >= _LONG_WORDS and 3 * len(different) > len(given))
 
 
 def find_instructed(text: str, answers: Iterable[str]) -> str | None:
-    """Return the answer that a question tells people to give, if it is one of those that were given."""
+    """Return the answer that an attention check asks for, if it is one of those that were given."""
     if not _CHECK.search(text):
         return None
     rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
-    told = [answer for answer in answers if any(_begins(rest, answer.casefold()) for rest in rests)]
-    return max(told, key=len, default=None)
+    asked = [answer for answer in answers if any(_begins(rest, answer.casefold()) for rest in rests)]
+    return max(asked, key=len, default=None)
 
 
 def _begins(text: str, answer: str) -> bool:
@@ -130,9 +106,8 @@ def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the name of the block of each question: questions that have one scale.
 
     The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
-    answers. Blocks and single questions are joined where all their answers are levels of one scale in words, of which
-    each may use other levels; where they are ratings in the same usual range (1 to 5, 1 to 7, 0 to 10); and where they
-    have exactly the same answers, such as yes and no.
+    answers. Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in
+    the same usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
 
     >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
     >>> find_blocks(answers)
@@ -142,19 +117,18 @@ def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     rows = {name for names in matrices for name in names}
     groups = [*matrices, *([name] for name in columns if name not in rows)]
     levels = [frozenset[str]().union(*(_levels(columns[name]) for name in names)) for names in groups]
-    joined: dict[object, list[tuple[list[str], set[str]]]] = {}
+    blocks: list[tuple[object, list[str], set[str]]] = []  # the scale, its questions and its levels
     for names, own in sorted(zip(groups, levels, strict=True), key=lambda group: -len(group[1])):
-        scale = _find_scale(own)
-        same_scale = joined.setdefault(scale or names[0], [])
-        alike = [group for group in same_scale if _find_scale(group[1] | own) == scale]
-        if alike:
-            most = max(alike, key=lambda group: len(group[1] & own))
-            most[0].extend(names)
-            most[1].update(own)
+        scale = _find_scale(own) or names[0]
+        fitting = [block for block in blocks if block[0] == scale and _find_scale(block[2] | own) == scale]
+        if fitting:
+            _, others, known = max(fitting, key=lambda block: len(block[2] & own))
+            others += names
+            known |= own
         else:
-            same_scale.append((list(names), set(own)))
-    blocks = {name: _name_block(names, own) for each in joined.values() for names, own in each for name in names}
-    return {name: blocks[name] for name in columns}
+            blocks.append((scale, list(names), set(own)))
+    block_of = {name: _name_block(names, own) for _, names, own in blocks for name in names}
+    return {name: block_of[name] for name in columns}
 
 
 def _levels(cells: Sequence[str]) -> frozenset[str]:
@@ -162,7 +136,7 @@ def _levels(cells: Sequence[str]) -> frozenset[str]:
 
 
 def _find_scale(levels: Set[str]) -> object:
-    """Return what answers to questions of one scale have in common; nothing for one answer that is not a level."""
+    """Return what identifies the scale of some levels; nothing for one answer that is not a level."""
     if order_levels(levels):
         return "words"
     return find_range(levels) or (frozenset(levels) if len(levels) > 1 else None)
@@ -178,7 +152,7 @@ def _name_block(names: Sequence[str], levels: Set[str]) -> str:
 
 
 def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the columns of options, in which those that somebody left open who ticked another are no longer empty.
+    """Return the columns of options, filled where a person left an option open and ticked another.
 
     Options of a question are columns that are called alike but for a number or brackets at the end. Each has one value
     only: the same mark in all of them, or the option's own text.
@@ -186,20 +160,15 @@ def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
     filled: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
         options = {name: columns[name] for name in names if name != stem}
-        if _are_ticks(options.values()):
+        levels = [_levels(cells) for cells in options.values()]
+        marks = [mark for own in levels for mark in own]
+        different = len(set(marks)) == len(marks) > 1
+        if len(levels) > 1 and max(map(len, levels)) == 1 and (different or set(marks) <= _MARKS):
             ticked = [not all(map(is_blank, row)) for row in zip(*options.values(), strict=True)]
             for name, cells in options.items():
                 rows = zip(cells, ticked, strict=True)
                 filled[name] = [UNTICKED if other and is_blank(cell) else cell for cell, other in rows]
     return filled
-
-
-def _are_ticks(options: Iterable[list[str]]) -> bool:
-    values = [_levels(cells) for cells in options]
-    if len(values) < 2 or any(len(each) > 1 for each in values):
-        return False
-    marks = [value for each in values for value in each]
-    return bool(marks) and (set(marks) <= _MARKS or (len(set(marks)) == len(marks) > 1))
 
 
 def find_careless(
@@ -209,29 +178,28 @@ def find_careless(
 ) -> dict[int, list[str]]:
     """Return the rows of people whose answers deserve a look, those with the most reasons first, and the reasons.
 
-    Three signs need no truth. A **check of attention** says what to answer, and was answered otherwise. The **same
-    answer** in all rows of a matrix: with share s of it in each row, that happens by chance with the product of the
-    shares, and only what is less probable than 1 % counts. Rows that ask for the same thing are alike for honest
-    people, too; where more than a tenth answer so, it says nothing of anybody. **Less than a third of the median
-    time**: if times were lognormal with a deviation of 0.5, 1.4 % of careful people would be as fast. Leiner: Too fast,
-    too straight, too weird. Survey Research Methods 2019, compares such signs. None of them proves anything.
+    Three signs need no gold labels. An **attention check** was failed. The **same answer** was given in all rows of a
+    matrix, though that is improbable: with the share of the answer in each row, the product of the shares is below 1 %,
+    and at most a tenth of the people do so. **Less than a third of the median time**: if times were lognormal with a
+    deviation of 0.5, 1.4 % of careful people would be as fast. Leiner: Too fast, too straight, too weird. Survey
+    Research Methods 2019, compares such signs. None of them proves anything.
 
     ``checks`` are the right answer and the answers to each check, ``times`` the seconds that people needed.
     """
-    found: dict[int, list[str]] = {}
+    reasons: dict[int, list[str]] = {}
     for name, (right, cells) in checks.items():
         for row, cell in enumerate(cells):
             if cell.strip().casefold() not in ("", right.casefold()):
-                found.setdefault(row, []).append(f"not {right!r} in {name}")
+                reasons.setdefault(row, []).append(f"not {right!r} in {name}")
     for stem, columns in matrices.items():
         for row in _find_straight(columns):
-            found.setdefault(row, []).append(f"the same answer in all of {stem}")
+            reasons.setdefault(row, []).append(f"the same answer in all of {stem}")
     seconds = {row: float(cell) for row, cell in enumerate(times) if is_number(cell) and float(cell) > 0}
     middle = median(seconds.values()) if len(seconds) >= _MIN_PEOPLE else 0.0
     for row, time in seconds.items():
         if time < _FAST * middle:
-            found.setdefault(row, []).append(f"{time:.0f} s, the median is {middle:.0f}")
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+            reasons.setdefault(row, []).append(f"{time:.0f} s, the median is {middle:.0f}")
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
 def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:

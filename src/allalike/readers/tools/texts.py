@@ -36,27 +36,26 @@ def _is_brat(peek: Peek) -> bool:
 def brat(export: Export) -> Iterator[Answer]:
     """Read spans in documents, a folder of .ann files for each annotator.
 
-    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts.
+    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``. The worker is the folder, the task the document, and the label its
+    spans; a span with gaps is one for each of its parts. Relations, events, attributes and notes are left out.
     """
     listed: list[Path] = []
     for path in export.paths:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
     if not listed:
         raise InputError(f"{export.where}, holds no files of annotations (.ann).")
-    answers: list[Answer] = []
-    for path, (worker, name) in place_files(listed, by_name=export.by_file, by_folder=not export.by_file).items():
+    places = place_files(listed, by_name=export.by_file, by_folder=not export.by_file)
+    if not export.by_file and len({worker for worker, _ in places.values()}) == 1:
+        raise InputError(
+            f"{export.where}, holds {len(listed):,} documents of one annotator. Give one folder for each annotator,"
+            " with files of the same names.",
+            proposals=[Proposal({"worker_from": "filename"})] if len(listed) > 1 else [],
+        )
+    for path, (worker, name) in places.items():
         document, text = name or "document", path.with_suffix(".txt")
         if export.originals is not None and text.is_file():
             export.show(document, {}, text=read_text(text, export.files.encoding))
-        spans = _read_spans(export, path)
-        answers.append(Answer(worker, document, spans, kind="spans"))
-    if not export.by_file and len({answer.row["worker"] for answer in answers}) == 1:
-        raise InputError(
-            f"{export.where}, holds {len(answers):,} documents of one annotator. Give one folder for each annotator,"
-            " with files of the same names.",
-            proposals=[Proposal({"worker_from": "filename"})] if len(answers) > 1 else [],
-        )
-    yield from answers
+        yield Answer(worker, document, _read_spans(export, path), kind="spans")
 
 
 def _read_spans(export: Export, path: Path) -> list[Any]:
@@ -159,10 +158,9 @@ class _Tokens:
 def conll(export: Export) -> Iterator[Answer]:
     """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
 
-    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences.
-
-    Every token is a task, and its tag is a class: so tags are weighed one by one. Where the tag ``spans`` is asked for,
-    every sentence is a task, and its tags are spans.
+    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences. The worker is the column or the file, the
+    task a token, such as 3.07 for the seventh of the third sentence, and the label its tag. With the tag ``spans`` each
+    sentence is a task, and its tags are spans.
     """
     pages = [_Tokens.read(export, path) for path in export.paths]
     annotators = [page.find_annotators() for page in pages]

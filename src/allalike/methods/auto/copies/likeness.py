@@ -43,7 +43,7 @@ from allalike._core.blocks.block import sum_by
 from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.auto.voices import voices_of
-from allalike.methods.insight import Group, VoiceGroups
+from allalike.methods.fit import CopyGroup, CopyGroups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
@@ -162,7 +162,7 @@ class _Evidence:
 
 def find_groups(
     run: Run, guess: Floats, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
-) -> VoiceGroups | None:
+) -> CopyGroups | None:
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
 
     Examples
@@ -173,11 +173,11 @@ def find_groups(
     >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
     >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> [group] = find_groups(run, np.array([np.inf]), np.zeros(7, bool)).found
-    >>> group.members, group.copies, group.common, group.rare, group.chance < 0.01
+    >>> [group] = find_groups(run, np.array([np.inf]), np.zeros(7, bool)).groups
+    >>> group.members, group.copies, group.common, group.rare, group.p_value < 0.01
     ((5, 6), True, 40, 34, True)
     """
-    alone = VoiceGroups(np.arange(len(silent)), silent)
+    alone = CopyGroups(np.arange(len(silent)), silent)
     if not _may_meet(run):
         return alone
     dropped = silent if empty is None else empty
@@ -189,14 +189,14 @@ def find_groups(
         part = number_parts(len(silent), found.left, found.right) if found.whole else find_parts(run)
     met = found.some(~(dropped[found.left] | dropped[found.right]))
     if not (met.common >= LEAST_COMMON).any():
-        return replace(alone, part=part)
+        return replace(alone, component=part)
     with np.errstate(divide="ignore"):
         gamma = np.where(np.isfinite(guess) & (guess > 0), 1.0 / guess, 0.0)
     squared = run.encoding.noise.weighting == "inverse"
     problem = np.repeat(np.arange(len(run.problems.sizes)), run.problems.sizes)
     crowds = _Crowds(met, problem, np.zeros_like(gamma) if squared else gamma, squared)
     number, alike, evidence = _group(crowds, np.arange(len(silent)))
-    return VoiceGroups(number, silent, _describe(run, crowds, number, alike, evidence), part)
+    return CopyGroups(number, silent, _describe(run, crowds, number, alike, evidence), part)
 
 
 def _may_meet(run: Run) -> bool:
@@ -350,7 +350,7 @@ def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: in
     return Medians.of(place[which], n).find(values[which], np.ones(int(which.sum())))
 
 
-def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[Group, ...]:
+def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[CopyGroup, ...]:
     """Say of each group what tells it: copies first, then those who are only alike."""
     found = _describe_groups(run, crowds, number, evidence, copies=True)
     return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
@@ -367,7 +367,7 @@ def _connect(met: WorkerPairs, pairs: Numbers, n_workers: int) -> Numbers:
 
 def _describe_groups(
     run: Run, crowds: _Crowds, number: Numbers, evidence: _Evidence, *, copies: bool
-) -> tuple[Group, ...]:
+) -> tuple[CopyGroup, ...]:
     from scipy.special import ndtr
 
     several = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
@@ -380,13 +380,13 @@ def _describe_groups(
     for first in several:
         members, own = np.flatnonzero(number == first), inside[number[met.left[inside]] == first]
         found.append(
-            Group(
+            CopyGroup(
                 members=tuple(members.tolist()),
                 copies=copies,
                 common=round(float(shared[members].sum())),
                 rare=round(float(met.same[own].sum())),
                 fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)) if len(own) else np.nan,
-                chance=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min(initial=np.inf)))),
+                p_value=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min(initial=np.inf)))),
             )
         )
     return tuple(found)

@@ -13,16 +13,7 @@ B of an answer that comes from peers and V of the crowd, the limits are those f 
 a quadratic equation (Wilson 1927, where B = V = 0 and k = 1). So a worker without an error in five answers has not the
 fault 0 for sure. Chance may bring f^ below 0 or above 1; if then no share fits, it is taken for 0 or 1.
 
-**Squares** (numbers). Her mean squared distance to others p estimates f + mu, with mu the fault of the peers she met,
-and has about the distribution of (f + mu) chi^2(nu) / nu (Satterthwaite 1946), with nu such that the variance is right:
-
-    2 / nu = k h(r) / n + V / (f + mu)^2,    h = 2 r^2 + (4 r (1 - r) + 2 (1 - r)^2) / J,    r = f / (f + mu),
-
-for J peers an answer; k is 1 for Gaussian errors and larger for heavy tails. Where p is below mu, it is taken for mu,
-because no fault would fit: a good worker who was lucky is not known to be without fault. A limit is the f at which p is
-a quantile, with the nu of this f: the fixed point of f = p nu / chi^2_q(nu) - mu.
-
-Both fail where errors are shared: copies, or an attractive wrong answer, are not seen in how far answers are apart.
+It fails where errors are shared: copies, or an attractive wrong answer, are not seen in how far answers are apart.
 """
 
 from __future__ import annotations
@@ -40,9 +31,7 @@ if TYPE_CHECKING:
 
 TAIL = 0.025  # how probably a limit is too high, and as probably the other too low
 NORMAL_QUANTILE = 1.959963984540054
-_ROUNDS = 12  # each of which halves what is missing
 _ROUNDING = 1e-9
-_LEAST_FREEDOM = 0.5  # degrees below which quantiles say nothing
 
 
 def find_share_limits(
@@ -94,44 +83,6 @@ def _solve_quadratic(fault: Floats, own: Floats, rest: Floats) -> tuple[Floats, 
     square = middle**2 - (fault**2 - rest) / (1 + own)
     width = np.sqrt(np.where(square < 0, np.nan, square))
     return middle - width, middle + width
-
-
-def find_square_limits(
-    distance: Floats, answers: Floats, *, peer_fault: Floats, peers: Floats, scale: Floats, common: Floats
-) -> tuple[Floats, Floats]:
-    """Return the limits of faults that are squares.
-
-    >>> low, high = find_square_limits(np.array([2.0]), np.array([10.0]), peer_fault=np.array([1.0]),
-    ...                                peers=np.array([5.0]), scale=np.ones(1), common=np.zeros(1))
-    >>> low.round(2), high.round(2)
-    (array([0.35]), array([3.95]))
-    """
-    from scipy.special import chdtri
-
-    limits = []
-    distance = np.maximum(distance, peer_fault)  # below, no fault would fit
-    for above in (TAIL, 1 - TAIL):
-        limit = distance - peer_fault
-        for _ in range(_ROUNDS):
-            expected = limit + peer_fault
-            share = np.divide(limit, expected, out=np.zeros_like(limit), where=expected > 0)
-            noise = np.divide(common, expected**2, out=np.zeros_like(limit), where=expected > 0)
-            variance = scale * relative_variance(share, peers) / answers + noise
-            freedom = np.maximum(2 / np.maximum(variance, 1e-12), _LEAST_FREEDOM)
-            found = np.maximum(distance * freedom / chdtri(freedom, above) - peer_fault, 0.0)
-            limit = (limit + found) / 2
-        limits.append(np.where(found <= _ROUNDING * distance, 0.0, found))
-    return limits[0], limits[1]
-
-
-def relative_variance(share: Floats, peers: Floats) -> Floats:
-    """Return the variance of an answer's mean squared distance to its peers, if its own mean is 1.
-
-    >>> relative_variance(np.array([1.0, 0.0]), np.array([4.0, 4.0]))
-    array([2. , 0.5])
-    """
-    variance: Floats = 2 * share**2 + (4 * share * (1 - share) + 2 * (1 - share) ** 2) / peers
-    return variance
 
 
 # Reliability: how much of what a crowd decides another crowd of its kind would find again.

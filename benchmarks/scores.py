@@ -1,0 +1,66 @@
+"""Scores on crowds with gold labels: functions of arrays."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.stats
+
+from allalike.panels.calibration import BINS, expected_calibration_error
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.answers import Answers
+
+    Floats = npt.NDArray[np.float64]
+    Bools = npt.NDArray[np.bool_]
+
+__all__ = ["compare_pairs", "find_calibration", "share_ties"]
+
+
+@cache
+def compare_pairs(better: int, worse: int) -> float:
+    """Return the exact two-sided p of McNemar's test, from the tasks on which only one of two methods is right.
+
+    >>> round(compare_pairs(8, 1), 4), compare_pairs(3, 3), compare_pairs(0, 0)
+    (0.0391, 1.0, 1.0)
+    """
+    return min(2 * float(scipy.stats.binom.cdf(min(better, worse), better + worse, 0.5)), 1.0)
+
+
+def find_calibration(confidence: Floats, right: Bools) -> float:
+    """Return the expected calibration error of confidences, without NaN.
+
+    >>> round(find_calibration(np.array([0.9, 0.9, 0.6, np.nan]), np.array([True, False, True, True])), 3)
+    0.4
+    """
+    known = ~np.isnan(confidence)
+    sure, hit = confidence[known], right[known]
+    place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
+    sums = np.zeros((BINS, 3))
+    np.add.at(sums, place, np.column_stack([np.ones(len(sure)), sure, hit]))
+    return expected_calibration_error(*sums.T)
+
+
+def share_ties(answers: Answers) -> float:
+    """Return the accuracy of the majority vote on gold labels; tied labels share a task.
+
+    >>> import allalike
+    >>> from allalike.readers import read_gold
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]
+    >>> share_ties(read_gold({1: "x", 2: "x"}, allalike.read(rows, domain="categorical")))
+    0.75
+    """
+    n_labels = max(answers.encoding.n_labels, int(answers.gold_label.max()) + 1)
+    task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
+    asked = np.isin(task, answers.gold_task)
+    pairs, votes = np.unique(task[asked] * n_labels + answers.label[asked], return_counts=True)
+    most = np.zeros(len(answers.tasks), np.int64)
+    np.maximum.at(most, pairs // n_labels, votes)
+    first = votes == most[pairs // n_labels]
+    leaders = np.bincount(pairs[first] // n_labels, minlength=len(answers.tasks))[answers.gold_task]
+    wins = np.isin(answers.gold_task * n_labels + answers.gold_label, pairs[first])
+    return float(np.mean(wins / leaders))

@@ -1,1 +1,0 @@
-"""The front doors: what a user calls, and what she gets back."""

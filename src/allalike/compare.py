@@ -1,0 +1,445 @@
+"""Compare methods on the same answers: ranked by their errors on gold, or by how much they agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from allalike._core.blocks.block import TOLERANCE
+from allalike._core.late import pd
+from allalike._core.registry import choose
+from allalike._core.system.progress import report, watching
+from allalike.answers import Answers
+from allalike.checks import check_answers, check_read_answers, warn_of
+from allalike.discover import check_served, find_ties, load_run, note_aliases, read_whole
+from allalike.engines import Engine, Run, make_ready
+from allalike.errors import AllalikeError, GoldError, OptionError
+from allalike.frames import Frame, Framed
+from allalike.gold import find_misfit
+from allalike.methods import METHODS, OA, UA, Fit, Method
+from allalike.methods.base import without_gold
+from allalike.methods.composed import serves, weigh
+from allalike.readers import ReadOptions, check_read_options
+from allalike.result.messages import note
+from allalike.result.summaries import describe_answers, find_truths, find_versions
+from allalike.result.summary import Summary
+from allalike.result.tables import comparison_html, comparison_text
+from allalike.result.targets import write_table
+from allalike.sources import inputs_of, open_source
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Domain, Encoding, Kernels
+
+_SIGNIFICANT = 0.05
+
+
+def compare(
+    answers: Any,
+    *,
+    gold: Any = None,
+    domain: str | Domain | None = None,
+    methods: str | Method | Iterable[str | Method] | None = None,
+    engine: str | Engine | None = None,
+    seed: int = 0,
+    ties: str = "random",
+    gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
+    **how: Unpack[ReadOptions],
+) -> Comparison:
+    """Run many methods on the same answers, and say which is best, or how much they agree.
+
+    With gold, the error is the mean distance to it, change is error / error(UA) - 1, and RI is (error - error(UA)) /
+    (error + error(UA)); negative is better. The best method is compared with each other by a two-sided paired t-test
+    of the distances per task, at 95 %, not corrected for how many there are: with few tasks with gold, a tie means
+    that a difference was not shown. OA knows the gold and never is the best.
+
+    Parameters
+    ----------
+    answers, domain, engine, seed, ties, gold_columns, gold_map, **how
+        As in `discover`.
+    gold
+        Known truths, as in `discover`. Without them, the methods are compared with each other.
+    methods
+        Names or methods, or names with commas between them, with options in brackets if need be. By default all that
+        serve the domain; OA where there is gold. UA always is among them.
+
+    >>> said = [(81, 6, 41, -14), (89, -6, 35, 4), (105, -18, 39, -5), (68, 9, 62, -10), (67, 20, 58, -20)]
+    >>> rows = [(worker, task, float(x)) for worker, row in enumerate(said) for task, x in enumerate(row)]
+    >>> found = compare(rows, gold={0: 80.0, 1: 0.0, 2: 40.0, 3: -10.0}, methods="P-TD,P-TD-AK(ridge=4)")
+    >>> found.table[["method", "error", "change", "RI", "verdict"]].round(2)
+                 method  error  change     RI verdict
+    0  P-TD-AK(ridge=4)   9.16  -37.76 -23.27    best
+    1              P-TD  12.55  -14.65  -7.90     tie
+    2                UA  14.71    0.00   0.00     tie
+    """
+    check_read_options(compare, how)
+    draws, listed = find_ties(seed, ties), _listed(methods)
+    named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
+    source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
+    where, held = read_whole(source, engine)
+    first = check_read_answers(held)
+    warn_of(first, stacklevel=2, source=source)
+    run = load_run(where, held, known, draws, guessed=engine is None)
+    run = make_ready(note_aliases(run, listed or ()))
+    has_gold = run.n_gold > 0
+    chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
+    _check(chosen, run.encoding, has_gold=has_gold)
+    truths = known or (source.gold if isinstance(source, Answers) else None)
+    misfit = find_misfit(run, truths) if truths is not None and has_gold else None
+    issues = [*check_answers(run, truths), *([misfit.describe()] if misfit else [])]
+    warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
+    outcomes = _solve_all(_titled([UA(), *chosen]), run)
+    summary = {
+        **describe_answers(run),
+        "domain": run.encoding.describe(),
+        "engine": where.name,
+        "seed": seed,
+        "ties": ties,
+        "not_served": []
+        if named is not None
+        else [name for name in METHODS if not serves(METHODS[name](), run.encoding)],
+        **run.notes,
+    }
+    found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
+    if has_gold:
+        summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
+        summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
+    summary["ranked_by"] = found.ranked_by
+    summary["warnings"] = [issue.text for issue in issues]
+    summary["versions"] = find_versions()
+    note(summary, issues, stacklevel=2)
+    return found
+
+
+def _listed(methods: str | Method | Iterable[str | Method] | None) -> list[str | Method] | None:
+    if methods is None:
+        return None
+    if isinstance(methods, str):
+        return list(_split(methods))
+    return list(methods) if isinstance(methods, Iterable) else [methods]
+
+
+def _split(text: str) -> list[str]:
+    """Split names at the commas outside brackets.
+
+    >>> _split("P-TD, iP-TD(max_iter=3, tol=0),UA")
+    ['P-TD', 'iP-TD(max_iter=3, tol=0)', 'UA']
+    """
+    parts, depth = [""], 0
+    for mark in text:
+        depth += (mark in "([{") - (mark in ")]}")
+        if mark == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += mark
+    return [part.strip() for part in parts]
+
+
+def _serving(labels: Encoding, *, has_gold: bool) -> list[Method]:
+    made = [method() for method in METHODS.values()]
+    return [method for method in made if serves(method, labels) and (has_gold or not isinstance(method, OA))]
+
+
+def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> None:
+    for method in methods:
+        check_served(method, labels)
+        if isinstance(method, OA) and method.faults is None and not has_gold:
+            raise GoldError("OA needs known truths. Give them with gold=, or leave OA out.")
+
+
+def _titled(methods: Iterable[Method]) -> dict[str, Method]:
+    """Name methods by name and options, each once, in the order in which all tables have them."""
+    titled: dict[str, Method] = {}
+    for method in methods:
+        title = _title(method)
+        if titled.setdefault(title, method) != method:
+            raise OptionError(f"Two methods are called {title}, but differ. Compare them one after the other.")
+    places = {name: place for place, name in enumerate(METHODS)}
+    return dict(sorted(titled.items(), key=lambda pair: places.get(pair[1].name, len(places))))
+
+
+def _title(method: Method) -> str:
+    """Write a method as it is called, with the options that are not the usual ones.
+
+    >>> from allalike.methods import IPTD
+    >>> _title(IPTD()), _title(IPTD(max_iter=3, weighting="max"))
+    ('iP-TD', "iP-TD(max_iter=3, weighting='max')")
+    """
+    shown = [field for field in dataclasses.fields(method) if field.repr]
+    options = [f"{f.name}={getattr(method, f.name)!r}" for f in shown if getattr(method, f.name) != f.default]
+    return f"{method.name}({', '.join(options)})" if options else method.name
+
+
+def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
+    # Whichever method is the first to use these must not seem slow for it.
+    import scipy.sparse
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+    _ = run.unweighted_peer_sums
+    width, outcomes = max(map(len, methods)), {}
+    for place, (name, method) in enumerate(methods.items()):
+        report(f"comparing methods: {name:{width}}", place, len(methods))
+        with watching(lambda *_: None):  # the rounds of one method say nothing about how far all are
+            outcomes[name] = _solve(method, run)
+    return outcomes
+
+
+def _solve(method: Method, run: Run) -> Outcome:
+    begin = time.perf_counter()
+    try:
+        weighing = weigh(without_gold(method), run)
+        found = find_truths(run, weighing).joined().found
+    except (AllalikeError, MemoryError) as error:
+        if isinstance(method, UA):  # without which nothing can be compared
+            raise
+        failure = str(error) or "There is not enough memory for this."
+        return Outcome(method=method, seconds=time.perf_counter() - begin, failure=failure)
+    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a method found, or why it failed, and how many seconds it took to weigh and decide.
+
+    >>> from allalike.compare import compare
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
+    >>> compare(rows, methods="P-TD").outcomes["P-TD"].weighing.weight
+    array([0.5, 0.5, 0. ])
+    """
+
+    method: Method
+    seconds: float
+    weighing: Fit | None = None
+    found: Mapping[str, Array] | None = None
+    failure: str = ""
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether the method knew what nobody knows."""
+        return isinstance(self.method, OA)
+
+    def describe(self) -> dict[str, Any]:
+        """Say what it took, and whether it ended well."""
+        found = self.weighing
+        if found is None:
+            return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
+        return {
+            "seconds": self.seconds,
+            "iterations": found.iterations,
+            "converged": found.converged,
+            "note": found.limit_note,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison(Framed[Frame]):
+    """What all methods found in the same answers.
+
+    Parameters
+    ----------
+    run
+        The answers, with gold where there is any.
+    outcomes
+        Results of the methods, by name with options.
+    summary
+        Counts, settings, versions and what was guessed; with gold also the best method.
+    inputs
+        The files and folders that answers and gold were read from, which `save` never replaces.
+
+    >>> from allalike.compare import compare
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> found = compare(rows, methods=["P-TD-AK"])
+    >>> found.agreement["distance"].round(1)
+               UA  P-TD-AK
+    UA        0.0     36.0
+    P-TD-AK  36.0      0.0
+    """
+
+    run: Run
+    outcomes: Mapping[str, Outcome]
+    summary: dict[str, Any]
+    inputs: tuple[Path, ...] = ()
+
+    @property
+    def facts(self) -> Summary:
+        """The summary as a struct."""
+        return Summary.from_dict(self.summary)
+
+    def __repr__(self) -> str:
+        return comparison_text(self.facts, self._listed)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.facts, self._listed)
+
+    @cached_property
+    def table(self) -> Frame:
+        """One row per method, best first; those that failed come last.
+
+        With gold: method, error (mean distance to gold), change and RI against UA in percent, verdict (best, tie,
+        worse, oracle, failed), p, seconds, iterations, converged, note. Without: in place of error to p the average
+        over the other methods of same (the share of tasks with the same label) and distance (between the truths).
+        """
+        return self._dress(self._listed)
+
+    @property
+    def _listed(self) -> pd.DataFrame:
+        return pd.DataFrame(self.rows).astype({"iterations": "Int64", "converged": "boolean"})
+
+    @cached_property
+    def agreement(self) -> Frame:
+        """Each method against each: the share of tasks with the ``same`` label, and the mean ``distance``."""
+        names = list(self._labels)
+        parts = {name: pd.DataFrame(part, names, names) for name, part in self._agreement.items()}
+        return self._dress(pd.concat(parts, axis=1), "method")
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table, with None for what is not known."""
+        scores = self._errors() if self.run.n_gold else self._averages()
+        nothing = {column: "failed" if column == "verdict" else None for column in next(iter(scores.values()))}
+        failed = {name: nothing for name in self.outcomes if name not in scores}
+        return [{"method": name, **row, **self.outcomes[name].describe()} for name, row in (scores | failed).items()]
+
+    @property
+    def ranked_by(self) -> str:
+        """What the table is sorted by: error, or without gold same; distance for truths that hardly ever are the same.
+
+        These are numbers, and masks and sets that are put together from their parts; they are not kept as codes.
+        """
+        if self.run.n_gold:
+            return "error"
+        return "same" if self.run.domain.recurring else "distance"
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
+        """Write the table as CSV, whole or not at all, and return its path.
+
+        An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never. If
+        the table must be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
+
+        >>> import tempfile
+        >>> from allalike.compare import compare
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = compare(rows, methods="P-TD").save(folder + "/table.csv")
+        ...     path.read_text().splitlines()[0]
+        'method,same,distance,seconds,iterations,converged,note'
+        """
+        return write_table(self._listed, path, inputs=self.inputs, overwrite=overwrite, safe_csv=safe_csv)
+
+    @cached_property
+    def _labels(self) -> dict[str, Array]:
+        return {name: outcome.found["label"] for name, outcome in self.outcomes.items() if outcome.found is not None}
+
+    @cached_property
+    def distances(self) -> dict[str, Floats]:
+        """Of each method, how far its truths are from gold, for the tasks where this is known for all methods."""
+        distance = {name: outcome.found["gold"] for name, outcome in self.outcomes.items() if outcome.found is not None}
+        known = ~np.isnan(np.stack(list(distance.values()))).any(axis=0)
+        if not known.any():
+            raise GoldError("There is no task with gold from which the distances of all truths are known.")
+        return {name: values[known] for name, values in distance.items()}
+
+    def _errors(self) -> dict[str, dict[str, Any]]:
+        """Rank by error, and test whether the best of those that know no truth is better than the others."""
+        error = {name: float(values.mean()) for name, values in self.distances.items()}
+        order = sorted(error, key=lambda name: _rounded(error[name]))
+        best = next(name for name in order if not self.outcomes[name].is_oracle)
+        scores = {}
+        for name in order:
+            p, verdict = None, "best" if name == best else "oracle"
+            if name != best and not self.outcomes[name].is_oracle:
+                p = _p_value(self.distances[name], self.distances[best])
+                verdict = "worse" if p < _SIGNIFICANT else "tie"
+            scores[name] = {"error": error[name], **_against(error[name], error[UA.name]), "verdict": verdict, "p": p}
+        return scores
+
+    def _averages(self) -> dict[str, dict[str, Any]]:
+        """Rank by the average agreement with the other methods."""
+        same, distance = (_mean_of_others(self._agreement[measure]) for measure in ("same", "distance"))
+        places = range(len(same))
+        by = [_rounded(distance[place] if self.ranked_by == "distance" else 1 - same[place]) for place in places]
+        names = list(self._labels)
+        order = sorted(places, key=lambda place: by[place])
+        return {names[k]: {"same": _if_known(same[k]), "distance": _if_known(distance[k])} for k in order}
+
+    @cached_property
+    def _agreement(self) -> dict[str, Floats]:
+        labels, kernels = list(self._labels.values()), self.run.kernels
+        scatter = self.run.collect(partial(_scatter, kernels=kernels))["scatter"]
+        same, distance = np.eye(len(labels)), np.zeros((len(labels), len(labels)))
+        pairs = list(combinations(range(len(labels)), 2))
+        for done, (i, j) in enumerate(pairs):
+            report("comparing truths", done, len(pairs))
+            between = kernels.distance_between(labels[i], labels[j])
+            known = ~np.isnan(between)
+            equal = ~kernels.differs(labels[i], labels[j], scatter)
+            same[i, j] = same[j, i] = _mean(equal[known])
+            distance[i, j] = distance[j, i] = _mean(between[known])
+        return {"same": same, "distance": distance}
+
+
+def _scatter(block: Block, *, kernels: Kernels) -> dict[str, Array]:
+    return {"scatter": kernels.scatter(block)}
+
+
+def _against(error: float, unweighted: float) -> dict[str, float | None]:
+    """Compare an error with that of UA, in percent.
+
+    >>> _against(0.15, 0.25), _against(0.0, 0.0), _against(0.5, 0.0)
+    ({'change': -40.0, 'RI': -25.0}, {'change': 0.0, 'RI': 0.0}, {'change': None, 'RI': 100.0})
+    """
+    if error == unweighted:
+        return {"change": 0.0, "RI": 0.0}
+    change = 100 * (error / unweighted - 1) if unweighted else None
+    return {"change": change, "RI": 100 * (error - unweighted) / (error + unweighted)}
+
+
+def _p_value(one: Floats, best: Floats) -> float:
+    """Return how probable so large a difference is if both are equally good, by a paired t-test.
+
+    Where all differences are the same, they have no variance, and their signs are tested instead.
+
+    >>> _p_value(np.ones(3), np.zeros(3)), _p_value(np.ones(3), np.ones(3))
+    (0.25, 1.0)
+    """
+    from scipy import stats
+
+    difference = one - best
+    largest = np.abs(difference).max()
+    if largest <= TOLERANCE * max(np.abs(one).max(), np.abs(best).max()):
+        return 1.0
+    if np.ptp(difference) <= TOLERANCE * largest:
+        return float(2.0 ** (1 - len(difference)))
+    return float(stats.ttest_1samp(difference / largest, 0.0).pvalue)  # scaled, lest squares overflow
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _mean_of_others(matrix: Floats) -> list[float]:
+    """Average each row without its diagonal, and without what is not known."""
+    others = [np.delete(row, place) for place, row in enumerate(matrix)]
+    return [_mean(row[~np.isnan(row)]) for row in others]
+
+
+def _rounded(value: float) -> float:
+    """Round what is sorted, so that rounding does not change the order of methods; what is not known comes last."""
+    return math.inf if math.isnan(value) else float(f"{value:.9g}")
+
+
+def _if_known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,1 @@
+"""Lists of objects: boxes, spans and points."""

@@ -1,0 +1,547 @@
+"""Lists of objects: boxes in a picture, spans of a text, points on a map.
+
+An answer is a list of objects, each somewhere and perhaps of a class. ``[]`` is an answer too: looked, and nothing was
+there. Objects of two answers are matched by their similarity s in [0, 1]: one to one and of the same class for the
+distance (`allalike.distances.matching`), and whatever their classes for the groups of which the estimated label is made
+(`allalike.rules.grouping`, `allalike.rules.fusion`). Both are found once, when a block is prepared.
+
+A group of objects is kept if more than the quorum of the weight supports it. Estimated labels have a table of objects,
+with one row per object, and workers have the shares of kept objects that they missed, and of theirs that were not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from allalike._core.blocks.block import Add, Array, Block, Floats, sum_by
+from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
+from allalike._core.columns.hashes import hash_objects
+from allalike._core.columns.values import Values
+from allalike._core.options import check_number, option, share, whole
+from allalike.distances import matching
+from allalike.distances.jaccard import chunks, ranges
+from allalike.distances.matching import Collections, Edges, Members
+from allalike.domains.contract import Marks, Things
+from allalike.domains.objects.votes import ObjectVotes
+from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
+from allalike.domains.spelling import read_list
+from allalike.errors import LabelError, OptionError
+from allalike.noise import General
+from allalike.rules.base import Rule, split_by_task
+from allalike.rules.fusion import QUORUMS, Fused, Fusing, choose_quorum, count_guesses, fuse, fusion, list_labels
+from allalike.rules.grouping import GroupedObjects, group_objects
+from allalike.rules.vote import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Ties
+    from allalike._core.columns.column import Column
+    from allalike.domains.pairwise import Places
+    from allalike.rules import Decision
+    from allalike.rules.mean import Drawings
+
+_OBJECTS = "objects"  # the name of what was found about each object of an estimated label
+NUMBERS = ("confidence", "class_confidence", "spread", "supporters")  # what is told of each object of a truth
+_LARGEST_NUMBER = 1e150
+
+
+class Known(NamedTuple):
+    """What all objects have in common: their classes in order, and how many numbers say where each is.
+
+    Where objects have no class, None is the only one; where there are no objects, there is none.
+    """
+
+    classes: tuple[Any, ...] = ()
+    width: int = 0
+
+
+def order_classes(classes: set[Any], name: str) -> tuple[Any, ...]:
+    """Return classes in order; refuse those of different types.
+
+    >>> order_classes({"dog", "cat"}, "boxes")
+    ('cat', 'dog')
+    >>> order_classes({"dog", None}, "boxes")
+    Traceback (most recent call last):
+    allalike.errors.LabelError: Some boxes have no class, and some have the class 'dog'. Give all of them a class, or
+    none.
+    """
+    kinds = {type(each): each for each in classes}
+    if len(kinds) > 1:
+        named = [each for each in kinds.values() if each is not None]
+        if None in classes:
+            raise LabelError(
+                f"Some {name} have no class, and some have the class {named[0]!r}. Give all of them a class, or none."
+            )
+        one, other = sorted(named, key=lambda each: type(each).__name__)[:2]
+        raise LabelError(
+            f"The classes of {name} are of different types: {one!r} and {other!r}. Give all of them the same type."
+        )
+    return tuple(sorted(classes))
+
+
+def read_number(value: Any) -> float:
+    """Return a coordinate, or raise ValueError."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"the coordinate {value!r} is not a number")
+    if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
+        raise ValueError(f"the coordinate {value} is not finite, or too large")
+    return float(value) + 0.0
+
+
+def read_class(value: Any) -> Any:
+    """Return a class, which is a text or a whole number, or raise ValueError."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        value.encode()  # half a character, as "\ud800", can be compared but not written
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{value!r} is no class, which is a text or a whole number")
+    return value
+
+
+def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
+    """Return the class of an object by the first key that it has, or None; several classes break the rule.
+
+    >>> class_of({"x": 1, "label": ["cat"]}, ("class", "label"), "a box must have one class")
+    'cat'
+    """
+    name = next((thing[key] for key in keys if thing.get(key) is not None), None)
+    if isinstance(name, list | tuple):
+        if len(name) != 1:
+            raise ValueError(f"{rule}, and this has {len(name)}: {name!r}")
+        name = name[0]
+    return None if name is None else read_class(name)
+
+
+def _describe_form(thing: tuple[Any, ...]) -> str:
+    return f"{len(thing) - 1} coordinates and {'no class' if thing[-1] is None else 'a class'}"
+
+
+_CELLS_PER_CHUNK = 1 << 22  # pairs of objects that may be compared together
+
+
+def _check_quorum(value: Any, name: str) -> Any:
+    if value == "auto":
+        return value
+    if isinstance(value, str):
+        raise OptionError(f"{name} is {value!r}. It must be a number from 0 to below 1, or 'auto'.")
+    return check_number(value, name, least=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objects(Marks, Pairwise):
+    """Labels that are lists of objects.
+
+    A domain below this one is made of a few functions. A parsed label is a tuple of objects in order, and an object a
+    tuple of its numbers and its class, which is None where there are no classes.
+
+    - ``_read_object`` reads one object: its numbers, and its class or None. Where an answer may also be something else
+      than a list, ``_read_answer`` makes a list of objects of it.
+    - ``_columns`` names the numbers; ``_width`` is how many there are where no object occurs, ``_number`` their type.
+    - ``_similarity`` compares rows of numbers, in [0, 1], and is 1 only if they are the same.
+    - ``_reach`` returns the range of each object on one axis: objects whose ranges do not meet have nothing in common.
+      ``_edges`` finds all pairs that are similar by it; a domain may have a better way.
+    - ``_find_middles`` finds where groups of drawings are.
+    - ``overlap`` is the similarity from which objects may be the same, and ``_cut`` that from which they count in a
+      distance, which is the same unless the domain says otherwise. ``_match_edges`` says what else must be true to be
+      matched, and ``_measure`` finds distances from what is matched, or in any other way from the members.
+
+    >>> from allalike.domains.objects.boxes import Boxes
+    >>> issubclass(Boxes, Objects)
+    True
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("fusion", fusion), *CHOICES)
+    distances: ClassVar[tuple[str, ...]] = tuple(matching.DISTANCES)
+    noise: ClassVar[General] = General(farthest=1.0)  # worthless objects are nowhere near the others
+    _thing: ClassVar[str] = "an object"
+    _class_key: ClassVar[str] = "class"
+    _number: ClassVar[type[int] | type[float]] = float
+    _width: ClassVar[int]
+    overlap: float = share(0.3)
+    quorum: float | str = option("auto", _check_quorum)
+    most: int = whole(10_000, least=1)
+
+    @abstractmethod
+    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+        """Return the numbers and the class of one object, or raise ValueError with the reason."""
+
+    @abstractmethod
+    def _columns(self, width: int) -> tuple[str, ...]:
+        """Name the numbers of an object."""
+
+    @abstractmethod
+    def _similarity(self, left: Floats, right: Floats) -> Floats:
+        """Describe how similar objects are, row by row."""
+
+    @abstractmethod
+    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+        """Return from where to where each object reaches on one axis."""
+
+    @abstractmethod
+    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+        """Return where each group of drawings is, and which of them were drawn among equals."""
+
+    def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
+        """Return which objects have no extent, though they should, so that they are like themselves only."""
+        return np.zeros(len(geometry), np.bool_)
+
+    def _read_answer(self, value: Any) -> list[Any]:
+        """Return the objects of an answer as they are written."""
+        return read_list(value, f"it must be a list, of which each element is {self._thing}")
+
+    @property
+    def _cut(self) -> float:
+        """The similarity from which objects count in a distance."""
+        return self.overlap
+
+    @property
+    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
+        """The distance of two answers from what is matched, and from how many objects each has."""
+        return matching.DISTANCES[str(self.distance)]
+
+    @property
+    def _fused(self) -> bool:
+        """Whether a truth is put together from what exceeds the quorum."""
+        return self.rule == "fusion"
+
+    @property
+    def recurring(self) -> bool:
+        return not self._fused
+
+    def _parse(self, value: Any) -> tuple[Any, ...]:
+        given = self._read_answer(value)
+        if len(given) > self.most:
+            raise ValueError(f"it has {len(given):,} objects, and at most {self.most:,} are expected; raise most=")
+        things = [(*numbers, name) for numbers, name in map(self._read_object, given)]
+        widths = sorted({len(thing) - 1 for thing in things})
+        if len(widths) > 1:
+            raise ValueError(f"its objects have {widths[0]} and {widths[-1]} coordinates; give all of them as many")
+        if len({type(thing[-1]) for thing in things}) > 1:
+            raise ValueError("its objects have classes of different types, or only some have one")
+        return tuple(sorted(things))
+
+    def _check_forms(self, labels: Column, codes: Array, forms: Sequence[str]) -> None:
+        """Refuse answers in different forms, and name their rows; an empty answer has any form."""
+        first = {form: code for code, form in reversed(list(enumerate(forms))) if form}
+        if len(first) > 1:
+            one, other = sorted(first.items(), key=lambda item: item[1])[:2]
+            rows = [labels.row(int(np.argmax(codes == code))) for _, code in (one, other)]
+            raise LabelError(
+                f"The {self.name} are in different forms: row {rows[0]} has {one[0]}, row {rows[1]} has {other[0]}."
+                " Write all of them alike."
+            )
+
+    def _find_common(self, parsed: list[Any]) -> Known:
+        things = [thing for label in parsed for thing in label]
+        parts = {Known((thing[-1],), len(thing) - 1) for thing in things}
+        return self._join_common(parts)
+
+    def _join_common(self, commons: Iterable[Known]) -> Known:
+        known = list(commons)
+        widths = {each.width for each in known if each.width}
+        if len(widths) > 1:
+            raise LabelError(f"The {self.name} have {min(widths)} and {max(widths)} numbers. Give all of them as many.")
+        return Known(
+            order_classes({name for each in known for name in each.classes}, self.name), max(widths, default=0)
+        )
+
+    def _pack(self, parsed: list[Any]) -> matching.Collections:
+        width = next((len(label[0]) - 1 for label in parsed if label), self._width)
+        return matching.pack(parsed, width)
+
+    def _compare(self, left: matching.Collections, i: Places, right: matching.Collections, j: Places) -> Floats:
+        kinds = right.kind if right is left else right.kinds_among(left.classes)
+        found = np.zeros(len(i))
+        for part in chunks((left.sizes[i] + right.sizes[j]) ** 2, _CELLS_PER_CHUNK):
+            one, own = ranges(left.first[i[part]], left.first[i[part] + 1])
+            other, theirs = ranges(right.first[j[part]], right.first[j[part] + 1])
+            order = np.argsort(np.concatenate([2 * one, 2 * other + 1]), kind="stable")
+            members = Members(
+                np.concatenate([left.geometry[own], right.geometry[theirs]])[order],
+                np.concatenate([left.kind[own], kinds[theirs]])[order],
+                np.concatenate([2 * one, 2 * other + 1])[order],
+                np.concatenate([one, other])[order],
+            )
+            edges = self._edges(members)
+            answers = 2 * np.arange(len(i[part]))
+            found[part] = self._measure(members, edges, members.task[edges.left], answers, answers + 1)
+        return found
+
+    def _meet(self, members: Members) -> Edges:
+        """Return all edges between the objects of a block, which come task after task."""
+        count = np.bincount(members.task)
+        first = np.concatenate([[0], np.cumsum(count)])
+        found = [Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for part in chunks(count**2, _CELLS_PER_CHUNK):
+            begin, end = first[part.start], first[part.stop]
+            if end > begin:
+                edges = self._edges(members.cut(slice(begin, end)))
+                found.append(Edges(edges.left + begin, edges.right + begin, edges.similarity))
+        return Edges(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _edges(self, members: Members) -> Edges:
+        """Return all pairs of objects of different answers to a task that are similar, the earlier answer first."""
+        left, right = matching.sweep(*self._reach(members.geometry), members.task)
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        apart = members.answer[left] != members.answer[right]
+        left, right = left[apart], right[apart]
+        similarity = self._similarity(members.geometry[left], members.geometry[right])
+        return Edges(left, right, similarity).keep((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
+
+    def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
+        """Return which edges may be matched: those of the same class that are similar enough."""
+        same: npt.NDArray[np.bool_] = members.kind[edges.left] == members.kind[edges.right]
+        return same & (edges.similarity >= self._cut)
+
+    def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        """Compute how far answer left[k] is from answer right[k], given to which pair k each edge belongs.
+
+        Members come answer after answer, and the first end of an edge belongs to the earlier answer.
+        """
+        if self.distance == "count":
+            matched = np.zeros(len(left))
+        else:
+            which = self._match_edges(members, edges)
+            edges, pair = edges.keep(which), pair[which]
+            begins = np.flatnonzero(np.diff(members.task, prepend=-1))
+            counts = np.diff(begins, append=len(members.task))
+            local = members.answer - np.repeat(members.answer[begins], counts)
+            most = int(local.max(initial=0)) + 1
+            one = edges.left * most + local[edges.right]
+            other = edges.right * most + local[edges.left]
+            matched = matching.match(pair, one, other, edges.similarity, len(left))
+        size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
+        return np.clip(self._formula(matched, size[left], size[right]), 0.0, 1.0)
+
+    def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        """Return which objects of the same class are the same by how similar they are."""
+        return np.asarray((similarity > 0) & (similarity >= self.overlap))
+
+    def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
+        from scipy.optimize import linear_sum_assignment
+
+        counts = {}
+        for name in sorted({thing[-1] for thing in (*said, *truth)}, key=repr):
+            one, other = ([thing[:-1] for thing in things if thing[-1] == name] for things in (said, truth))
+            pairs = np.array([(a, b) for a in one for b in other], np.float64)
+            same = self._is_hit(self._similarity(pairs[:, 0], pairs[:, 1])) if len(pairs) else np.zeros(0, np.bool_)
+            table = same.reshape(len(one), len(other))
+            counts[name] = int(table[linear_sum_assignment(table, maximize=True)].sum()), len(one), len(other)
+        return counts
+
+    def _key(self, parsed: Any) -> str:
+        numbers = [number for thing in parsed for number in thing[:-1]]
+        return struct.pack(f"<{len(numbers)}d", *numbers).hex() + repr([thing[-1] for thing in parsed])
+
+    def _present(self, parsed: Any, common: Known) -> list[dict[str, Any]]:
+        return [self.show(thing) for thing in parsed]
+
+    def show(self, thing: tuple[Any, ...]) -> dict[str, Any]:
+        """Return an object as a dictionary."""
+        shown = {name: self._number(value) for name, value in zip(self._columns(len(thing) - 1), thing, strict=False)}
+        return shown if thing[-1] is None else {**shown, self._class_key: thing[-1]}
+
+    def _text(self, label: Any) -> str:
+        return json.dumps(label, ensure_ascii=False)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "overlap": self.overlap, "quorum": self.quorum}
+
+    def learn(self, labels: Column) -> ObjectEncoding:
+        codes, parsed = labels.parsed(self._parse)
+        self._check_forms(labels, codes, [label and _describe_form(label[0]) for label in parsed])
+        return ObjectEncoding(domain=self, common=self._find_common(parsed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectEncoding(PairwiseEncoding, Things):
+    """Parsed lists of objects, and the classes of these."""
+
+    domain: Objects
+    common: Known
+
+    @property
+    def kernels(self) -> ObjectKernels:
+        quorum = self.domain.quorum
+        return ObjectKernels(domain=self.domain, quorum=0.5 if isinstance(quorum, str) else quorum)
+
+    def prepare(self, block: Block) -> Block:
+        check_pairs(block)  # before all objects are compared
+        stored = self.store(block)
+        store = stored[Stored].store
+        members = list_members(stored, store)
+        edges = self.domain._meet(members)
+        left, right = list_pairs(stored)
+        places = left.astype(np.intp), right.astype(np.intp)
+        apart = self.domain._measure(members, edges, number_pairs(stored, members, edges), *places)
+        pairs = PairDistances.mirrored(left, right, apart)
+        grouped = self._group(stored, members, edges, store)
+        return stored.keeping(self._hash_answers(stored), pairs, grouped)
+
+    def _group(self, block: Block, members: Members, edges: Edges, store: Collections) -> GroupedObjects:
+        close = edges.keep(edges.similarity >= self.domain.overlap)
+        worker = block.worker[members.answer]
+        rank = np.empty(len(worker), np.int64)
+        rank[np.lexsort((worker, members.kind, *members.geometry.T[::-1], members.task))] = np.arange(len(worker))
+        same = members.kind[close.left] == members.kind[close.right]
+        group = group_objects(*close, same, members.answer, rank)
+        task = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+        task[group] = members.task
+        classes = objects(store.classes)
+        return GroupedObjects(
+            members.answer, group.astype(np.intp), members.geometry, members.kind, task, classes, hash_objects(classes)
+        )
+
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        labels = self.decode(found["label"]).tolist()
+        told = self._told(found)
+        shown = [
+            [{**thing, **dict(zip(NUMBERS, numbers, strict=True))} for thing, numbers in zip(label, more, strict=True)]
+            if more
+            else label
+            for label, more in zip(labels, told, strict=True)
+        ]
+        return {"label": Values(shown, text=self.domain._text)}
+
+    @property
+    def votes(self) -> ObjectVotes:
+        return ObjectVotes(self.common.classes or (None,), self.kernels.fusing, describe_fused)
+
+    @property
+    def things(self) -> Self:
+        return self
+
+    def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain._width
+        gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
+        rows = [
+            (place, thing, told)
+            for place, (label, more) in enumerate(zip(found["label"], self._told(found), strict=True))
+            if not gone[place]
+            for thing, told in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
+        ]
+        kind = np.int64 if domain._number is int else np.float64
+        columns: dict[str, Values | Array] = {"task": tasks.take(np.array([row[0] for row in rows], np.int64))}
+        for place, name in enumerate(domain._columns(width)):
+            columns[name] = np.array([row[1][place] for row in rows], kind)
+        if classes and classes != (None,):
+            columns[domain._class_key] = Values([row[1][-1] for row in rows])
+        for place, name in enumerate(NUMBERS):
+            numbers = np.array([row[2][place] for row in rows], np.float64)
+            counts = name == "supporters" and not np.isnan(numbers).any()
+            columns[name] = numbers.astype(np.int64) if counts else numbers
+        return columns
+
+    def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
+        if not self.domain._fused:
+            return {}
+        sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
+        with np.errstate(invalid="ignore"):
+            return {"missed": sums["missed"] / sums["kept"], "invented": sums["invented"] / sums["objects"]}
+
+    def _told(self, found: Mapping[str, Array]) -> list[Any]:
+        """Return what was found about the objects of each truth, or None where that is not known."""
+        if _OBJECTS not in found:
+            return [None] * len(found["label"])
+        known = found.get("known", np.zeros(len(found["label"]), np.bool_))
+        return [None if given else more for more, given in zip(found[_OBJECTS], known, strict=True)]
+
+
+def list_members(block: Block, store: Collections) -> Members:
+    """List the objects of all answers, answer after answer."""
+    answer, place = ranges(store.first[block.label], store.first[block.label + 1])
+    task = block.task
+    return Members(store.geometry[place], store.kind[place], answer, task[answer])
+
+
+def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
+    """Return the number of each edge's pair of answers, among all pairs of a task in order."""
+    place = np.arange(len(block.label)) - block.to_answers(block.starts)
+    later = block.to_answers(block.sizes) - 1 - place
+    first = np.cumsum(later) - later
+    left, right = members.answer[edges.left], members.answer[edges.right]
+    return np.asarray(first[left] + right - left - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectKernels(PairwiseKernels):
+    """Sums over pairs of answers, and truths made of groups of objects."""
+
+    domain: Objects
+    quorum: float
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        return super().decide(self.fusing(block), weights, faults, ties)
+
+    def fusing(self, block: Block) -> Block:
+        """Return the block with what it takes to fuse its objects."""
+        return block.keeping(Fusing(self.quorum, self.domain._find_middles, self.domain._similarity))
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        if self.domain.rule != "fusion":
+            return super().aggregate(block, weights, faults, ties=ties)
+        return describe_fused(self.fusing(block), fuse(self.fusing(block), weights, ties))
+
+    def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
+        if not self.domain._fused:
+            return self, {}
+        sums = add(self.count_objects, weights)
+        flat = round(float(sums["flat"].sum()))
+        told = {"without_extent": flat} if flat else {}
+        if self.domain.quorum != "auto":
+            return self, told
+        quorum, goodness = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
+        curve = {
+            f"{each:.2f}": round(value, 6) for each, value in zip(QUORUMS.tolist(), goodness.tolist(), strict=True)
+        }
+        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **told}
+
+    def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Sum, per worker, what chooses the quorum, and the objects without extent."""
+        grouped = block[GroupedObjects]
+        flat = sum_by(grouped.answer, np.where(self.domain._is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
+        return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
+
+    def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Sum, per worker, the shares of the groups kept in their tasks and of those without them, and count theirs."""
+        grouped = block[GroupedObjects]
+        weight, total = block.answer_weights(weights)
+        share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]
+        kept = share > self.quorum * (1 + 1e-9)
+        worth = np.where(kept, np.minimum(share, 1.0), 0.0)
+        asked = block.to_answers(sum_by(grouped.task, worth, block.n_tasks))
+        seen = sum_by(grouped.answer, worth[grouped.group], len(weight))
+        invented = sum_by(grouped.answer, np.where(kept, 0.0, 1.0)[grouped.group], len(weight))
+        drawn = np.bincount(grouped.answer, minlength=len(weight)).astype(np.float64)
+        missed = np.where(asked - seen > 1e-9 * asked, asked - seen, 0.0)
+        columns = {"kept": asked, "missed": missed, "invented": invented, "objects": drawn}
+        return {name: block.per_worker(values) for name, values in columns.items()}
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        return self.distance_between(left, right) > 1e-9
+
+
+def describe_fused(block: Block, found: Fused) -> dict[str, Array]:
+    """Return the truths of a block, how sure each is, and what is told of each of its objects."""
+    columns = (found.confidence, found.class_confidence, found.spread, found.supporters)
+    told = split_by_task(list(zip(*(column.tolist() for column in columns), strict=True)), found.task, block.n_tasks)
+    return {
+        "label": list_labels(block, found),
+        "confidence": found.task_confidence,
+        "error": np.full(block.n_tasks, np.nan),
+        "tied": found.tied,
+        _OBJECTS: told,
+    }

@@ -1,0 +1,262 @@
+"""Points: clicks on the things in a picture, landmarks of a body, moments at which something happens.
+
+    s(a, b) = max(0, 1 - |a - b| / radius)
+
+The radius is how far apart two clicks on the same thing may be, in the units of the data. Only who knows the things
+knows it, so that it must be given; where it is not, one is suggested from the answers: a worker does not click on the
+same thing twice.
+
+Where points have names, such as those of a body, each occurs at most once in an answer, and points are the same thing
+if they have the same name, wherever they are. A point that is missing in one answer is one without a partner.
+
+It works for cells, animals from the air, landmarks and moments. It fails where things are closer to each other than the
+radius, for their points are then taken for one thing, and where the radius is smaller than people's hands are steady.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike._core.options import choice, number, option, share
+from allalike._core.system.json_text import parse_json
+from allalike.distances import matching
+from allalike.distances.matching import Edges, Members
+from allalike.distances.nearness import find_near, suggest_radius
+from allalike.domains.contract import spell_domain
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
+from allalike.domains.spelling import json_list
+from allalike.errors import LabelError, OptionError
+from allalike.rules.geometric import find_medians
+from allalike.rules.mean import Drawings, average
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike._core.blocks.block import Array, Floats, Ties
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.values import Values
+    from allalike.domains.pairwise import Places
+
+
+# Forms of points: what tools call coordinates and classes, and the key points of COCO.
+#
+# A bare point is a list of its coordinates, perhaps with a class behind them, which then is a text; on one axis a
+# number will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and says elsewhere what each is
+# called; v is 0 where a point was not found.
+
+
+AXES = ("x", "y", "z")
+CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
+_KEYPOINTS = "keypoints"
+
+
+def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
+    """Return the points of an answer as they are written, or raise ValueError with the reason."""
+    if isinstance(value, str):
+        value = parse_json(value) if value.lstrip().startswith("{") else json_list(value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], dict) and _KEYPOINTS in value[0]:
+        value = value[0]
+    if isinstance(value, dict) and _KEYPOINTS in value:
+        return read_keypoints(value[_KEYPOINTS], names)
+    if not isinstance(value, list | tuple):
+        raise ValueError("it must be a list, of which each element is a point")
+    flat = names is not None and len(value) > 0 and all(isinstance(each, int | float) for each in value)
+    return read_keypoints(value, names) if flat else list(value)
+
+
+def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
+    """Return the points of a row ``x, y, v, x, y, v, ...``, each with its name, without those that are absent.
+
+    >>> read_keypoints([1, 2, 2, 0, 0], ["nose", "chin"])
+    Traceback (most recent call last):
+    ValueError: 2 names need 6 numbers x, y, v, and these are 5
+    """
+    if names is None:
+        raise ValueError("what the keypoints are called is not said; say it with names=['nose', ...]")
+    if not isinstance(row, list | tuple) or len(row) != 3 * len(names):
+        given = len(row) if isinstance(row, list | tuple) else "none"
+        raise ValueError(f"{len(names)} names need {3 * len(names)} numbers x, y, v, and these are {given}")
+    places = zip(row[::3], row[1::3], row[2::3], names, strict=True)
+    return [[x, y, name] for x, y, v, name in places if read_number(v) > 0]
+
+
+def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
+    """Return the coordinates and the class of a point, or raise ValueError with the reason."""
+    if isinstance(value, dict):
+        return _read_keys(value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        return (read_number(value),), None
+    name = None
+    if len(value) > 1 and (value[-1] is None or isinstance(value[-1], str)):
+        *value, name = value
+    if not value:
+        raise ValueError("a point without coordinates is nowhere")
+    return tuple(map(read_number, value)), None if name is None else read_class(name)
+
+
+def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
+    axes = [axis for axis in AXES if axis in point]
+    if axes != list(AXES[: max(len(axes), 1)]):
+        raise ValueError(f"the object {point!r} has no coordinates, which are called x, y and z")
+    name = class_of(point, CLASS_KEYS, "a point must have one class")
+    return tuple(read_number(point[axis]) for axis in axes), name
+
+
+def _check_names(value: Any, name: str) -> tuple[str, ...]:
+    words = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    if not words or not value or len(set(value)) < len(value):
+        raise OptionError(f"{name} is {value!r}. It must be a list of different words, such as ['nose', 'chin'].")
+    return tuple(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Objects):
+    """Lists of points, compared by the best matching of points that are near each other.
+
+    A label is a list, or a text that is one in JSON. A point is a list of coordinates ``[x, y]``, perhaps with a class
+    behind them, ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``,
+    ``keypointlabels`` or ``tool``. On one axis it is a number, so that ``[3.2, 7.9]`` are two moments. With ``names``
+    it may also be a row of COCO, ``x, y, v, x, y, v, ...``. ``[]`` says that nothing is there. Points come back as
+    objects with their coordinates, their class, and how sure they are; ``count`` says how many there are.
+
+    Parameters
+    ----------
+    radius
+        Largest distance of two points on the same object, in the units of the data.
+    names
+        Names of the points, if each occurs at most once in an answer.
+    form
+        ``soft``, where points count the less the farther apart they are, or ``hard``, where all within the radius
+        count the same.
+    overlap
+        The similarity that two points must have to be the same thing; 0 takes all within the radius.
+    quorum
+        The share of the weight that a point must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
+        answers.
+    middle
+        ``mean``, or ``median`` for the geometric median.
+    most
+        Maximum number of points in an answer.
+    rule
+        Aggregation rule: ``fusion``, ``medoid`` or ``best worker``.
+    distance
+        ``f1``, ``jaccard`` or ``count``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 0], [50, 50]]), ("bob", 1, [[3, 4], [50, 50]]), ("eve", 1, [[0, 0]])]
+    >>> result = allalike.discover(rows, domain=Points(radius=10, quorum=0.5), method="UA")
+    >>> result.objects[["x", "y", "supporters"]].round(3).values.tolist(), result.truth["count"].tolist()
+    ([[1.0, 1.333, 3.0], [50.0, 50.0, 2.0]], [2])
+    """
+
+    name: ClassVar[str] = "points"
+    summary: ClassVar[str] = "lists of points [x, y, class], or of moments; distance by the best matching in a radius"
+    _thing: ClassVar[str] = "a point"
+    _width: ClassVar[int] = 2
+    radius: float | None = number(None, least=0, below=1e150)
+    names: Sequence[str] | None = option(None, _check_names)
+    form: str = choice("soft", "hard")
+    overlap: float = share(0.0)
+    middle: str = choice("mean", "median")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius == 0:
+            raise OptionError("radius is 0. It must be larger: how far apart two points on the same thing may be.")
+
+    def learn(self, labels: Column) -> ObjectEncoding:
+        """Learn which classes there are; ask for the radius, and suggest one, where it is not given."""
+        encoding = super().learn(labels)
+        if self.radius is None:
+            self._ask_radius(labels.parsed(self._parse)[1], encoding.common.width or self._width)
+        return PointEncoding(domain=self, common=encoding.common)
+
+    def _ask_radius(self, parsed: list[Any], width: int) -> None:
+        store = matching.pack(parsed, width)
+        radius = suggest_radius(store.geometry, np.repeat(np.arange(len(parsed)), store.sizes))
+        why = (
+            f"{radius or 1:g} is suggested: of the points that one worker has set in one answer, hardly any are closer."
+        )
+        if radius is None:
+            why = "The answers suggest none, for no worker has set two different points in one answer; 1 is a guess."
+        named = float(f"{radius or 1:g}")
+        raise LabelError(
+            "How far apart two points on the same thing may be must be said, in the units of the data (radius). "
+            + why
+            + " Look whether it fits.",
+            domain=spell_domain(replace(self, radius=int(named) if named.is_integer() else named)),
+        )
+
+    def _read_answer(self, value: Any) -> list[Any]:
+        return list_points(value, self.names)
+
+    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+        return read_point(value)
+
+    def _parse(self, value: Any) -> tuple[Any, ...]:
+        things = super()._parse(value)
+        if self.names is not None:
+            given = [thing[-1] for thing in things]
+            if unknown := [name for name in given if name not in self.names]:
+                raise ValueError(f"it has a point {unknown[0]!r}, and names has {', '.join(self.names)}")
+            if len(set(given)) < len(given):
+                twice = next(name for name in given if given.count(name) > 1)
+                raise ValueError(f"it has two points {twice!r}, and with names each is there at most once")
+        return things
+
+    def _columns(self, width: int) -> tuple[str, ...]:
+        return AXES[:width] if width <= len(AXES) else tuple(f"x{axis}" for axis in range(1, width + 1))
+
+    def _similarity(self, left: Floats, right: Floats) -> Floats:
+        radius = self.radius or 1.0
+        apart = np.linalg.norm(np.clip(left - right, -radius, radius) / radius, axis=1)
+        return np.asarray(np.maximum(1 - apart, 0.0))
+
+    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+        half = (self.radius or 0.0) / 2
+        return geometry[:, 0] - half, geometry[:, 0] + half
+
+    def _edges(self, members: Members) -> Edges:
+        if self.names is None:
+            left, right = find_near(members.geometry, members.task, self.radius or 0.0)
+        else:
+            same = np.zeros(len(members.task))
+            left, right = matching.sweep(same, same, members.task * len(self.names) + members.kind)
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        apart = members.answer[left] != members.answer[right]
+        left, right = left[apart], right[apart]
+        found = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
+        return found if self.names is not None else found.keep(found.similarity > 0)
+
+    def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        if self.form == "hard":
+            edges = edges._replace(similarity=np.where(edges.similarity > 0, 1.0, 0.0))
+        return super()._measure(members, edges, pair, left, right)
+
+    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+        drawn = np.zeros(drawings.n_groups, np.bool_)
+        if self.middle == "mean":
+            return np.stack([average(drawings, axis) for axis in drawings.geometry.T], axis=1), drawn
+        order = np.argsort(drawings.group, kind="stable")
+        share = drawings.weight / drawings.add(drawings.weight)[drawings.group]
+        sizes = np.bincount(drawings.group, minlength=drawings.n_groups)
+        return find_medians(drawings.geometry[order], share[order], sizes), drawn
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "radius": self.radius}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointEncoding(ObjectEncoding):
+    """Parsed lists of points, of whose truths it is told how many there are."""
+
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        count = np.array([len(label) for label in found["label"]], np.int64)
+        return {**super().truth_columns(found), "count": count}

@@ -1,0 +1,226 @@
+"""Spans: stretches of a text, each perhaps with a tag, such as the names in it.
+
+    s(a, b) = positions in both / positions in either
+
+From that three distances are made. ``overlap`` is the best matching of spans of the same tag that share anything, by
+how much they share; ``exact`` matches spans whose start, end and tag are the same; ``characters`` is the Jaccard
+distance of the pairs of a position and a tag, which knows nothing of where one span ends and the next begins.
+
+The middle of several spans is the pair of start and end that most of the weight has given: ends that somebody meant,
+and no average of them, which may lie within a word.
+
+It works for names and other entities, in characters or in tokens. It fails where workers disagree about what a span is,
+the whole clause or its noun: under ``exact`` such workers look as bad as those who saw nothing, and ``overlap`` is
+kinder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.distances import matching
+from allalike.distances.positions import measure_positions
+from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
+from allalike.domains.spelling import json_list
+from allalike.rules.base import Rule
+from allalike.rules.fusion import fusion
+from allalike.rules.mean import Drawings, take_most_frequent
+from allalike.rules.positions import vote_on_positions
+from allalike.rules.vote import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Floats, Ties
+    from allalike._core.columns.column import Column
+    from allalike.distances.matching import Edges, Members
+    from allalike.domains.pairwise import Places
+
+
+# Forms of spans: what tools call the ends of a stretch of text and its tag, and tags of single tokens.
+#
+# Where an answer has a tag for each token, positions are numbers of tokens. ``B-`` begins a span, ``I-`` goes on with
+# it, ``E-`` or ``L-`` ends it, and ``S-`` or ``U-`` is a span by itself (IOB2, BIOES, BILOU). An ``I-`` behind ``O`` or
+# behind another tag begins a span too: so it is written in IOB1, and so it is meant where tags are broken.
+
+
+CLASS_KEYS = ("class", "tag", "label", "type", "labels")
+_LARGEST_POSITION = 1 << 53  # up to which whole numbers are exact
+
+
+def split_tags(text: str) -> list[Any]:
+    """Return the elements of a JSON list, or tags with space between them."""
+    if text.lstrip().startswith("["):
+        return json_list(text)
+    if not are_tags(tags := text.split()):
+        raise ValueError("it is neither a JSON list of spans, nor a tag such as O or B-PER for each token")
+    return list(tags)
+
+
+def read_tags(tags: Sequence[str]) -> list[list[Any]]:
+    """Return the spans of tags, from token to token.
+
+    >>> read_tags(["B-PER", "I-PER", "O", "I-LOC", "I-ORG", "B-ORG"])
+    [[0, 2, 'PER'], [3, 4, 'LOC'], [4, 5, 'ORG'], [5, 6, 'ORG']]
+    >>> read_tags(["U-PER", "B-LOC", "L-LOC", "E-LOC"])
+    [[0, 1, 'PER'], [1, 3, 'LOC'], [3, 4, 'LOC']]
+    """
+    spans: list[list[Any]] = []
+    going: list[Any] | None = None
+    for place, tag in enumerate(tags):
+        prefix, name = TAG.fullmatch(tag).groups()  # type: ignore[union-attr]
+        if prefix is None:
+            going = None
+            continue
+        if going is None or prefix in "BSU" or going[2] != name:
+            going = [place, place, name]
+            spans.append(going)
+        going[1] = place + 1
+        if prefix in "ELSU":
+            going = None
+    return [span if span[2] is not None else span[:2] for span in spans]
+
+
+def read_span(value: Any) -> tuple[tuple[float, ...], Any]:
+    """Return the start, the end and the tag of a span, or raise ValueError with the reason."""
+    if isinstance(value, dict):
+        start, end, name = _take_keys(value)
+    else:
+        listed = value.tolist() if isinstance(value, np.ndarray) else value
+        if not isinstance(listed, list | tuple) or len(listed) not in (2, 3):
+            raise ValueError(f"a span must be [start, end] or [start, end, tag], or an object, and {value!r} is not")
+        start, end, *names = listed
+        name = read_class(names[0]) if names and names[0] is not None else None
+    begin, behind = _read_position(start), _read_position(end)
+    if behind <= begin:
+        raise ValueError(
+            f"the span from {start} to {end} ends before it has begun; the end is the position behind its last"
+            " character"
+        )
+    return (begin, behind), name
+
+
+def _take_keys(span: dict[str, Any]) -> tuple[Any, Any, Any]:
+    keys = next((keys for keys in SPAN_KEYS if set(keys) <= set(span)), None)
+    if keys is None:
+        raise ValueError(f"the object {span!r} has no start and end")
+    return span[keys[0]], span[keys[1]], class_of(span, CLASS_KEYS, "a span must have one tag")
+
+
+def _read_position(value: Any) -> float:
+    number = read_number(value)
+    if number != round(number) or not 0 <= number <= _LARGEST_POSITION:
+        raise ValueError(f"the position {value} is not a whole number from 0 on")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans(Objects):
+    """Lists of spans of a text, compared by the best matching of spans that overlap.
+
+    A label is a list, or a text that is one in JSON. A span is ``[start, end]``, perhaps with a tag behind it, or an
+    object with ``start`` and ``end`` (or ``start_offset`` and ``end_offset``) and ``class``, ``tag``, ``label``,
+    ``type`` or ``labels``. The end is the position behind the last character. Spans may overlap. A whole answer may
+    also be one tag for each token, as a list or with space between them: ``O B-PER I-PER`` (IOB, IOB2, BILOU, BIOES);
+    positions are then numbers of tokens. ``[]`` says that nothing is there. Spans come back as objects with ``start``,
+    ``end``, their ``class``, and how sure they are.
+
+    Parameters
+    ----------
+    overlap
+        The share of what two spans cover that both must cover for them to be the same thing; the distance ``overlap``
+        counts all that they share.
+    quorum
+        The share of the weight that a span must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
+        answers.
+    most
+        Maximum number of spans in an answer.
+    rule
+        Aggregation rule: ``fusion``, ``positions`` (each position by itself), ``medoid`` or ``best
+        worker``.
+    distance
+        ``overlap``, ``exact`` or ``characters``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 4, "PER"]]), ("bob", 1, [[0, 4, "PER"], [9, 12, "LOC"]]), ("eve", 1, [[0, 5, "PER"]])]
+    >>> result = allalike.discover(rows, domain=Spans(quorum=0.5), method="UA")
+    >>> result.objects[["start", "end", "class", "supporters"]].values.tolist()
+    [[0, 4, 'PER', 3]]
+    """
+
+    name: ClassVar[str] = "spans"
+    summary: ClassVar[str] = "lists of spans [start, end, tag], or tags such as B-PER; distance by the best matching"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("fusion", fusion),
+        Rule("positions", vote_on_positions),
+        *CHOICES,
+    )
+    distances: ClassVar[tuple[str, ...]] = ("overlap", "exact", "characters")
+    _thing: ClassVar[str] = "a span"
+    _width: ClassVar[int] = 2
+    _number: ClassVar[type[int] | type[float]] = int
+
+    @property
+    def _cut(self) -> float:
+        return 0.0
+
+    @property
+    def _fused(self) -> bool:
+        return self.rule in ("fusion", "positions")
+
+    @property
+    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
+        return matching.DISTANCES["f1"]
+
+    def _read_answer(self, value: Any) -> list[Any]:
+        given = self._listed(value)
+        return list(read_tags(given)) if are_tags(given) else given
+
+    def _listed(self, value: Any) -> list[Any]:
+        return split_tags(value) if isinstance(value, str) else super()._read_answer(value)
+
+    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+        return read_span(value)
+
+    def learn(self, labels: Column) -> ObjectEncoding:
+        """Learn which tags there are; positions are of characters or of tokens, but not of both."""
+        codes, given = labels.parsed(self._listed)
+        units = [each and ("tags of tokens" if are_tags(each) else "spans of characters") for each in given]
+        self._check_forms(labels, codes, units)
+        return super().learn(labels)
+
+    def _columns(self, width: int) -> tuple[str, ...]:
+        return "start", "end"
+
+    def _similarity(self, left: Floats, right: Floats) -> Floats:
+        both = np.maximum(np.minimum(left[:, 1], right[:, 1]) - np.maximum(left[:, 0], right[:, 0]), 0.0)
+        either = (left[:, 1] - left[:, 0]) + (right[:, 1] - right[:, 0]) - both
+        return np.asarray(both / either)
+
+    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+        return geometry[:, 0], geometry[:, 1]
+
+    def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
+        if self.distance != "exact":
+            return super()._match_edges(members, edges)
+        which: npt.NDArray[np.bool_] = edges.similarity == 1
+        equal = np.flatnonzero(which)
+        which[equal] = members.kind[edges.left[equal]] == members.kind[edges.right[equal]]
+        return which
+
+    def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        return np.asarray(similarity == 1)
+
+    def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        if self.distance == "characters":
+            return measure_positions(members, left, right)
+        return super()._measure(members, edges, pair, left, right)
+
+    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+        return take_most_frequent(drawings, ties)

@@ -1,0 +1,334 @@
+"""Voting rules: those that give each item a score and sort by it, the modal ranking, STV and ranked pairs.
+
+Shares of weight are written w(...), and P(a, b) is the share that puts item a before item b. With weights, each rule is
+its textbook self with w_i voters instead of one. Scores that are equal up to rounding are drawn, item by item. STV
+eliminates items, ranked pairs locks majorities in; both break a tie at the step where it arises, by the priorities of
+the items in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import TOLERANCE, Ties, group_labels
+from allalike._core.blocks.pairs import AnswerHashes
+from allalike._core.limits import MAX_ORDERED_ITEMS
+from allalike.domains.rankings.ballots import Ballots, Drawn, Ranked, check_time, decide, report_search
+from allalike.rules.vote import plurality as most_given
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.rules.base import Decision
+
+_MAX_TOGETHER = 40  # items of tasks that are decided together
+_PAIRS_AT_ONCE = 1 << 10
+
+
+def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by their mean position (Borda 1781).
+
+    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b). Where answers have ties or
+    gaps, it is the mean, over those items b with which it was compared, of the share of weight that prefers it to b,
+    a tie being half of it: what the evaluations of machine translation call expected wins (Koehn 2012).
+
+        score(a) = sum_b P(a, b)
+
+    It works with few answers and with ties and gaps, for every pair counts, and often finds what Kemeny does, at no
+    cost. It fails to take the majority's favourite where a few put it last, and more items of one kind raise those
+    above them.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c>d"), ("bob", 1, "a>b>c>d"), ("eve", 1, "b>c>d>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="borda"), method="UA").truth["label"].tolist()
+    [['b', 'a', 'c', 'd']]
+    """
+    return decide(block, weights, ties, lambda votes: votes.by_score(votes.wins))
+
+
+def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the weight that puts them first.
+
+    Items without first places are equal, and their order is drawn.
+
+        score(a) = w(a is first)
+
+    It works where only the best item is asked for. It fails to use what is said about all others, and two good
+    items that are alike take each other's first places.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="plurality"), method="UA").truth["label"].tolist()
+    [['a', 'b']]
+    """
+    return decide(block, weights, ties, lambda votes: votes.by_score(votes.weight_of(votes.position == 0)))
+
+
+def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the weight that puts them last, the least first.
+
+    Items without last places are equal, and their order is drawn.
+
+        score(a) = -w(a is last)
+
+    It works where only the worst item matters. It fails to order the others: those without last places are drawn.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="veto"), method="UA").truth["label"].tolist()
+    [['a', 'b']]
+    """
+    return decide(
+        block, weights, ties, lambda votes: votes.by_score(-votes.weight_of(votes.position == votes.n_items - 1))
+    )
+
+
+def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the number of others that they beat by majority; a draw counts half (Copeland 1951).
+
+        score(a) = number of b with P(a, b) > 1/2, and half of those with P(a, b) = 1/2
+
+    It works where majorities do not go in circles: an item that beats all others is first. It fails to tell items
+    apart that beat as many others, for by how much does not count; with few items that is often.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="copeland"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, lambda votes: votes.by_score(np.sign(votes.margin).sum(axis=2)))
+
+
+def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by min_b P(a, b), the weight behind them in their worst comparison (Simpson 1969, Kramer 1977).
+
+        score(a) = min over b of P(a, b)
+
+    It works where the best item is wanted that no other beats clearly. It fails below the top: how an item does
+    against all but its strongest rival does not count.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "a>c>b")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="maximin"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+
+    def find(votes: Ballots) -> Ranked:
+        myself = np.eye(votes.n_items, dtype=np.bool_)
+        return votes.by_score(np.where(myself, 1.0, votes.before).min(axis=2))
+
+    return decide(block, weights, ties, find)
+
+
+def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the number of others that they beat along chains of majorities (Schulze 2011).
+
+    A chain is as strong as its weakest majority, and a beats b if its strongest chain to b is stronger than the one
+    back. To beat is transitive, so the number of beaten items respects it.
+
+        strength(a, b) = max over chains a > ... > b of the smallest majority in the chain
+
+    It works where majorities go in circles, and agrees with them where they do not. It fails to be explained in a
+    sentence, and with few answers many strengths are equal.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="schulze"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+
+    def find(votes: Ballots) -> Ranked:
+        strength = np.maximum(votes.margin, 0.0)
+        for middle in range(votes.n_items):
+            through = np.minimum(strength[:, :, middle, None], strength[:, None, middle, :])
+            np.maximum(strength, through, out=strength)
+        beats = strength - strength.transpose(0, 2, 1) > TOLERANCE
+        return votes.by_score(beats.sum(axis=2).astype(np.float64))
+
+    return decide(block, weights, ties, find)
+
+
+def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by how many places from the top it takes until more than half of the weight has named them.
+
+    Among items with the same number of places, more weight is better.
+
+        score(a) = least r with w(a is among the first r) > 1/2
+
+    It works where most agree on a handful at the top. It fails to tell good from middling where everyone has other
+    favourites: all are named late.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="bucklin"), method="UA").truth["label"].tolist()
+    [['b', 'a', 'c']]
+    """
+
+    def find(votes: Ballots) -> Ranked:
+        named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
+        depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
+        weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]
+        return votes.by_score(weight - depth)  # the weight lies between 1/2 and 1
+
+    return decide(block, weights, ties, find)
+
+
+def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the ranking that was given with the largest total weight (Caragiannis, Procaccia and Shah 2014).
+
+    It needs many answers: with few, all rankings differ.
+
+        label = the ranking r with the largest sum_i w_i [x_i = r]
+
+    It works with hundreds of answers of a few items each, where it finds the mode whatever the noise is. It fails
+    with few.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="modal"), method="UA").truth["label"].tolist()
+    [['c', 'b', 'a']]
+    """
+    hashes, first, code = np.unique(block[AnswerHashes].hashes, return_index=True, return_inverse=True)
+    order = np.argsort(block.label[first], kind="stable")
+    distinct, hashes = block.label[first[order]], hashes[order]
+    coded = replace(block, label=np.argsort(order)[code])
+    found = most_given(coded.keeping(group_labels(coded, hashes)), weights, faults, ties)
+    return replace(found, label=distinct[found.label])
+
+
+def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Strike out, again and again, the item that the least weight puts first; the last to be struck out is the best.
+
+    Among items with equally little weight, one is drawn (single transferable vote; Hare 1859).
+
+        struck out next = the a with the least w(a is first among those left)
+
+    It works for choosing one item by people who know their first choices well. It fails to be monotone: more first
+    places may harm an item.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="stv"), method="UA").truth["label"].tolist()
+    [['c', 'a', 'b']]
+    """
+    return decide(block, weights, ties, _eliminate)
+
+
+def _eliminate(votes: Ballots) -> Ranked:
+    everyone = np.arange(votes.n_tasks)
+    priority = votes.priority(everyone)
+    order = np.zeros((votes.n_tasks, votes.n_items), np.intp)
+    out = np.zeros(order.shape, np.bool_)
+    drawn = np.zeros(votes.n_tasks, np.bool_)
+    for place in range(votes.n_items - 1, -1, -1):
+        gone = votes.part.block.to_answers(out).T
+        first = np.where(gone, votes.n_items, votes.position).argmin(axis=0)
+        score = np.where(out, np.inf, votes.weight_at(first))
+        least = score <= score.min(axis=1, keepdims=True) + TOLERANCE
+        drawn |= least.sum(axis=1) > 1
+        loser = np.lexsort((priority, least), axis=-1)[:, -1]
+        order[:, place] = loser
+        out[everyone, loser] = True
+    return order, drawn
+
+
+class _Majorities(NamedTuple):
+    """Of each pair of items, per task: winner, loser, margin, and the number of its size; the largest come first."""
+
+    winner: npt.NDArray[np.intp]
+    loser: npt.NDArray[np.intp]
+    margin: Floats
+    level: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, votes: Ballots) -> _Majorities:
+        """Sort the majorities of each task; among equal ones, the priorities of winner and loser decide."""
+        a, b = np.triu_indices(votes.n_items, 1)
+        priority = votes.priority(np.arange(votes.n_tasks))
+        margin = votes.margin[:, a, b]
+        forth = np.where(margin == 0, priority[:, a] < priority[:, b], margin > 0)
+        winner, loser, size = np.where(forth, a, b), np.where(forth, b, a), np.abs(margin)
+        largest_first = np.argsort(-size, axis=1, kind="stable")
+        step = -np.diff(np.take_along_axis(size, largest_first, axis=1), axis=1) > TOLERANCE
+        level = np.zeros(size.shape, np.int64)
+        np.put_along_axis(level, largest_first[:, 1:], step.cumsum(axis=1), axis=1)
+        keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
+        order = np.lexsort(keys, axis=-1)
+        return cls(*(np.take_along_axis(values, order, axis=1) for values in (winner, loser, size, level)))
+
+
+def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Go through the majorities, the largest first, and keep each that contradicts none kept before (Tideman 1987).
+
+    Majorities of the same size are taken in a drawn order, and two items that share the weight evenly go in a drawn
+    order if nothing else orders them.
+
+        kept = the majorities a > b, the largest first, unless a chain b > ... > a was kept before
+
+    It works where majorities go in circles: the weakest of a circle is dropped. It fails to be quick with hundreds
+    of items.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=allalike.Ranking(rule="ranked pairs"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, _lock_in)
+
+
+def _lock_in(votes: Ballots) -> Ranked:
+    check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule="ranked pairs")
+    majorities = _Majorities.of(votes)
+    if votes.n_items <= _MAX_TOGETHER:
+        return _lock_together(votes, majorities)
+    order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
+    for task in range(votes.n_tasks):
+        order[task], drawn[task] = _lock_alone(votes, _Majorities(*(values[task] for values in majorities)))
+    return order, drawn
+
+
+def _lock_together(votes: Ballots, majorities: _Majorities) -> Drawn:
+    """Keep majorities, one of each task at a time."""
+    everyone = np.arange(votes.n_tasks)
+    above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))
+    settled = above  # the order when the majorities of this size began
+    drawn = np.zeros(votes.n_tasks, np.bool_)
+    for k, (winner, loser, margin, level) in enumerate(zip(*(values.T for values in majorities), strict=True)):
+        if k > 0:
+            smaller = level != majorities.level[:, k - 1]
+            settled = np.where(smaller[:, None, None], above, settled)
+        contradicted = above[everyone, loser, winner]
+        implied = above[everyone, winner, loser]
+        drawn |= contradicted & ~settled[everyone, loser, winner]
+        drawn |= (margin <= TOLERANCE) & ~contradicted & ~implied
+        to_winner, from_loser = above[everyone, :, winner], above[everyone, loser, :]
+        above = above | (to_winner[:, :, None] & from_loser[:, None, :] & ~contradicted[:, None, None])
+    return np.argsort(-above.sum(axis=2), axis=1, kind="stable"), drawn
+
+
+def _lock_alone(votes: Ballots, majorities: _Majorities) -> tuple[npt.NDArray[np.intp], bool]:
+    """Do the same for one task of many items; majorities that follow from larger ones are left out in batches."""
+    above, drawn = np.eye(votes.n_items, dtype=np.bool_), False
+    winner, loser, margin, level = majorities
+    starts = np.searchsorted(level, np.arange(level[-1] + 2))  # of each size, and the end
+    batches = np.unique(np.searchsorted(starts, np.arange(0, len(level), _PAIRS_AT_ONCE)))
+    for first, last in pairwise(starts[[*batches, -1]].tolist()):
+        report_search("ranked pairs", votes.n_items, first, len(level))
+        unsaid = first + np.flatnonzero(_is_open(above, winner[first:last], loser[first:last]))
+        for equal in np.split(unsaid, np.flatnonzero(np.diff(level[unsaid])) + 1):
+            for k in equal[_is_open(above, winner[equal], loser[equal])].tolist():
+                if above[loser[k], winner[k]]:  # by one of the same size
+                    drawn = True
+                elif not above[winner[k], loser[k]]:
+                    drawn |= bool(margin[k] <= TOLERANCE)
+                    above[np.flatnonzero(above[:, winner[k]])] |= above[loser[k]]
+    return np.argsort(-above.sum(axis=1), kind="stable"), drawn
+
+
+def _is_open(above: npt.NDArray[np.bool_], winner: Array, loser: Array) -> npt.NDArray[np.bool_]:
+    """Return for which pairs the order of the two items is still open."""
+    return ~(above[loser, winner] | above[winner, loser])

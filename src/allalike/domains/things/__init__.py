@@ -1,1 +1,0 @@
-"""Things: boxes, spans and points, of which an answer holds any number."""

@@ -1,0 +1,104 @@
+"""Read what is known of workers from earlier answers: a result, or its table of workers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allalike._core.late import pa, pd
+from allalike._core.system.addresses import find_folder
+from allalike._core.system.tables import FORMATS, unguard_text
+from allalike.answers.gold import History
+from allalike.errors import InputError
+from allalike.readers.formats.compression import check_regular
+from allalike.readers.scans import find_frame
+from allalike.result.result import Result
+from allalike.result.saved import check_complete, check_own_file, read_summary
+
+
+def read_history(source: Any) -> History:
+    """Return what a result, its folder, its saved table of workers, or any table like it says of workers.
+
+    A table has the columns worker, answers (or shared, those that others answered too), and error_rate, rmse or fault.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
+    >>> read_history(result).answers
+    array([1., 1., 1.])
+    """
+    if isinstance(source, Result):
+        return _of_table(source.tables_as("pandas").workers)
+    if isinstance(source, str | os.PathLike):
+        return _of_table(_read(_find_table(os.fspath(source))))
+    if find_frame(source) != "pandas" and hasattr(source, "to_pandas"):
+        return _of_table(source.to_pandas())
+    if hasattr(source, "columns") and hasattr(source, "__getitem__"):
+        return _of_table(source)
+    raise InputError(
+        f"The history is a {type(source).__name__}. Give a result, its folder or its workers.csv, or a table like that."
+    )
+
+
+def _find_table(path: str) -> str:
+    """Return the table of workers of a folder with a result, and anything else as it is."""
+    if not find_folder(path).is_dir():
+        return path
+    tables = [Path(path, f"workers.{ending}") for ending in FORMATS]
+    check_complete(Path(path))
+    found = next((table for table in tables if os.path.lexists(table)), None)
+    if found is None:
+        raise InputError(f"The history {path} is a folder in which there is no result: it has no workers.csv.")
+    check_own_file(found)
+    return str(found)
+
+
+def _read(path: str) -> Any:
+    try:
+        check_regular(Path(path))
+        table = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})
+    except InputError as error:
+        raise InputError(f"The history cannot be read. {error}") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"The history {path} cannot be read: {' '.join(reason.split())}") from None
+    if "worker" in table and _is_guarded(Path(path)):
+        table["worker"] = [unguard_text(worker) if isinstance(worker, str) else worker for worker in table["worker"]]
+    return table
+
+
+def _is_guarded(path: Path) -> bool:
+    """Tell whether the summary beside a table says that its texts were kept from being formulas."""
+    try:
+        summary = read_summary(path.parent)
+        return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
+    except (OSError, ValueError, TypeError, InputError):
+        return False
+
+
+def _of_table(table: Any) -> History:
+    columns = set(table.columns)
+    fault = next((name for name in ("error_rate", "rmse", "fault") if name in columns), None)
+    number = next((name for name in ("shared", "answers") if name in columns), None)
+    if "worker" not in columns or fault is None or number is None:
+        raise InputError(
+            "A history needs the columns worker, answers and error_rate (or rmse, or fault); these are there:"
+            f" {', '.join(map(str, table.columns))}."
+        )
+    try:
+        answers, mean = (np.asarray(table[name], np.float64) for name in (number, fault))
+    except (TypeError, ValueError):
+        raise InputError(f"The columns {number} and {fault} of a history must be numbers.") from None
+    if "earlier" in columns:
+        answers = answers + np.nan_to_num(np.asarray(table["earlier"], np.float64))
+    most = 1.0 if fault == "error_rate" else np.inf
+    wrong = (answers < 0) | (mean < 0) | (mean > most)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"The history of worker {list(table['worker'])[row]!r} is wrong: {number} {answers[row]:g}, {fault}"
+            f" {mean[row]:g}. Neither may be negative, and an error rate is at most 1."
+        )
+    return History.of(list(table["worker"]), answers, mean**2 if fault == "rmse" else mean)

@@ -1,0 +1,367 @@
+"""Classes: majority vote, knows-or-guesses or confusion matrices, as far as the answers support them.
+
+Copies are collapsed before (`copy_groups`). Then one model decides:
+
+1. **Knows or guesses** (`knows_or_guesses`) where little can be estimated: fewer than two answers per task, three
+   workers, or most answers by workers who give one label only.
+2. The **majority vote** with fewer than three workers, and where an F test does not distinguish them (p >= .01).
+3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts (`em_starts`), unless the
+   split-half test (`split_half`) refutes them: then knows or guesses if it is favoured, else the majority vote.
+
+Beyond 200,000 answers the choice is made on a sample of the tasks, and a few more rounds run on all of them.
+
+With p the probability of the label under the model and s its share of the votes, its **confidence** is
+
+    expit(logit((p + s) / 2) - 0.2),
+
+because errors that workers share make p too large; with confusion matrices one answer alone has
+s = p. Gold labels calibrate it (`gold_calibration`).
+
+A worker errs where their label is not the estimated one. With means over the answers to tasks with other answers,
+
+    e = mean(1 - p[label]),    d = mean(1 - confidence)
+
+are the error rate, and the share of the labels it is compared with that may be wrong. The interval is Wilson's around
+e, made wider by d below, and by 2 d above: errors that most workers share are hidden.
+
+It fails where most workers share a mistake, and fifteen tasks do not separate the accurate from the lucky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.system.progress import report
+from allalike.engines.sample import sample_tasks
+from allalike.methods.auto.confusion_matrices import (
+    LEVELS,
+    class_posterior,
+    describe_alternative,
+    prepare,
+    refine,
+    solve,
+)
+from allalike.methods.auto.copy_groups import collapse, collapse_with
+from allalike.methods.auto.em_starts import EQUAL, ClassCrowd, find_starts, strength_of
+from allalike.methods.auto.gold_calibration import learn, pin
+from allalike.methods.auto.knows_or_guesses import (
+    fit_knowledge,
+    knowledge_confusion,
+    knowledge_odds,
+    knowledge_posterior,
+)
+from allalike.methods.auto.split_half import CLEARLY, test_halves
+from allalike.methods.auto.sureness.intervals import find_wilson_limits
+from allalike.methods.auto.sureness.next_labels import expect_gains
+from allalike.methods.auto.uncertainty import FEW
+from allalike.methods.auto.voices import find_error_correlation
+from allalike.methods.fit import Fit, Uncertainty
+from allalike.methods.proximity import Peers, normalise
+from allalike.methods.steps.ballots import row_sums, take_most_probable, vote_shares
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
+    from allalike.methods.auto.gold_calibration import Learned
+    from allalike.methods.auto.screening import Screening
+
+MAX_CLASSES = 20
+VOTE, KNOWS, MATRICES = "majority vote", "knows or guesses", "confusion matrices"
+_MIN_ANSWERS = 2.0  # per task
+_MIN_WORKERS = 4
+_MAX_ONE_LABEL = 0.5  # of the answers, by workers who give one label only
+_ONE_LABEL_CHANCE = 1e-3  # of giving one label only, for a worker who answers like the crowd
+_SIGNIFICANT = 0.01
+_TIE = 1e-6  # of a vote, which decides only where votes tie
+_WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_FINAL_ROUNDS = 3
+_HALVED_ANSWERS = 30_000  # in the split-half test
+_TABLES = 20  # of the probabilities of answers, in memory at a time
+_SHIFT = 0.2  # logits by which confidence is lower
+_LEAD = 1e-6  # of the largest probability, relative to the second
+_HIDDEN = 2.0  # times as many errors as are seen to be uncertain
+_LEAST_BETWEEN = 1e-4  # variance between workers who seem to be the same
+WHY = {
+    "camps": "workers are two camps, each of which agrees with itself only",
+    "workers": "there are fewer than three workers",
+    "equal": "workers are alike",
+    "refuted": "a split-half test does not support weights",
+}
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """The chosen model, its parameters per worker, confusion matrices, and facts for the summary."""
+
+    name: str
+    params: tuple[Floats, ...]
+    confusion: Floats | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold: bool) -> Fit:
+    """Fit the workers of a run whose labels are classes, after the screening for copies."""
+    groups, k = screening.groups, run.encoding.n_labels
+    whole = collapse(run, groups.number) if groups.has_copies else run
+    disparity = Peers(whole).unweighted.mean  # of workers without copies, so that these change nothing
+    report("choosing")
+    model = choose_model(whole, disparity, sample_answers, camps=screening.camps)
+    params = tuple(each[groups.number] for each in model.params)
+    how: dict[str, Any] = {"model": model.name, "k": k, "number": groups.number if groups.has_copies else None}
+    known = None
+    if use_gold and run.n_gold:
+        known = learn(whole, partial(_estimate_without_gold, params=params, model=model.name, k=k))
+    how["known"] = known
+    report("weighing")
+    uncertainty = _estimate_errors(run, params, how)
+    error_rate = _with_history(uncertainty.shrunk, run)
+    weight = run.encoding.noise.weight(error_rate, run.problems)
+    members = np.bincount(groups.number, minlength=len(groups.number))[groups.number]
+    weight = np.where(model.name != VOTE or known is not None, weight, 1.0) / members
+    notes = {**model.notes, **screening.notes}
+    if known is not None:
+        notes["known_truths"] = {"tasks": known.number, "crowd": known.crowd}
+    fit = Fit(
+        disparity=disparity[groups.number],
+        fault=error_rate,
+        weight=normalise(weight, run.problems),
+        error_rate=error_rate,
+        confusion=None if model.confusion is None else model.confusion[groups.number],
+        decide=partial(decide, ties=run.ties, correlation=None, **how),
+        parameters=params,
+        probabilities=partial(probabilities, **how),
+        notes=notes,
+    )
+    if screening.signal is None:
+        return fit
+    by_gold = known is not None and known.power is not None
+    correlation = find_error_correlation(run) if by_gold else None
+    shared = {} if correlation is None else {"error_correlation": correlation}
+    return replace(
+        fit,
+        decide=partial(decide, ties=run.ties, correlation=correlation, **how),
+        copy_groups=groups,
+        uncertainty=replace(
+            uncertainty,
+            **screening.signal.informativeness,
+            confidence={"told_by": "gold" if by_gold else "model", **shared},
+            expect=partial(_expect_accuracy, params=params, how=how),
+        ),
+    )
+
+
+def _with_history(error_rate: Floats, run: Run) -> Floats:
+    """Return error rates over these answers and earlier ones."""
+    if run.history is None:
+        return error_rate
+    answers, earlier = run.answer_counts, run.history.answers
+    return np.asarray((answers * error_rate + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
+
+
+# Choice of the model --------------------------------------------------------------------------------------------------
+
+
+def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: bool = False) -> ChosenModel:
+    """Choose the model of a run without copies."""
+    crowd = ClassCrowd.of(run)
+    answers, total = crowd.answers, crowd.answers.sum()
+    workers, everyone = int((answers > 0).sum()), np.ones(len(answers))
+    if camps or workers < 3:
+        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["camps" if camps else "workers"]})
+    n_tasks = float(run.sum(_count_tasks)["tasks"].sum())
+    share = (crowd.counts.sum(axis=0) / total)[crowd.counts.argmax(axis=1)]
+    constant = (crowd.counts.max(axis=1) >= answers) & (answers * np.log(share) < np.log(_ONE_LABEL_CHANCE))
+    why = ""
+    if total < _MIN_ANSWERS * n_tasks:
+        why = "there are fewer than two answers per task"
+    elif workers < _MIN_WORKERS:
+        why = "there are fewer than four workers"
+    elif answers[constant].sum() > _MAX_ONE_LABEL * total:
+        why = "most answers come from workers who say one label only"
+    sampled = total > _WORTH_SAMPLING * sample_answers
+    sample = sample_tasks(run, sample_answers if sampled else int(total))
+    if why:
+        return _know_or_guess(crowd, sample, {"why": why}, sampled=sampled)
+    if 8 * _TABLES * len(answers) * crowd.k**2 * LEVELS > run.free_memory:
+        return _know_or_guess(crowd, sample, {"lack": "memory"}, sampled=sampled)
+    some = prepare(sample)
+    agreement, starts = find_starts(some)
+    notes: dict[str, Any] = {"f_ratio": agreement.ratio, "prior_answers": agreement.strength}
+    if agreement.p_value >= _SIGNIFICANT and strength_of(run.history) >= EQUAL:
+        far = np.nan_to_num(disparity, nan=1.0)
+        closer = 1 - _TIE * far / max(float(far.max()), _TIE)
+        return ChosenModel(VOTE, (closer,), notes={"taken": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
+    halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
+    solutions = solve(some, agreement, starts)
+    notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start))
+    if notes["split_half"] < -CLEARLY:
+        z = test_halves(halved, _know_half)
+        if z > 0:
+            return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
+        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["refuted"], **notes})
+    alternative = describe_alternative(some, solutions, run.workers)
+    chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
+    notes |= {"taken": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
+    return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
+
+
+def _count_tasks(block: Block) -> dict[str, Floats]:
+    return {"tasks": np.bincount(block.first_worker, minlength=block.n_workers).astype(np.float64)}
+
+
+def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], *, sampled: bool) -> ChosenModel:
+    state = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
+    if sampled:
+        state = fit_knowledge(crowd, state, _FINAL_ROUNDS)
+    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"taken": KNOWS, **notes})
+
+
+def _solve_half(run: MemoryRun, *, start: str) -> Floats:
+    crowd = prepare(run)
+    best = solve(crowd, *find_starts(crowd, start))[0]
+    table: Floats = run.collect(_as_table, best.rows, best.shares)["probability"]
+    return table
+
+
+def _as_table(block: Block, rows: Floats, shares: Floats) -> dict[str, Floats]:
+    return {"probability": class_posterior(block, rows, shares, k=rows.shape[1])}
+
+
+def _know_half(run: MemoryRun) -> Floats:
+    odds = knowledge_odds(fit_knowledge(ClassCrowd.of(run)))
+    return np.concatenate([knowledge_posterior(block, odds, k=odds.shape[1]) for block in run.blocks])
+
+
+# Labels ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """Of a block without copies: the table that decides, that of the probabilities, and the block."""
+
+    decides: Floats
+    probability: Floats
+    block: Block
+
+
+def _estimate_without_gold(block: Block, *, params: tuple[Floats, ...], model: str, k: int) -> Floats:
+    return estimate(block, params, model=model, k=k, number=None, known=None).probability
+
+
+def estimate(
+    block: Block, params: tuple[Floats, ...], *, model: str, k: int, number: Array | None, known: Learned | None
+) -> _Estimate:
+    """Return the probabilities of the classes of each task."""
+    if number is not None:
+        block, params = collapse_with(block, number, params)  # type: ignore[assignment]
+    share = vote_shares(block, params[0] if model == VOTE else np.ones(block.n_workers), k=k)
+    if model == VOTE:
+        belief = share
+    elif model == KNOWS:
+        belief = knowledge_posterior(block, params[0], k=k)
+    else:
+        belief = class_posterior(block, *params, k=k)
+    if model == MATRICES:
+        share = np.where((block.sizes == 1)[:, None], belief, share)
+    table = _lower((belief + share) / 2)
+    if known is None:
+        return _Estimate(belief, table, block)
+    table = known.apply(block, table)
+    return _Estimate(table, table, block)
+
+
+def _lower(table: Floats) -> Floats:
+    """Lower the logit of the largest probability of each row, as long as it stays the largest.
+
+    >>> _lower(np.array([[0.9, 0.1], [0.5, 0.5]])).round(3)
+    array([[0.881, 0.119],
+           [0.5  , 0.5  ]])
+    """
+    second, first = np.partition(table, -2, axis=1)[:, -2:].T
+    factor = np.clip(second / first * (1 + _LEAD), np.exp(-_SHIFT), 1.0)
+    lowered = np.where(table >= first[:, None], table * factor[:, None], table)
+    return np.asarray(lowered / row_sums(lowered)[:, None])
+
+
+def decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *params: Floats,
+    ties: Ties,
+    correlation: float | None,
+    **how: Any,
+) -> dict[str, Array]:
+    """Return the most probable class; its confidence is the probability that it is right."""
+    found = estimate(block, params, **how)
+    label = take_most_probable(block, found.decides, ties)
+    confidence = found.probability[np.arange(block.n_tasks), label["label"]]
+    effective = {}
+    if correlation is not None:
+        n = found.block.sizes.astype(np.float64)
+        effective["voices"] = np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
+    gain = expect_gains(found.probability, np.full(block.n_tasks, np.log(3.0 * (how["k"] - 1))))
+    return {**label, "confidence": confidence, "gain": gain, **effective}
+
+
+def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, **how: Any) -> dict[str, Array]:
+    """Return the probability of each class."""
+    return {"probability": estimate(block, params, **how).probability}
+
+
+def _expect_accuracy(run: Run, *, params: tuple[Floats, ...], how: dict[str, Any]) -> float:
+    """Return the expected share of right labels: their mean confidence."""
+    table = run.collect(partial(_list_confidence, how=how), *params)["confidence"]
+    return float(table.mean())
+
+
+def _list_confidence(block: Block, *params: Floats, how: dict[str, Any]) -> dict[str, Array]:
+    found = estimate(block, params, **how)
+    return {"confidence": found.probability[np.arange(block.n_tasks), found.decides.argmax(axis=1)]}
+
+
+# Error rates ----------------------------------------------------------------------------------------------------------
+
+
+def _estimate_errors(run: Run, params: tuple[Floats, ...], how: dict[str, Any]) -> Uncertainty:
+    """Estimate the error rates of the workers, with intervals; gold labels count as they are."""
+    sums = run.sum(partial(_error_sums, how=how), *params)
+    shared, answers = np.rint(sums["answers"]).astype(np.int64), np.maximum(sums["answers"], 1.0)
+    rate = np.where(shared > 0, sums["errors"] / answers, np.nan)
+    unsure, total = sums["unsure"] / answers, float(sums["answers"].sum())
+    mean = float(sums["errors"].sum()) / total if total else np.nan
+    low, high = find_wilson_limits(rate, answers)
+    noise = mean * (1 - mean)
+    own = np.where(shared > 0, rate, mean)
+    between = float((sums["answers"] * np.square(own - mean) - noise * (shared > 0)).sum()) / max(total, 1.0)
+    between = max(between, _LEAST_BETWEEN)
+    shrunk = mean + (own - mean) * between / (between + noise / answers)
+    return Uncertainty(
+        unit="error_rate",
+        shared=shared,
+        error=rate,
+        low=np.maximum(low - unsure, 0.0),
+        high=np.minimum(high + _HIDDEN * unsure, 1.0),
+        shrunk=np.asarray(shrunk),
+        few=shared < FEW,
+    )
+
+
+def _error_sums(block: Block, *params: Floats, how: dict[str, Any]) -> dict[str, Floats]:
+    """Add up, per worker, the probabilities that their answers are wrong, and that the labels are."""
+    found = estimate(block, params, **how)
+    belief = pin(block, found.decides) if how["known"] is not None else found.decides
+    table = pin(block, found.probability) if how["known"] is not None else found.probability
+    compared = (found.block.sizes > 1).astype(np.float64)
+    unsure = compared * (1 - table[np.arange(block.n_tasks), belief.argmax(axis=1)])
+    wrong = (compared[:, None] * (1 - belief)).ravel().take(block.task * how["k"] + block.label)
+    return {
+        "answers": block.per_worker(block.to_answers(compared)),
+        "errors": block.per_worker(wrong),
+        "unsure": block.per_worker(block.to_answers(unsure)),
+    }

@@ -1,0 +1,323 @@
+"""Confusion matrices with levels of difficulty, estimated by EM.
+
+Dawid and Skene (1979) give each worker a confusion matrix and each task a class. This model gives a task also a
+**level** of difficulty, and shrinks the matrices towards each other. The state of a task is s = (class c, level g):
+
+    E step:  P_ts ~ pi_s prod_i C_(w_i)[l_i, s],        M step:  N_w[l, c, g] = sum of P_t(c,g) over answers l by w.
+
+The matrices C follow from the expected counts N in steps, each of which borrows from similar workers:
+
+- the crowd's confusion X[l, c] of all answers, with 10 k answers of a single accuracy beside them;
+- the accuracy a_w, shrunk towards the crowd's by s0 answers, moves the diagonal of X by as many logits as the worker is
+  better: these are the matrices M_w that are expected of the worker;
+- own answers count beside st of M_w, where st makes the answers of all workers most likely (Dirichlet-multinomial);
+- a level moves the diagonals of all workers by the same number of logits, shift[c, g].
+
+Rounds start with the classes' shares of weighted votes, split into levels by the disagreement of the answers: r_t is
+the rank of 1 - sum of squared vote shares, from 0 to 1, and level g has the share exp(-(G r_t - g - 1/2)^2) before
+these are normalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.block import adds_in_place
+from allalike._core.compiled import calls
+from allalike._core.compiled.calls import cells_of, keep_cells
+from allalike._core.compiled.library import compiled
+from allalike.methods.auto.em_starts import CONSENSUS, ClassCrowd, VoteAgreement
+from allalike.methods.steps.ballots import add_up, by_problem, count_ballots, row_sums, softmax, vote_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.values import Values
+    from allalike.answers.gold import History
+    from allalike.engines.memory import MemoryRun
+
+LEVELS = 3
+_ROUNDS = 3
+_MARGIN = 3.0  # nats by which the solution of a core must be more likely than that of the consensus
+_LOW = 1e-3  # no accuracy is closer to 0 or 1
+_LEAST = 1e-6  # of a label's probability
+_CROWD_PRIOR = 10.0  # answers, times k, beside each column of the crowd's confusion
+_LEVEL_PRIOR = 50.0  # answers beside the accuracy of a class and level
+_MATRIX_PRIOR = 50.0  # answers beside a worker's own to tasks of a class and level
+_SHARE_PRIOR = 20.0  # tasks beside the shares of classes and levels
+_NOTHING = 1e-12  # answers
+_STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
+_EMPTY: Mapping[str, Any] = MappingProxyType({})  # sums before the first block
+_MIN_DIFFERENT = 0.2  # of the tasks, which an alternative solution decides differently
+_MIN_LIKE_VOTES = 0.5  # of the tasks, which any solution worth mentioning decides like the majority
+_STANDARD_ERRORS = 2.0
+_LEADERS = 3
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Log probabilities of answers and log shares of states, confusion matrices, expected hits, and likelihood."""
+
+    rows: Floats
+    shares: Floats
+    confusion: Floats
+    hits: Floats
+    likelihood: float
+    start: str = ""
+
+
+@dataclass(frozen=True)
+class TaskLevels:
+    """Share of each level of each task before the first round."""
+
+    share: Floats
+
+
+def prepare(sample: MemoryRun) -> ClassCrowd:
+    """Let the blocks of a sample keep what every round needs: their cells, and the levels of their tasks."""
+    k = sample.encoding.n_labels
+    disagreement = sample.collect(partial(_measure_disagreement, k=k))["disagreement"]
+    _, place, count = np.unique(disagreement.round(12), return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count + 1) / 2)[place] / max(1, len(place) - 1)
+    levels = np.exp(-((LEVELS * rank[:, None] - np.arange(LEVELS) - 0.5) ** 2))
+    levels /= row_sums(levels)[:, None]
+    rest = iter(np.split(levels, np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
+    return ClassCrowd.of(sample.map(lambda block: block.keeping(cells_of(block, k), TaskLevels(next(rest)))))
+
+
+def _measure_disagreement(block: Block, *, k: int) -> dict[str, Array]:
+    return {"disagreement": 1 - row_sums(vote_shares(block, np.ones(block.n_workers), k=k) ** 2)}
+
+
+def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats]) -> list[Solution]:
+    """Return the solutions of all starts, the chosen one first."""
+    solutions = []
+    for name, weight in starts.items():
+        sums = crowd.run.sum(partial(begin, k=crowd.k), weight)
+        solutions.append(replace(iterate(crowd, agreement.strength, sums, _ROUNDS), start=name))
+    return sorted(solutions, key=lambda each: _MARGIN * (each.start != CONSENSUS) - each.likelihood)
+
+
+def refine(crowd: ClassCrowd, strength: float, solution: Solution) -> Solution:
+    """Continue the rounds of a solution of a sample on all answers."""
+    sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
+    return replace(iterate(crowd, strength, sums, _ROUNDS), start=solution.start)
+
+
+def iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], rounds: int) -> Solution:
+    """Return the solution after some rounds of EM, which begin with expected counts."""
+    n, k, place = len(crowd.counts), crowd.k, len(_STRENGTHS) // 2
+    for _ in range(rounds):
+        counts = sums["counts"].reshape(n, k, k, LEVELS)
+        rows, confusion, place = estimate_rows(counts, crowd.answers, strength, crowd.run.history, place)
+        shares = np.broadcast_to(_estimate_shares(sums["shares"].sum(axis=0).reshape(k, LEVELS)), (n, k * LEVELS))
+        sums = crowd.run.sum(partial(count_states, k=k), rows, shares)
+    hits = np.einsum("wccg->w", sums["counts"].reshape(n, k, k, LEVELS))
+    return Solution(rows, shares, confusion, hits, float(sums["likelihood"].sum()))
+
+
+# M step ---------------------------------------------------------------------------------------------------------------
+
+
+def estimate_rows(
+    counts: Floats, answers: Floats, strength: float, past: History | None, place: int
+) -> tuple[Floats, Floats, int]:
+    """Return log probabilities of answers (worker, label, state), confusion matrices, and the place of st.
+
+    ``counts`` are expected answers per worker, label, class and level, and ``place`` is that of the last round.
+    """
+    n, k = counts.shape[:2]
+    given = np.einsum("wlcg->wlc", counts)
+    right = np.einsum("wcc->w", given)
+    mean = float(np.clip((right.sum() + 1) / (answers.sum() + k), _LOW, 1 - _LOW))
+    if past is not None:
+        right, answers = right + past.answers * (1 - past.fault), answers + past.answers
+    accuracy = (right + strength * mean) / (answers + strength)
+    expected = _expect_matrices(given.sum(axis=0), accuracy, mean)
+    place = _find_strength(given, expected, place)
+    own = given + _STRENGTHS[place] * expected
+    own /= own.sum(axis=1, keepdims=True)
+    shift = np.broadcast_to(_estimate_shifts(counts.sum(axis=0), mean), (n, k, LEVELS))
+    return _complete_rows(counts, own, shift).reshape(n, k, -1), own, place
+
+
+def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
+    """Return the crowd's confusion, with the diagonal moved by as many logits as a worker is better."""
+    k = len(crowd)
+    each = np.arange(k)
+    crowd = crowd + _CROWD_PRIOR * k * np.where(np.eye(k) > 0, mean, (1 - mean) / (k - 1))
+    crowd /= crowd.sum(axis=0)
+    better = _logit(accuracy) - _logit(mean)
+    diagonal = np.clip(_sigmoid(_logit(crowd[each, each]) + better[:, None]), _LOW, 1 - _LOW)
+    crowd[each, each] = 0
+    matrices: Floats = (crowd / crowd.sum(axis=0)) * (1 - diagonal)[:, None]
+    matrices[:, each, each] = diagonal
+    return matrices
+
+
+def _find_strength(given: Floats, expected: Floats, place: int) -> int:
+    """Return the place of the strength with the largest likelihood, which has one peak, by climbing from a place."""
+    known: dict[int, float] = {}
+
+    def likelihood(at: int) -> float:
+        if at not in known:
+            known[at] = float(_weigh_strength(given, expected, _STRENGTHS[at]).sum())
+        return known[at]
+
+    while True:
+        best = max((at for at in (place, place - 1, place + 1) if 0 <= at < len(_STRENGTHS)), key=likelihood)
+        if best == place:
+            return place
+        place = best
+
+
+@compiled(calls.weigh_strength)
+def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
+    """Return the log likelihood of each worker's answers beside so many of those that are expected of them.
+
+    >>> _weigh_strength(np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.full((1, 2, 2), 0.5), 2.0).round(9)
+    array([-0.69314718])
+    """
+    from scipy.special import gammaln
+
+    asked = said.sum(axis=1)
+    inside = np.where(said > _NOTHING, gammaln(strength * expected + said) - gammaln(strength * expected), 0.0)
+    outside = np.where(asked > _NOTHING, gammaln(strength) - gammaln(strength + asked), 0.0)
+    likelihood: Floats = inside.sum(axis=(1, 2)) + outside.sum(axis=1)
+    return likelihood
+
+
+def _estimate_shifts(answered: Floats, mean: float) -> Floats:
+    """Return, per class and level, by how many logits the accuracy is higher than that of the class."""
+    k = len(answered)
+    each = np.arange(k)
+    right, asked = answered[each, each], answered.sum(axis=0)
+    by_level = (right.sum(axis=0) + mean * k) / (asked.sum(axis=0) + k)
+    by_class = _logit((right.sum(axis=1) + mean * k) / (asked.sum(axis=1) + k))[:, None]
+    predicted = _sigmoid(by_class + _logit(by_level) - _logit(mean))
+    return np.asarray(_logit((right + _LEVEL_PRIOR * predicted) / (asked + _LEVEL_PRIOR)) - by_class)
+
+
+@compiled(calls.complete_rows)
+def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
+    """Return log probabilities: what a worker does at each level beside what they do at all levels."""
+    each = np.arange(own.shape[1])
+    diagonal = _sigmoid(_logit(own[:, each, each])[:, :, None] + shift)
+    wrong = own.copy()
+    wrong[:, each, each] = 0
+    wrong /= np.maximum(wrong.sum(axis=1, keepdims=True), _NOTHING)
+    rows: Floats = wrong[:, :, :, None] * (1 - diagonal)[:, None]
+    rows[:, each, each] = diagonal
+    rows *= _MATRIX_PRIOR
+    rows += by_level
+    rows /= rows.sum(axis=1, keepdims=True)
+    np.maximum(rows, _LEAST, out=rows)
+    return np.log(rows, out=rows)
+
+
+def _estimate_shares(asked: Floats) -> Floats:
+    """Return the log share of each state, from expected counts of tasks per class and level."""
+    tasks = asked.sum()
+    by_class = (asked.sum(axis=1) + 1) / (tasks + len(asked))
+    by_level = (asked.sum(axis=0) + 1) / (tasks + LEVELS)
+    share = asked + _SHARE_PRIOR * np.outer(by_class, by_level) + 1e-3
+    logarithm: Floats = np.log(share / share.sum()).ravel()
+    return logarithm
+
+
+def _logit(share: Any) -> Any:
+    share = np.clip(share, _LOW, 1 - _LOW)
+    return np.log(share / (1 - share))
+
+
+def _sigmoid(logit: Any) -> Any:
+    return 1 / (1 + np.exp(-logit))
+
+
+# E step ---------------------------------------------------------------------------------------------------------------
+
+
+@adds_in_place
+def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = _EMPTY) -> dict[str, Floats]:
+    """Count with shares of weighted votes, split into the levels that the block keeps."""
+    shares = vote_shares(block, weight, k=k)
+    states = (shares[:, :, None] * block[TaskLevels].share[:, None]).reshape(block.n_tasks, -1)
+    return count_ballots(block, states, k=k, into=into)
+
+
+@compiled(calls.posterior)
+def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
+    """Return the probability of each state of each task, and the log likelihood of its answers."""
+    return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))
+
+
+@adds_in_place
+def count_states(
+    block: Block, rows: Floats, shares: Floats, *, k: int, into: Mapping[str, Floats] = _EMPTY
+) -> dict[str, Floats]:
+    """Count with the posterior, and add up the log likelihoods of answers."""
+    block = keep_cells(block, k=k)
+    states, likelihood = posterior(block, rows, shares, k=k)
+    return {**count_ballots(block, states, k=k, into=into), "likelihood": by_problem(block, likelihood)}
+
+
+def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return the probability of each class of each task."""
+    states, _ = posterior(block, rows, shares, k=k)
+    classes: Floats = np.einsum("tcg->tc", states.reshape(len(states), k, -1))
+    return classes
+
+
+# Alternative solutions ------------------------------------------------------------------------------------------------
+
+
+def describe_alternative(crowd: ClassCrowd, solutions: list[Solution], workers: Values) -> dict[str, Any] | None:
+    """Describe the best other solution that fits as well as the first and decides many tasks differently, if any.
+
+    Two solutions fit as well as each other if the sum of the differences of log likelihoods of the tasks is within two
+    of its standard errors of 0 (Vuong 1989). Then agreement cannot show which of them is right.
+    """
+    plain = crowd.run.collect(partial(_majority, k=crowd.k))["label"]
+    found = [crowd.run.collect(partial(_decide, k=crowd.k), each.rows, each.shares) for each in solutions]
+    chosen, rivals = found[0], []
+    for solution, other in zip(solutions[1:], found[1:], strict=True):
+        lead = chosen["likelihood"] - other["likelihood"]
+        differs = other["label"] != chosen["label"]
+        close = lead.sum() <= _STANDARD_ERRORS * np.sqrt(len(lead)) * lead.std()
+        if close and differs.mean() > _MIN_DIFFERENT and (other["label"] == plain).mean() >= _MIN_LIKE_VOTES:
+            rivals.append((float(lead.sum()), differs, solution))
+    if not rivals:
+        return None
+    nats, differs, solution = min(rivals, key=lambda rival: rival[0])
+    return {
+        "start": solution.start,
+        "tasks": int(differs.sum()),
+        "share": float(differs.mean()),
+        "nats": nats,
+        "leaders": _find_leaders(solutions[0], crowd.answers, workers),
+        "its_leaders": _find_leaders(solution, crowd.answers, workers),
+    }
+
+
+def _find_leaders(solution: Solution, answers: Floats, workers: Values) -> list[Any]:
+    """Return the most accurate workers among those with as many answers as half of the workers."""
+    answered = answers > 0
+    often = answered & (answers >= np.median(answers[answered]))
+    share = np.where(often, solution.hits / np.maximum(answers, 1.0), 0.0)
+    return [workers[int(place)] for place in np.argsort(-share, kind="stable")[:_LEADERS]]
+
+
+def _majority(block: Block, *, k: int) -> dict[str, Array]:
+    return {"label": vote_shares(block, np.ones(block.n_workers), k=k).argmax(axis=1)}
+
+
+def _decide(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str, Array]:
+    states, likelihood = posterior(block, rows, shares, k=k)
+    label = np.einsum("tcg->tc", states.reshape(len(states), k, -1)).argmax(axis=1)
+    return {"label": label, "likelihood": likelihood}

@@ -1,0 +1,398 @@
+"""Copy groups: workers whose labels are classes and who give the same answers because one follows the other.
+
+Accurate workers agree because they are right, so agreement is no evidence of copying.
+
+**Exact copies** give the same answers to at least twenty common tasks, one in 500 may differ, with more than one label,
+and so often that chance at the rate of the closest other worker explains it in less than one of a million pairs.
+
+**Near copies.** Let d_ij be the share of their common tasks on which i and j disagree, and u_i the median of d_ij over
+the others. Workers are similar if
+
+    d_ij <= min(u_i, u_j) / 2,    and P[so few disagreements, if each has the chance min(u_i, u_j)] < 0.01 / pairs.
+
+Similar pairs are joined, the closest first, where half of the pairs between two groups are similar. Whether a group
+copies is decided by its joint errors, where all others say something else.
+
+A task is **clear** for a group if two of its members answered it and the most frequent label of all others leads by so
+many votes that chance hardly does it: lead >= 2 and lead >= 4/3 sqrt(votes). On such tasks, with C_l the members who
+say l, which is not the label of the others, and h the members who answered,
+
+    departs = sum_t sum_l C_l / h,        joint = sum_t sum_l C_l (C_l - 1) / (h (h - 1))
+
+are how often a member departs, and how often two do so with the same label (joint errors: Dong and others 2009).
+Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and five; and if, besides,
+
+- they are identical: two members say the same on 97 % of the tasks that two of them answered; or
+- all others are clearly better predicted if the group counts once. For each answer of another worker: does the label
+  win among the rest if the group counts once, less if each member counts; with y_t the sum over the answers to a task,
+  sum y >= 2.576 sqrt(sum y^2).
+
+A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
+estimated. So the number of copies changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import number_within_tasks, sort_within, sum_by
+from allalike._core.blocks.matrices import list_entries
+from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
+from allalike.methods.auto.em_starts import ClassCrowd
+from allalike.methods.fit import CopyGroup, CopyGroups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+
+Workers = npt.NDArray[np.intp]
+_MIN_COMMON = 5  # tasks of a pair that is compared
+_CLOSE = 0.5  # of the usual disagreement
+_CHANCE = 0.01  # that any pair of independent workers is taken for similar
+_JOINED = 0.5  # of the pairs between two groups, which must be similar
+_SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with temporary arrays, and of the free memory
+_EXACT_COMMON, _EXACT_DIFFER, _EXACT_CHANCE = 20, 0.002, 1e-6
+_MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # of the answers of exact copies, where labels are so many at most
+_CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multiple of all votes
+_JOINT, _OFTEN, _FEWEST = 0.8, 0.02, 5.0  # of the departures, of the clear tasks, and of all
+_IDENTICAL = 0.97
+_CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
+_EPS = 1e-9
+_MIN_COUNTED = 3  # workers that are compared
+_MIN_ANSWERS = 2.0  # per task, below which joint errors cannot be seen
+
+
+def find_class_copies(run: Run) -> CopyGroups | None:
+    """Detect the copy groups of a run; None if the pairs of workers are too many for the memory.
+
+    >>> import allalike
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(4, size=100)
+    >>> labels = np.where(rng.random((8, 100)) < 0.6, truth, rng.integers(4, size=(8, 100)))
+    >>> labels[7] = np.where(rng.random(100) < 0.95, labels[6], labels[7])
+    >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(labels)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
+    >>> [group.members for group in find_class_copies(run).groups]
+    [(6, 7)]
+    """
+    n = len(run.workers)
+    alone = np.arange(n)
+    if n < _MIN_COUNTED or run.encoding.n_labels < 2:
+        return CopyGroups.independent(n)
+    pairs = _compare_pairs(run)
+    if pairs is None:
+        return None
+    exact = _join_exact(pairs, alone)
+    collapsed = run
+    if (exact != alone).any():
+        collapsed = collapse(run, exact)
+        pairs = _compare_pairs(collapsed)
+        assert pairs is not None
+    enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
+    number = _find_near(collapsed, pairs)[exact] if enough else exact
+    described = _describe(run, number, pairs)
+    return CopyGroups(number, np.zeros(n, bool), described, find_parts(run))
+
+
+def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:
+    groups = []
+    for first, joint in _count_joint_errors(run, number).items():
+        members = np.flatnonzero(number == first)
+        inside = np.isin(pairs.left, members) & np.isin(pairs.right, members)
+        p_value = float(pairs.chance[inside].min(initial=_EXACT_CHANCE))
+        fidelity = joint.joint / joint.departs if joint.departs > 0 else float("nan")
+        shared = round(joint.shared), round(joint.joint)
+        groups.append(CopyGroup(tuple(members.tolist()), True, *shared, fidelity, p_value))
+    return tuple(groups)
+
+
+# Pairs ----------------------------------------------------------------------------------------------------------------
+
+
+class _Pairs(NamedTuple):
+    """Pairs of workers that are exact copies or close, the usual disagreement and the closest rate of each worker.
+
+    ``chance`` is that of so few disagreements, times the number of all pairs; that of an exact copy is not computed.
+    """
+
+    left: Workers
+    right: Workers
+    common: Floats
+    differ: Floats
+    chance: Floats
+    exact: npt.NDArray[np.bool_]
+    usual: Floats
+    closest: Floats
+
+
+def _compare_pairs(run: Run) -> _Pairs | None:
+    """Compare all pairs, for some workers at a time, as the free memory allows."""
+    from scipy.special import bdtr
+
+    ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
+    if ranges is None:
+        return None
+    share = np.zeros(len(run.workers))  # of the most frequent label of each worker
+    if run.encoding.n_labels <= _MAX_LABELS:
+        counts = ClassCrowd.of(run).counts
+        share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
+    varied = share <= _MOST_ONE_LABEL
+    found = list(look_through(run, run.kernels.pair_sums, ranges, partial(_keep_close, varied=varied)))
+    usual, closest = (np.concatenate([part[place] for part in found]) for place in (0, 1))
+    n_pairs = sum(part[2] for part in found) / 2
+    left, right, common, differ, exact = map(np.concatenate, zip(*(part[3] for part in found), strict=True))
+    expected = np.minimum(usual[left], usual[right])
+    several = (share < 1)[left] & (share < 1)[right]  # who says one label only agrees with all who say the same
+    kept = (left < right) & (exact | (several & (differ <= _CLOSE * expected)))
+    left, right, common, differ, exact, expected = (
+        column[kept] for column in (left, right, common, differ, exact, expected)
+    )
+    chance = n_pairs * bdtr(np.round(differ * common), common.astype(np.int64), expected)
+    return _Pairs(left, right, common, differ, chance, exact, usual, closest)
+
+
+def _keep_close(
+    rows: range, sums: dict[str, Any], *, varied: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats, int, tuple[Array, ...]]:
+    """Return the usual disagreement of some workers, the closest rate, the number of pairs, and the close pairs."""
+    row, right, common = list_entries(sums["common"])
+    several = (common >= _MIN_COMMON) & (rows.start + row != right)
+    row, right, common = row[several], right[several], common[several]
+    distance = sums["distance"] if isinstance(sums["distance"], np.ndarray) else sums["distance"].tocsr()
+    differ = np.asarray(distance[row, right]).ravel() / common if len(row) else common
+    order = sort_within(row, differ, len(rows))
+    ends = np.searchsorted(row[order], np.arange(len(rows) + 1))
+    middle = np.append(differ[order], 0.0)[(ends[1:] + ends[:-1]) // 2]
+    usual = np.where(ends[1:] > ends[:-1], middle, 0.0)
+    left, often = rows.start + row, common >= _EXACT_COMMON
+    exact = often & (differ <= _EXACT_DIFFER) & varied[left] & varied[right]
+    closest, other = np.zeros(len(rows)), often & ~exact
+    np.maximum.at(closest, row[other], ((common * (1 - differ) + 2) / (common + 2))[other])
+    close = exact | (differ <= _CLOSE * usual[row])
+    return usual, closest, len(row), (left[close], right[close], common[close], differ[close], exact[close])
+
+
+def _join_exact(pairs: _Pairs, alone: Workers) -> Workers:
+    """Return the first worker of each worker's group of exact copies."""
+    closest = np.where(pairs.closest > 0, pairs.closest, 1.0)
+    rate = np.minimum(closest[pairs.left], closest[pairs.right])
+    improbable = pairs.common * np.log(np.maximum(rate, _EPS)) < np.log(_EXACT_CHANCE / len(alone) ** 2)
+    copies = pairs.exact & improbable
+    part = number_parts(len(alone), pairs.left[copies], pairs.right[copies])
+    return np.unique(part, return_index=True)[1][part]
+
+
+def _find_near(run: Run, pairs: _Pairs) -> Workers:
+    """Return the first worker of each worker's group of near copies, given pairs of a run without exact copies."""
+    expected = np.minimum(pairs.usual[pairs.left], pairs.usual[pairs.right])
+    similar = np.flatnonzero((pairs.chance < _CHANCE) & (pairs.differ <= _CLOSE * expected))
+    closeness = pairs.differ[similar] / np.maximum(expected[similar], _EPS)
+    order = similar[np.lexsort((pairs.right[similar], pairs.left[similar], closeness))]
+    number = _join_similar(pairs.left[order].tolist(), pairs.right[order].tolist(), len(run.workers))
+    copies = np.arange(len(number))
+    for group, joint in _count_joint_errors(run, number).items():
+        if joint.shows_copies:
+            copies[number == group] = group
+    return copies
+
+
+def _join_similar(lefts: list[int], rights: list[int], n: int) -> Workers:
+    """Join pairs, the closest first, and return the first worker of each worker's group."""
+    beside: dict[int, set[int]] = {}
+    for left, right in zip(lefts, rights, strict=True):
+        beside.setdefault(left, set()).add(right)
+        beside.setdefault(right, set()).add(left)
+    members = {each: [each] for each in beside}
+    group = {each: each for each in beside}
+    for left, right in zip(lefts, rights, strict=True):
+        one, other = sorted((group[left], group[right]))
+        if one == other:
+            continue
+        similar = sum(len(beside[each].intersection(members[other])) for each in members[one])
+        if similar >= _JOINED * len(members[one]) * len(members[other]):
+            group.update(dict.fromkeys(members[other], one))
+            members[one] += members.pop(other)
+    number = np.arange(n)
+    for first, all_members in members.items():
+        number[all_members] = first
+    return number
+
+
+# Joint errors ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JointErrors:
+    """Sums over tasks of what the members of a group say together."""
+
+    clear: float
+    departs: float
+    joint: float
+    shared: float
+    same: float
+    gain: float
+    squares: float
+
+    @property
+    def shows_copies(self) -> bool:
+        """Whether the members copy, and are not only accurate.
+
+        >>> JointErrors(clear=100, departs=10, joint=9, shared=100, same=99, gain=0, squares=0).shows_copies
+        True
+        >>> JointErrors(clear=100, departs=10, joint=2, shared=100, same=99, gain=0, squares=0).shows_copies
+        False
+        """
+        if self.joint < max(_JOINT * self.departs, _OFTEN * self.clear, _FEWEST):
+            return False
+        identical = self.same >= _IDENTICAL * self.shared
+        return bool(identical or (self.squares > 0 and self.gain >= _CLEARLY * np.sqrt(self.squares)))
+
+
+def _count_joint_errors(run: Run, number: Workers) -> dict[int, JointErrors]:
+    """Return the joint errors of each group of two workers or more, by its first worker."""
+    groups = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
+    if not len(groups):
+        return {}
+    member = np.where(np.isin(number, groups), number, -1.0)
+    rows = run.sum(joint_error_sums, member)["sums"]
+    sums = np.zeros_like(rows)
+    np.add.at(sums, number, rows)
+    return {int(group): JointErrors(*sums[group].tolist()) for group in groups}
+
+
+def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
+    """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> labels = np.array([[0, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1], [0, 0, 1]])
+    >>> joint_error_sums(Block.of(labels), np.array([0.0, 0, -1, -1, -1]))["sums"][0, :5]
+    array([3., 1., 1., 3., 3.])
+    """
+    sums = np.zeros((block.n_workers, 7))
+    several = block.per_task((member >= 0).astype(np.float64).take(block.worker)) > 1
+    if not several.any():
+        return {"sums": sums}
+    block = block.pick(np.flatnonzero(several), np.flatnonzero(block.to_answers(several)))
+    slot, labels = number_within_tasks(block)
+    width, task = int(labels.max()), block.task
+    votes = sum_by(task * width + slot, np.ones(len(slot)), block.n_tasks * width).reshape(-1, width)
+    group = member.take(block.worker).astype(np.int64)
+    mine = np.flatnonzero(group >= 0)
+    n = int(group.max()) + 1
+    cell, first, place = np.unique(task[mine] * n + group[mine], return_index=True, return_inverse=True)
+    own = sum_by(place * width + slot[mine], np.ones(len(mine)), len(cell) * width).reshape(-1, width)
+    size = own.sum(axis=1)
+    two = size > 1
+    own, size, at, who = own[two], size[two], cell[two] // n, block.worker[mine[first[two]]]
+    rest = votes[at] - own
+    same = (own * (own - 1)).sum(axis=1) / (size * (size - 1))
+    gain = _gain_if_once(block, own, size, rest, (at, slot, cell[two] % n, group))
+    columns = [*_depart(own, size, rest), np.ones(len(size)), same, gain, gain**2]
+    np.add.at(sums, who, np.column_stack(columns))
+    return {"sums": sums}
+
+
+def _depart(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return, per task of a group, whether it is clear, and how often members depart, alone and together."""
+    each = np.arange(len(rest))
+    winner = rest.argmax(axis=1)
+    others = rest.copy()
+    others[each, winner] = -1.0
+    lead = rest[each, winner] - np.maximum(others.max(axis=1, initial=-1.0), 0.0)
+    clear = (lead >= _CLEAR_LEAD) & (lead**2 >= _CLEAR_SQUARE * rest.sum(axis=1))
+    away = own.copy()
+    away[each, winner] = 0.0
+    departs = away.sum(axis=1) / size
+    joint = (away * (away - 1)).sum(axis=1) / (size * (size - 1))
+    return clear.astype(np.float64), np.where(clear, departs, 0.0), np.where(clear, joint, 0.0)
+
+
+def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places: tuple[Array, ...]) -> Floats:
+    """Return, per task of a group, how many more answers of others are predicted if the group counts once."""
+    at, slot, mine, group = places
+    counts = block.sizes[at]
+    cell = np.repeat(np.arange(len(at)), counts)
+    answer = np.arange(counts.sum()) + np.repeat(block.starts[at] - (np.cumsum(counts) - counts), counts)
+    other = group[answer] != mine[cell]
+    cell, answer = cell[other], answer[other]
+    gain = np.zeros(len(cell))
+    for sign, table in ((1.0, rest + own / size[:, None]), (-1.0, rest + own)):
+        votes = table[cell]
+        votes[np.arange(len(cell)), slot[answer]] -= 1.0
+        wins = votes >= (votes.max(axis=1, initial=-1.0) - _EPS)[:, None]
+        gain += sign * wins[np.arange(len(cell)), slot[answer]] / wins.sum(axis=1)
+    return sum_by(cell, gain, len(at))
+
+
+# Collapsing -----------------------------------------------------------------------------------------------------------
+
+
+def collapse(run: Run, number: Workers) -> Run:
+    """Return a run in which each group answers as its first worker, and once per task.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
+    >>> collapse(run, np.array([0, 0, 2])).answer_counts
+    array([1, 0, 1])
+    """
+    changed = run.map(partial(_collapse_and_prepare, number=number, prepare=run.encoding.prepare))
+    return replace(changed, answer_counts=changed.sum(_count_answers)["answers"].astype(np.int64))
+
+
+def _count_answers(block: Block) -> dict[str, Floats]:
+    return {"answers": block.per_worker(np.ones(len(block.worker)))}
+
+
+def _collapse_and_prepare(block: Block, *, number: Workers, prepare: Callable[[Block], Block]) -> Block:
+    return prepare(collapse_block(block, number))
+
+
+def collapse_with(block: Block, number: Workers, params: Sequence[Floats]) -> tuple[Block, Sequence[Floats]]:
+    """Return a block collapsed, and parameters of its workers, which are the same for all members of a group."""
+    collapsed = collapse_block(block, number)
+    if isinstance(block.workers, slice):
+        return collapsed, params
+    dummy = [] if block.live is None else [len(number)]
+    first = np.unique(np.append(number[block.workers], dummy), return_index=True)[1]
+    return collapsed, [param[first] for param in params]
+
+
+def collapse_block(block: Block, number: Workers) -> Block:
+    """Return a block in which each group gives the label that most of its members gave, of several the first.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> block = collapse_block(Block.of([[0], [1], [1], [0]]), np.array([0, 0, 0, 3]))
+    >>> block.worker, block.label
+    (array([0, 3]), array([1, 0]))
+    """
+    workers, n_workers = block.workers, block.n_workers
+    dummy = [] if block.live is None else [len(number)]
+    worker = np.append(number[workers], dummy).astype(np.intp)[block.worker]
+    if not isinstance(workers, slice):
+        workers, worker = np.unique(np.append(worker, np.append(number[workers], dummy)), return_inverse=True)
+        worker, n_workers = worker[: len(block.worker)], len(workers)
+        workers = workers[: n_workers - len(dummy)].astype(np.intp)
+    key = block.task * (int(worker.max(initial=0)) + 1) + worker
+    order = np.lexsort((block.label, key))
+    pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(block.label[order]) != 0)))
+    count = np.diff(np.append(pair, len(order)))
+    best = np.lexsort((-count, key[order[pair]]))  # stable: of labels with the same count the first
+    rows = order[pair[best[np.unique(key[order[pair[best]]], return_index=True)[1]]]]
+    sizes = np.bincount(block.task[rows], minlength=block.n_tasks)
+    return replace(
+        block,
+        starts=np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        worker=worker[rows],
+        label=block.label[rows],
+        workers=workers,
+        n_workers=n_workers,
+        prepared={},
+    )

@@ -1,0 +1,395 @@
+"""Distances: weights of workers for labels that are neither a few classes nor numbers.
+
+**Error of a worker.** Every answer i of a task is compared with the others, which have weights w_j. With W = sum_j w_j,
+y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), without i,
+
+    e_i = y_i - v_i
+
+is its distance to the centre of the others, exactly so for every distance that comes from an inner product, such as
+Hamming, Kendall tau or cosine. The mean over the answers of a worker is their error.
+
+**Shrinkage.** Within tasks of three or more answers, errors less their mean vary between and within workers. F is the
+ratio of both variances, and errors are shrunk towards their mean as if it stood for s0 further answers (empirical
+Bayes),
+
+    s0 = (answers of a usual worker) / (F - 1),    f_w = (sum e + s0 * mean) / (answers + s0).
+
+**Weights.** A worker who guesses is D - v from the centre, with D the distance of labels of different tasks, and has
+weight 0: w = max(0, (D - v) / f - 1). Three rounds, of which the first has equal weights. Levels and vectors, which
+have coordinates, have the weights of worker lines (`allalike.methods.auto.lines`) instead: distances alone would
+reward workers who stay near the middle.
+
+**Split-half test.** The weights are used unless halves of the workers refute them: with U_A and V_A the unweighted and
+the weighted labels of one half, and U_B the unweighted labels of the other,
+
+    g_t = d(U_A, U_B) - d(V_A, U_B),    and the same with both halves exchanged,
+
+must not be below 0 by 2.576 standard errors, in the mean of four ways to halve the workers.
+
+A copy group counts once per task. Shared errors that are no copies are not detected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike._core.blocks.block import AnswerWeights, Ties, find_answer_weights, sum_by
+from allalike._core.columns.hashes import mix
+from allalike.engines.sample import draw_halves, sample_tasks
+from allalike.methods.auto.decisions import (
+    decide_by_groups,
+    decide_levels,
+    decide_surely,
+    estimate_error_rates,
+    estimate_profile,
+)
+from allalike.methods.auto.numbers import describe_choice, fit_chosen
+from allalike.methods.auto.screening import find_guess_distances
+from allalike.methods.auto.sureness.intervals import find_reliability
+from allalike.methods.auto.uncertainty import estimate_shares, estimate_squares
+from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
+from allalike.methods.fit import Fit
+from allalike.methods.proximity import Peers, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding, Kernels
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
+    from allalike.methods.auto.screening import Screening
+    from allalike.methods.fit import CopyGroups, Uncertainty
+
+_ROUNDS = 3
+_HALVINGS = 4
+_SAMPLE_ANSWERS = 20_000  # of a split-half test
+_CLEARLY = 2.576  # standard errors
+_MIN_ANSWERS = 2.0  # per task
+_MAX_LEVELS = 20  # whose probabilities are estimated
+_ROUNDING = 1e-9
+_ALIKE = "workers are alike"
+_FEW = "there are fewer than two answers per task"
+_CAMPS = "workers are two camps, each of which agrees with itself only"
+_REFUTED = "a split-half test does not support weights"
+
+
+def has_coordinates(encoding: Encoding) -> bool:
+    """Return whether labels are numbers, or vectors of them, or levels in an order.
+
+    >>> import allalike
+    >>> names = "real", "ordinal", "text"
+    >>> [has_coordinates(allalike.read([("ada", 1, 2)], domain=name).encoding) for name in names]
+    [True, True, False]
+    """
+    return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
+
+
+def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
+    """Fit errors and weights to distances; with gold labels, answers are compared with these."""
+    groups = screening.groups
+    heard = give_voices(run, groups)
+    disparity = Peers(run).unweighted if groups.all_count else between_groups(heard)
+    unit = 2 * float(np.mean(disparity.mubar))
+    guess = find_guess_distances(run) if screening.guess is None else screening.guess
+    measure = partial(
+        estimate_errors,
+        groups=groups,
+        guess=float(guess[0]),
+        unit=unit if unit > 0 else 1.0,
+    )
+    errors = measure(heard, use_gold=use_gold)
+    weight, notes = _choose_weights(run, screening, errors, measure)
+    weight = normalise(np.where(groups.uninformative, 0.0, weight))
+    decision, confidence = _choose_decision(run, groups, weight, screened=screening.signal is not None)
+    if screening.signal is not None:
+        uncertainty = errors.uncertainty if run.encoding.noise.weighting == "inverse" else estimate_shares(heard)
+        rate = decision.get("error_rate")
+        if rate is not None:
+            uncertainty = replace(uncertainty, unit="error_rate", error=rate, shrunk=rate)
+        decision["uncertainty"] = replace(uncertainty, **screening.signal.informativeness, confidence=confidence)
+        decision["copy_groups"] = groups
+    notes = {name: None if isinstance(x, float) and not np.isfinite(x) else x for name, x in notes.items()}
+    return Fit(
+        disparity=disparity.mean,
+        fault=errors.fault,
+        weight=weight,
+        iterations=_ROUNDS,
+        notes={**screening.notes, **notes},
+        **decision,
+    )
+
+
+def _choose_weights(
+    run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors]
+) -> tuple[Floats, dict[str, Any]]:
+    """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
+    notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
+    weight, groups, why = errors.weight, screening.groups, ""
+    if screening.camps:
+        why = _CAMPS
+    elif has_coordinates(run.encoding):
+        lines = fit_chosen(run, groups, levels=True)
+        weight, notes = lines.weight, {**notes, **describe_choice(lines.choice)}
+    elif np.isinf(errors.strength):
+        why, notes["workers"] = _ALIKE, "alike"
+    elif errors.per_task < _MIN_ANSWERS:
+        why = _FEW
+    else:
+        notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
+        why = _REFUTED if notes["support"] < -_CLEARLY else ""
+    if why:
+        return np.ones(len(weight)), {**notes, "taken": "everyone the same", "why": why}
+    return weight, notes
+
+
+# Errors and weights from distances.
+
+
+class Errors(NamedTuple):
+    """Shrunk errors and weights of workers, F, the answers that the mean stands for, and answers per task.
+
+    ``sums`` are those of the last round, in their unit.
+    """
+
+    fault: Floats
+    weight: Floats
+    ratio: float
+    strength: float
+    per_task: float
+    unit: float
+    sums: dict[str, Floats]
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """The uncertainty of errors that are squares, less the error of the centre of the others."""
+        answers = self.sums["answers"]
+        n, own = np.maximum(answers, 1.0), self.sums["fault"] / np.maximum(answers, 1.0)
+        variance = (self.sums["fault squared"] - n * own**2) / np.maximum(n - 1, 1.0) / n
+        centre = self.sums["fault"].sum() / max(answers.sum(), 1.0) / max(self.per_task, 1.0)
+        error = np.maximum(own - centre, 0.0)
+        return estimate_squares(answers, self.fault / self.unit, error, variance, square=self.unit)
+
+
+def estimate_errors(
+    heard: Run, *, groups: CopyGroups, guess: float, unit: float = 1.0, use_gold: bool = False
+) -> Errors:
+    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances.
+
+    >>> import allalike
+    >>> from allalike.methods.fit import CopyGroups
+    >>> rows = [(i, t, [t % 5, (t + (i == 3) * (1 + t % 4)) % 5, 9]) for i in range(4) for t in range(40)]
+    >>> run = allalike.Memory().load(allalike.read([(w, t, {*x}) for w, t, x in rows], domain="set"))
+    >>> estimate_errors(run, groups=CopyGroups.independent(4), guess=0.6).weight.round(2)
+    array([0.33, 0.33, 0.33, 0.  ])
+    """
+    speaks = ~groups.uninformative
+    weight = np.ones(len(speaks))
+    for _ in heard.rounds(_ROUNDS):
+        kernel = partial(distance_sums, kernels=heard.kernels, unit=unit, use_gold=use_gold)
+        sums = heard.sum(kernel, weight)
+        counted = {name: np.where(speaks, each, 0.0) for name, each in sums.items()}
+        answers = counted["answers"].sum()
+        mean, centre = (float(counted[name].sum() / max(answers, 1.0)) for name in ("fault", "middle"))
+        ratio, strength = compare_workers(counted)
+        fault = _shrink(sums, mean, strength, heard, unit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = guess / unit - centre
+            weight = np.where(fault < chance, chance / fault - 1.0, 0.0) if np.isfinite(guess) else mean / fault
+        weight = normalise(np.where(speaks, weight, 0.0))
+    per_task = float(counted["voices"].sum() / max(counted["tasks"].sum(), 1.0))
+    if not sums["answers"].any() and heard.history is None:  # nothing is compared
+        fault = np.full(len(fault), np.nan)
+    return Errors(fault * unit, weight, ratio, strength, per_task, unit, counted)
+
+
+def compare_workers(sums: dict[str, Floats]) -> tuple[float, float]:
+    """Return the ratio F of variances between and within workers, and how many answers the mean stands for.
+
+    Deviations within tasks sum to 0 and are stretched for it, so that n workers have n degrees of freedom.
+    """
+    crowded = sums["compared"].sum() > 0
+    n, value, square = (
+        (sums[name] for name in ("compared", "deviation", "deviation squared"))
+        if crowded
+        else (sums[name] for name in ("answers", "fault", "fault squared"))
+    )
+    workers, total = int((n > 0).sum()), float(n.sum())
+    own = value / np.maximum(n, 1.0)
+    between = float((n * (own - value.sum() / max(total, 1.0)) ** 2).sum()) / max(workers - (not crowded), 1)
+    within = float((square - n * own**2).sum()) / (total - workers) if total > workers else 0.0
+    usual = (total - (n**2).sum() / max(total, 1.0)) / max(workers - 1, 1)
+    if total <= workers or max(between, within) <= _ROUNDING**2:
+        return np.nan, np.inf
+    ratio = between / within if within > 0 else np.inf
+    return ratio, max(usual / (ratio - 1), 1.0) if ratio > 1 else np.inf
+
+
+def _shrink(sums: dict[str, Floats], mean: float, strength: float, run: Run, unit: float) -> Floats:
+    """Shrink errors towards their mean; statistics of earlier answers count like these."""
+    answers, total, past = sums["answers"], sums["fault"], run.history
+    if past is not None:
+        answers, total = answers + past.answers, total + past.answers * past.fault / unit
+        usual, variance = past.spread
+        strength = min(strength, max(usual**2 / variance, 1.0) if variance > 0 else np.inf)
+    own = np.where(answers > 0, total / np.maximum(answers, 1.0), mean)
+    return np.asarray(mean + answers / (answers + strength) * (own - mean))
+
+
+def distance_sums(
+    block: Block, weights: Floats, *, kernels: Kernels, unit: float = 1.0, use_gold: bool = False
+) -> dict[str, Floats]:
+    """Add up, per worker, e and v of answers that have peers, and the moments of e and of its deviations within tasks.
+
+    A copy group counts once per task, and its members are not compared with each other. With gold labels, e is the
+    distance to these.
+
+    >>> from allalike.domains import Real
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike.domains.real import RealKernels
+    >>> block = Block.of([[0.0, 3.0], [2.0, 3.0], [4.0, 3.0]])
+    >>> distance_sums(block, np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
+    array([9., 0., 9.])
+    """
+    voices: AnswerWeights | None = block.prepared.get(AnswerWeights)
+    own = weights.take(block.worker)
+    own = own if voices is None else voices.weight * own
+    distance, others = peer_distances(block, weights, kernels=kernels)
+    distance = distance / unit
+    heard = others > _ROUNDING * block.to_answers(block.per_task(own))
+    others = np.where(heard, others, np.inf)
+    cross = own * distance
+    mine = cross if voices is None else sum_by(voices.group, cross, len(cross))[voices.group]
+    middle = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0) / (2 * others**2)
+    fault = np.maximum(distance / others - middle, 0.0)
+    if use_gold and len(block.gold_task):
+        row = block.gold_row
+        to_gold = kernels.distance_to(block, block.gold_label[row]) / unit
+        fault = np.where(block.to_answers(row >= 0) & ~np.isnan(to_gold), to_gold, fault)
+    counts = heard if voices is None else heard & (voices.weight > 0)
+    size = block.per_task(counts.astype(np.float64))
+    compared = counts & block.to_answers(size > 2)
+    mean = block.per_task(np.where(counts, fault, 0.0)) / np.maximum(size, 1.0)
+    stretch = np.sqrt(size / np.maximum(size - 1, 1.0))
+    deviation = np.where(compared, (fault - block.to_answers(mean)) * block.to_answers(stretch), 0.0)
+    columns = {
+        "answers": heard.astype(np.float64),
+        "fault": fault,
+        "fault squared": fault**2,
+        "middle": middle,
+        "compared": compared.astype(np.float64),
+        "deviation": deviation,
+        "deviation squared": deviation**2,
+        "voices": find_answer_weights(block).weight,
+    }
+    tasks = sum_by(block.first_worker, np.ones(block.n_tasks), block.n_workers)
+    return {"tasks": tasks, **{name: block.per_worker(column) for name, column in columns.items()}}
+
+
+# Split-half test.
+
+
+def find_support(run: Run, groups: CopyGroups, weigh: Any) -> float:
+    """Return how clearly halves of the workers support weights, in standard errors; ``weigh`` finds those of a half.
+
+    >>> import allalike
+    >>> from allalike.methods.fit import CopyGroups
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> find_support(run, CopyGroups.independent(8), lambda half: np.where(np.arange(8) < 4, 1.0, 0.1)) > 2
+    True
+    """
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
+    support = 0.0
+    for seed in range(_HALVINGS):
+        half = draw_halves(sample, groups.number, seed)
+        unweighted, weighted = [], []
+        for k in range(2):
+            part = _keep_half(sample, half == k)
+            if part is None:
+                return 0.0
+            equal = np.ones(len(half))
+            unweighted.append(_decide_half(part, groups, equal, 2 * seed + k))
+            weighted.append(_decide_half(part, groups, weigh(part), 2 * seed + k))
+        gain = _find_gains(unweighted, weighted, run.kernels)
+        largest = np.abs(gain).max(initial=0.0)
+        gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
+        support += float(gain.sum() / np.sqrt(max((gain**2).sum(), _ROUNDING**2))) / _HALVINGS
+    return support
+
+
+def _keep_half(run: MemoryRun, members: Array) -> MemoryRun | None:
+    """Return a run with the answers of some workers; None if there are none."""
+    blocks = []
+    for block in run.blocks:
+        rows = np.flatnonzero(members[block.worker])
+        if len(rows):
+            tasks, sizes = np.unique(block.task[rows], return_counts=True)
+            kept = replace(
+                block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared=block.prepared
+            )
+            blocks.append(run.encoding.prepare(kept))
+    return replace(run, shards=[replace(run.shards[0], blocks=blocks)], n_gold=0, history=None) if blocks else None
+
+
+def _decide_half(run: MemoryRun, groups: CopyGroups, weight: Floats, salt: int) -> tuple[Array, Array]:
+    """Return the labels of a half, and the hashes of their tasks; halves that break ties alike would seem to agree."""
+    kernels, _ = run.choose_quorum(np.where(groups.counted, weight, 0.0))
+    labels = []
+    for block in run.blocks:
+        drawn = replace(block, task_hash=mix(block.task_hash ^ np.uint64(salt)))
+        parameters = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+        labels.append(decide_by_groups(drawn, weight, np.ones(len(weight)), *parameters, kernels=kernels, ties=Ties()))
+    hashes = np.concatenate([block.task_hash for block in run.blocks])
+    return np.concatenate([each["label"] for each in labels]), hashes
+
+
+def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Array, Array]], kernels: Kernels) -> Floats:
+    """Return g of each task that both halves answered."""
+    places = np.intersect1d(unweighted[0][1], unweighted[1][1], return_indices=True)[1:]
+    gain = np.zeros(len(places[0]))
+    if len(gain):
+        labels = [np.concatenate([unweighted[k][0][at], weighted[k][0][at]]) for k, at in enumerate(places)]
+        measure, _ = kernels.compare_among(np.concatenate(labels))
+        n, here = len(gain), np.arange(len(gain))
+        for own, other in ((0, 2 * n), (2 * n, 0)):
+            before, after = (np.nan_to_num(measure(own + shift + here, other + here)) for shift in (0, n))
+            gain += before - after
+    return gain
+
+
+# Labels where a copy group counts once per task, and uninformative workers do not count.
+
+
+def _choose_decision(
+    run: Run, groups: CopyGroups, weight: Floats, *, screened: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the part of a fit that decides labels, and what is known of their confidence."""
+    parameters = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    kernels, choices, decision = run.kernels, dict[str, Any](), dict[str, Any]()
+    if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
+        kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
+    how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
+    k = run.encoding.n_labels
+    levels = not run.encoding.nominal and run.encoding.n_classes is not None and 2 <= k <= _MAX_LEVELS
+    if not screened or not (levels or (run.encoding.nominal and k > 1)):
+        decision = {} if groups.all_count else {"decide": partial(decide_by_groups, **how), "parameters": parameters}
+        return {**decision, "choices": choices}, None
+    found = find_reliability(give_voices(run, groups), k)
+    again = found.expect_again()
+    confidence = {"found_again": float(again[0]), "told_by": "pairs"}
+    if levels:
+        model: dict[str, Any] = {
+            "profile": estimate_profile(run, k, weight, *parameters),
+            "belief": (1 + float(again[0])) / 2,
+        }
+        rates = estimate_error_rates(run, weight, *parameters, **model)
+        decision = {"decide": partial(decide_levels, **how, **model), "error_rate": rates}
+    else:
+        decision = {"decide": partial(decide_surely, **how, k=k, again=float(again[0]), error=float(found.error[0]))}
+    return {**decision, "parameters": parameters, "choices": choices}, confidence

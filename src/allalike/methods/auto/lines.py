@@ -1,0 +1,469 @@
+"""Worker lines: estimate offset, slope and noise of each worker's numbers, where held-out answers support it.
+
+    x_it = m + a_i + b_i (t - m) + e_it,    Var e_it = s_i
+
+is answer x_it of worker i to a task with truth t, with m the middle of all truths. Its weight in the estimate of t is
+b_i^2 / s_i: a worker who stays near the middle of everything has slope 0 and no weight, however close to the others.
+a, b and s follow from the mean of the others' answers, u_it with variance v_it, by sums over tasks in two rounds:
+
+    b_i - 1 = sum (t - m)(x - u) / (signal + noise / differences),    signal = sum (u - m)^2 - sum v,
+
+where the noise of the others is subtracted from the signal (an errors-in-variables regression), and a_i, b_i and s_i
+are shrunk towards 0, 1 and the mean of s as far as workers differ by chance only (empirical Bayes). What all workers
+have in common is not identified: the mean offset is 0, the mean slope 1.
+
+**Outliers.** The estimate of t is the weighted mean, or one step from the weighted median with residuals bounded
+at two standard deviations (Huber), or the median itself.
+
+**Choice.** Starting from the plain mean, a step (lines, bounded residuals, the median, unequal noise) is taken if it
+predicts held-out answers better: those of a worker by the estimate of the others, with lines fitted to other tasks.
+Squared errors are bounded there. They cannot show what workers have in common, nor whether the mean or the median of
+opinions is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allalike._core.columns.hashes import mix
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.answers.gold import History
+
+ROUNDS = 2
+MEAN, HUBER, MEDIAN = np.inf, 2.0, 0.0  # standard deviations at which residuals are bounded
+_MIN_WORKERS = {False: 3, True: 5}  # for unequal weights: of numbers, of levels
+_FOLDS, _MANY_TASKS = 10, 1000  # from so many tasks on, two folds
+_CLEARLY, _LIKELY = 2.576, 1.96  # standard errors that bounded residuals need, and lines
+_LEAST_GAIN = {MEAN: 0.001, HUBER: 0.01, MEDIAN: 0.01}  # of the loss
+_BOUND, _ROBUST_BOUND = 15.0, 4.0  # of residuals, in usual errors
+_FAR = 5.0  # standard deviations beyond which an answer does not count if residuals are bounded
+_LEAST_VARIANCE = 0.02  # share of the mean
+_PAIRED = 30  # answers of a task up to which each is left out exactly if residuals are bounded
+_SLOPES = 0.05, 4.0
+_LEAST_SIGNAL = 0.1  # of the variance of the others' estimates, for slopes
+_NAMES = {MEAN: "means", HUBER: "bounded residuals", MEDIAN: "medians"}
+_ROUNDING, _DUST = 1e-9, 1e-300
+
+
+class Lines(NamedTuple):
+    """The line of each worker, in rows of offset, slope and variance; and how they estimate the truth of a task.
+
+    ``prior`` is the precision with which estimates are shrunk towards the unweighted mean of their task.
+    """
+
+    workers: Floats
+    middle: float = 0.0
+    prior: float = 0.0
+    cut: float = MEAN
+
+    @classmethod
+    def equal(cls, n: int, cut: float = MEAN, variance: float = 1.0) -> Lines:
+        """Return the lines of n equal workers without offsets."""
+        return cls(np.tile([0.0, 1.0, variance], (n, 1)), cut=cut)
+
+    @property
+    def robust(self) -> bool:
+        """Whether residuals are bounded."""
+        return bool(np.isfinite(self.cut))
+
+    @property
+    def bound(self) -> float:
+        """The largest residual that counts in full."""
+        return _ROBUST_BOUND if self.robust else _BOUND
+
+    def of_answers(self, block: Block) -> tuple[Floats, Floats, Floats]:
+        """Return offset, slope and variance of each answer's worker."""
+        offset, slope, variance = self.workers.T
+        return offset.take(block.worker), slope.take(block.worker), variance.take(block.worker)
+
+
+class _Tasks(NamedTuple):
+    """Per answer: the estimate from the other answers to its task, NaN without any, and its variance."""
+
+    estimate: Floats
+    variance: Floats
+
+
+def locate(block: Block, lines: Lines) -> tuple[Floats, Floats]:
+    """Estimate the truth of each task of a block of numbers, and the variance of the estimate.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> locate(Block.of([[1.0], [2.0], [9.0]]), Lines.equal(3))[0]
+    array([4.])
+    >>> locate(Block.of([[1.0], [2.0], [9.0]]), Lines.equal(3, MEDIAN))[0]
+    array([2.])
+    """
+    offset, slope, variance = lines.of_answers(block)
+    own, precision = block.label - lines.middle - offset, slope**2 / variance
+    total = block.per_task(precision)
+    if not lines.robust:
+        sums = (block.per_task(each) for each in (slope * own / variance, own, slope, variance))
+        return _shrink_to_mean(lines, total, block.sizes.astype(np.float64), *sums)
+    median = _weighted_median(block, own / slope, _median_weights(block, slope, variance))
+    if lines.cut == MEDIAN:
+        return lines.middle + median, 1.57 / total
+    moment, total = (block.per_task(each) for each in _bend(own, median[block.task], slope, variance, lines.cut))
+    return lines.middle + median + moment / total, 1.05 / total
+
+
+def locate_without_each(block: Block, lines: Lines) -> _Tasks:
+    """Estimate the truth of each answer's task from the other answers to it."""
+    offset, slope, variance = lines.of_answers(block)
+    own, precision = block.label - lines.middle - offset, slope**2 / variance
+    total = block.to_answers(block.per_task(precision))
+    others = np.where(total - precision > 1e-9 * total, total - precision, np.nan)
+    if not lines.robust:
+        parts = slope * own / variance, own, slope, variance
+        sums = (block.to_answers(block.per_task(each)) - each for each in parts)
+        return _Tasks(*_shrink_to_mean(lines, others, block.to_answers(block.sizes) - 1.0, *sums))
+    median = _median_of_others(block, own / slope, _median_weights(block, slope, variance))
+    if lines.cut == MEDIAN:
+        return _Tasks(lines.middle + median, np.where(np.isnan(median), np.nan, 1.57 / others))
+    found, spread = _bend_others(block, own, slope, variance, median, lines.cut)
+    return _Tasks(lines.middle + found, spread)
+
+
+def _shrink_to_mean(
+    lines: Lines, total: Floats, n: Floats, moment: Floats, own: Floats, slope: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
+    """Return means by precision, shrunk towards unweighted ones, and their variances, from sums over answers."""
+    if not lines.prior:
+        return lines.middle + moment / total, 1 / total
+    n, prior = np.maximum(n, 1.0), lines.prior
+    noise = total + 2 * prior * slope / n + prior**2 * variance / n**2
+    return lines.middle + (moment + prior * own / n) / (total + prior), noise / (total + prior) ** 2
+
+
+def _median_weights(block: Block, slope: Floats, variance: Floats) -> Floats:
+    """Return weights of answers in medians, none of which outweighs two others."""
+    weight = slope / np.sqrt(variance)
+    others = block.to_answers(block.per_task(weight)) - weight
+    return np.where(block.to_answers(block.sizes) > 2, np.minimum(weight, 0.9 * others), weight)
+
+
+def _bend(own: Floats, centre: Floats, slope: Floats, variance: Floats, cut: float) -> tuple[Floats, Floats]:
+    """Return moment and precision of each answer around a centre, with bounded residuals."""
+    residual, deviation = own - slope * centre, np.sqrt(variance)
+    near = np.where(np.abs(residual) > _FAR * deviation, 1e-9, 1.0)
+    bent = np.clip(residual, -cut * deviation, cut * deviation)
+    return near * slope * bent / variance, near * slope**2 / variance
+
+
+def _bend_others(
+    block: Block, own: Floats, slope: Floats, variance: Floats, median: Floats, cut: float
+) -> tuple[Floats, Floats]:
+    """Return estimates from the others with bounded residuals, and variances; of large tasks, around one median."""
+    found, spread = np.full(len(own), np.nan), np.full(len(own), np.nan)
+    if block.sizes.max(initial=0) > _PAIRED:
+        centre = _weighted_median(block, own / slope, _median_weights(block, slope, variance))[block.task]
+        moment, precision = _bend(own, centre, slope, variance, cut)
+        total = np.where(
+            block.to_answers(block.sizes) > 1, block.to_answers(block.per_task(precision)) - precision, np.nan
+        )
+        found = centre + (block.to_answers(block.per_task(moment)) - moment) / total
+        spread = 1.05 / total
+    for n in np.unique(block.sizes[(block.sizes > 1) & (block.sizes <= _PAIRED)]):
+        tasks = np.flatnonzero(block.sizes == n)
+        for part in np.array_split(tasks, max(1, len(tasks) * n * n // 2_000_000)):
+            rows = block.starts[part][:, None] + np.arange(n)
+            of_others = (each[rows][:, None, :] for each in (own, slope, variance))
+            x, b, s = of_others
+            moment, precision = _bend(x, median[rows][:, :, None], b, s, cut)
+            alone = 1 - np.eye(n)
+            total = (alone * precision).sum(axis=2)
+            found[rows], spread[rows] = median[rows] + (alone * moment).sum(axis=2) / total, 1.05 / total
+    return found, spread
+
+
+def _weighted_median(block: Block, value: Floats, weight: Floats) -> Floats:
+    order = np.lexsort((value, block.task))
+    total = np.cumsum(weight[order])
+    before, mass = (total - weight[order])[block.starts], block.per_task(weight)
+    last = block.starts + block.sizes - 1
+    ends = (np.searchsorted(total, before + mass * half) for half in (0.5 - 1e-9, 0.5 + 1e-9))
+    low, high = (value[order[np.clip(end, block.starts, last)]] for end in ends)
+    return np.asarray((low + high) / 2)
+
+
+def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
+    """Return, per answer, the weighted median of the other answers to its task; NaN without any.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> _median_of_others(Block.of([[1.0], [2.0], [4.0], [9.0]]), np.array([1.0, 2, 4, 9]), np.ones(4))
+    array([4., 4., 2., 2.])
+    """
+    task = block.task
+    order = np.lexsort((value, task))
+    w, last = weight[order], (block.starts + block.sizes - 1)[task]
+    total, first = np.cumsum(w), block.starts[task]
+    start, here = (total - w)[block.starts][task], np.arange(len(value))
+    before, mass = total - w - start, block.per_task(weight)[task]
+
+    def rank(goal: Floats) -> Floats:
+        lower = goal <= before
+        place = np.searchsorted(total, start + np.where(lower, goal, goal + w))
+        place = np.where(lower, np.minimum(place, here - 1), np.maximum(place, here + 1))
+        return np.asarray(value[order[np.clip(place, first, last)]])
+
+    found, half = np.empty(len(value)), (mass - w) / 2
+    found[order] = (rank(half - 1e-9 * mass) + rank(half + 1e-9 * mass)) / 2
+    return np.where(block.to_answers(block.sizes) > 1, found, np.nan)
+
+
+def usual_error(block: Block) -> float:
+    """Return a robust standard deviation of answers from the median of the others to their task; 1 without any."""
+    error = np.abs(block.label - _median_of_others(block, block.label, np.ones(len(block.label))))
+    error = error[np.isfinite(error)]
+    if not len(error):
+        return 1.0
+    half, most, nearly = np.quantile(error, [0.5, 0.75, 0.9])
+    return float(max(half / 0.6745, most / 1.15) or nearly / 1.645 or error.mean() or 1.0)
+
+
+# Sums over tasks from which lines follow.
+
+
+class _Counted(NamedTuple):
+    """Answers that count, with the estimate of the others around the middle, its variance and the own line's value."""
+
+    every: Array
+    truth: Floats
+    variance: Floats
+    expected: Floats
+    residual: Floats
+
+
+def _compare(block: Block, lines: Lines, use: Array | None) -> _Counted:
+    others = locate_without_each(block, lines)
+    every = np.isfinite(others.estimate)
+    every = every if use is None else every & use[block.task]
+    truth = np.where(every, others.estimate - lines.middle, 0.0)
+    offset, slope, _ = lines.of_answers(block)
+    expected = offset + slope * truth
+    residual = np.where(every, block.label - lines.middle - expected, 0.0)
+    return _Counted(every, truth, np.where(every, others.variance, 0.0), expected, residual)
+
+
+def line_sums(block: Block, lines: Lines, use: Array | None = None, *, reach: float = np.inf) -> dict[str, Floats]:
+    """Add up, per worker, the moments of answers and of the others' estimates, over tasks in use."""
+    of = _compare(block, lines, use)
+    counts = of.every & (np.abs(of.truth) <= reach)
+    counts &= (np.abs(of.residual) < lines.bound) if lines.robust else True
+    answer, truth = of.expected + np.clip(of.residual, -lines.bound, lines.bound), of.truth
+    every, own = of.every.astype(np.float64), counts.astype(np.float64)
+    columns = {
+        "n": own,
+        "t": own * truth,
+        "x": own * answer,
+        "v": own * of.variance,
+        "tt": own * truth**2,
+        "tx": own * truth * answer,
+        "all": every,
+        "all t": every * truth,
+        "all tt": every * truth**2,
+        "all v": every * of.variance,
+    }
+    return {name: block.per_worker(column) for name, column in columns.items()}
+
+
+def error_sums(block: Block, lines: Lines, use: Array | None = None) -> dict[str, Floats]:
+    """Add up, per worker, the bounded squared residuals without the noise of the others, and their squares."""
+    of = _compare(block, lines, use)
+    slope = lines.of_answers(block)[1]
+    error = np.minimum(of.residual**2, lines.bound**2) - np.minimum(slope**2 * of.variance, lines.bound**2)
+    error = np.where(of.every, error, 0.0)
+    columns = {"answers": of.every.astype(np.float64), "error": error, "square": error**2}
+    return {name: block.per_worker(column) for name, column in columns.items()}
+
+
+def shrink(count: Floats, total: Floats, square: Floats) -> Floats:
+    """Shrink the means of workers towards the crowd's mean as far as they differ by chance (analysis of variance).
+
+    >>> shrink(np.array([9.0, 9.0]), np.array([9.0, 90.0]), np.array([9.0, 900.0])).round(2)
+    array([1.45, 9.55])
+    """
+    mean, some = total.sum() / max(count.sum(), 1), count > 1
+    own = np.where(count > 0, total / np.maximum(count, 1), mean)
+    n, k = count[some], int(some.sum())
+    if k < 2:
+        return np.full(len(count), mean)
+    within = (square - count * own**2)[some].sum() / (n - 1).sum()
+    between = (n * (own[some] - (n * own[some]).sum() / n.sum()) ** 2).sum() / (k - 1)
+    extra = (between - within) / ((n.sum() - (n**2).sum() / n.sum()) / (k - 1))
+    kept = count / (count + max(within / extra, 1.0)) if extra > 0 else 0.0
+    return np.asarray(mean + kept * (own - mean))
+
+
+Total = Callable[..., "dict[str, Floats]"]  # total(sums, lines) adds up the sums of all blocks
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit starts: equal lines around the middle, and how far from it truths are still used."""
+
+    lines: Lines
+    reach: float
+
+    @classmethod
+    def of(cls, block: Block, cut: float, use: Array | None = None) -> Start:
+        """Find the start from some tasks."""
+        lines = Lines.equal(block.n_workers, cut)
+        truth = locate(block, lines)[0][slice(None) if use is None else use]
+        middle = float(np.median(truth) if lines.robust else truth.mean())
+        reach = 10 * float(np.median(np.abs(truth - middle))) if lines.robust else np.inf
+        lines = lines._replace(middle=middle)
+        of = _compare(block, lines, use)
+        square = np.minimum(of.residual**2, lines.bound**2) / (1 + of.variance)
+        variance = max(float(square[of.every].mean()), _ROUNDING) if of.every.sum() > 2 else 1.0
+        return cls(Lines.equal(block.n_workers, cut, variance)._replace(middle=middle), reach)
+
+
+def fit_lines(
+    total: Total, start: Start, *, sloped: bool, rounds: int = ROUNDS, past: History | None = None
+) -> tuple[Lines, dict[str, Floats]]:
+    """Fit lines, or variances alone, and return them with the sums of errors that variances follow from.
+
+    Statistics of earlier answers count for variances.
+    """
+    lines = start.lines
+    errors: dict[str, Floats] = {}
+    for _ in range(rounds):
+        if sloped:
+            lines = _update_lines(total(partial(line_sums, reach=start.reach), lines), lines)
+        errors = total(error_sums, lines)
+        lines = _update_variances(errors, lines, past)
+    return lines, errors
+
+
+def _update_lines(sums: dict[str, Floats], lines: Lines) -> Lines:
+    """Return new offsets and slopes, shrunk as far as workers do not differ clearly."""
+    n, t, x, v, s = (*(sums[name] for name in ("n", "t", "x", "v")), lines.workers[:, 2])
+    n1, answers, slope, offset = np.maximum(n, 1), max(n.sum(), 1), np.ones(len(n)), np.zeros(len(n))
+    raw = sums["tt"] - t**2 / n1
+    signal = raw - v * np.maximum(n - 1, 0) / n1
+    gain, some = sums["tx"] - t * x / n1 - signal, n > 2  # (slope - 1) signal + noise
+    differ = (gain**2 - s * raw)[some].sum() / max((signal[some] ** 2).sum(), _DUST)
+    if differ > 0 and signal[some].sum() > _LEAST_SIGNAL * raw[some].sum():
+        slope = np.clip(1 + gain / (np.maximum(signal, 0) + s / differ), *_SLOPES)
+    rest = x - slope * t
+    differ = (rest**2 - n * s - slope**2 * v).sum() / max((n**2).sum(), _DUST)
+    if differ > 0:
+        offset = rest / (n + s / differ)
+    if n.sum() > 0:
+        offset, slope = offset - (n * offset).sum() / answers, slope * answers / (n * slope).sum()
+    prior = lines.prior
+    if not lines.robust:
+        every = max(sums["all"].sum(), 1)
+        among = sums["all tt"].sum() / every - (sums["all t"].sum() / every) ** 2
+        prior = 1 / max(among - sums["all v"].sum() / every, 1e-3 * among, _ROUNDING)
+    return lines._replace(workers=np.column_stack([offset, slope, s]), prior=prior)
+
+
+def _update_variances(sums: dict[str, Floats], lines: Lines, past: History | None) -> Lines:
+    """Return new variances, shrunk towards their mean as far as workers do not differ clearly."""
+    count, error, square = (sums[name] for name in ("answers", "error", "square"))
+    if past is not None:
+        gaussian = 3 * past.fault**2  # the mean of the squares of squared errors
+        count, error = count + past.answers, error + past.answers * past.fault
+        square = square + past.answers * gaussian
+    variance = shrink(count, error, square)
+    variance = np.maximum(variance, _LEAST_VARIANCE * max(variance.mean(), _ROUNDING))
+    return lines._replace(workers=np.column_stack([lines.workers[:, :2], variance]))
+
+
+# Choice between models, on a sample.
+
+
+class Choice(NamedTuple):
+    """The model that was chosen: unweighted, weighted or lines, how residuals are bounded, and the z of each gain."""
+
+    model: str
+    cut: float
+    z: dict[str, float]
+
+    @property
+    def unweighted(self) -> bool:
+        """Whether workers have the same weight."""
+        return self.model == "unweighted"
+
+    @property
+    def estimate(self) -> str:
+        """What labels are: means, medians, or means with bounded residuals."""
+        return _NAMES[self.cut]
+
+
+def choose(block: Block, *, levels: bool = False) -> Choice:
+    """Choose the model that predicts held-out answers; of levels, means alone.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> rng = np.random.default_rng(0)
+    >>> truth, error = rng.normal(0, 3, (1, 400)), rng.normal(size=(6, 400))
+    >>> equal, unequal = (Block.of(truth + np.array(sd)[:, None] * error) for sd in ([1] * 6, [1, 1, 1, 2, 3, 4]))
+    >>> choose(equal).model, choose(unequal).model
+    ('unweighted', 'lines')
+    """
+    n, z = block.n_workers, dict[str, float]()
+    same = {MEAN: locate_without_each(block, Lines.equal(n)).estimate}
+    weighed = len(np.unique(block.worker)) >= _MIN_WORKERS[levels]
+    steps = [("lines", MEAN)]
+    if not levels:
+        same |= {cut: locate_without_each(block, Lines.equal(n, cut)).estimate for cut in (HUBER, MEDIAN)}
+        repeated = block.sizes.max(initial=0) > 1 and np.nanmedian(np.abs(block.label - same[MEDIAN])) == 0
+        bent = MEDIAN if repeated else HUBER  # exact repetitions have a median only
+        cuts = [cut for cut in (bent, MEDIAN) if _gain(block, same[MEAN], same[cut], _BOUND)[1] > _CLEARLY]
+        steps += [("unweighted", cut) for cut in cuts] + [(kind, bent) for kind in ("weighted", "lines") if cuts]
+    model, cut, best = "unweighted", MEAN, same[MEAN]
+    for kind, other in dict.fromkeys(steps):
+        if kind != "unweighted" and not weighed:
+            continue
+        found = same[other] if kind == "unweighted" else _predict(block, other, sloped=kind == "lines")
+        robust = bool(np.isfinite(cut)) and kind != "unweighted"
+        gain, clear = _gain(block, best, found, _ROBUST_BOUND if robust else _BOUND)
+        z[f"{kind}, {_NAMES[other]}"] = clear
+        if clear > (_CLEARLY if kind == "unweighted" else _LIKELY) and gain > _LEAST_GAIN[other]:
+            model, cut, best = kind, other, found
+    return Choice(model, cut, z)
+
+
+def _gain(block: Block, before: Floats, after: Floats, bound: float) -> tuple[float, float]:
+    """Return the relative reduction of the bounded squared error of predicted answers, and its z over tasks."""
+    loss, other = (np.minimum((block.label - each) ** 2, bound**2) for each in (before, after))
+    known = np.isfinite(loss - other)
+    n, total = (block.per_task(np.where(known, each, 0.0)) for each in (1.0, loss - other))
+    mean = total[n > 0] / n[n > 0]
+    spread = mean.std(ddof=1) if len(mean) > 1 else 0.0
+    gain = float((loss - other)[known].sum() / max(loss[known].sum(), _DUST))
+    return gain, float(mean.mean() / spread * np.sqrt(len(mean))) if spread > 0 else 0.0
+
+
+def held_out_stretch(block: Block, lines: Lines) -> float:
+    """Return the mean squared error of held-out answers relative to what lines expect."""
+    of = _compare(block, lines, None)
+    _, slope, variance = lines.of_answers(block)
+    ratio = np.minimum(of.residual**2, lines.bound**2) / (variance + slope**2 * of.variance)
+    return float(ratio[of.every].mean()) if of.every.any() else 1.0
+
+
+def _predict(block: Block, cut: float, *, sloped: bool) -> Floats:
+    """Predict each answer by the others to its task, and by lines fitted to the tasks of other folds."""
+    folds = 2 if block.n_tasks >= _MANY_TASKS else _FOLDS
+    fold, found = mix(block.task_hash) % np.uint64(folds), np.empty(len(block.label))
+    for k in range(folds):
+        use = fold != k
+        lines = Lines.equal(block.n_workers, cut)
+        if use.any():
+            lines, _ = fit_lines(partial(_total, block, use), Start.of(block, cut, use), sloped=sloped)
+        of, here = _compare(block, lines, None), ~use[block.task]
+        found[here] = np.where(of.every, of.expected, np.nan)[here] + lines.middle
+    return found
+
+
+def _total(block: Block, use: Array, sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
+    return sums(block, lines, use)

@@ -1,0 +1,434 @@
+"""Numbers: labels by worker lines, calibrated with gold labels, with confidence intervals.
+
+The model is that of `allalike.methods.auto.lines`, with numbers measured from the median of all answers, in units of a
+usual error. A copy group has one answer per task, the mean of its members'. The model is chosen on a sample of the
+tasks, and fitted to all of them by sums over tasks.
+
+**Gold labels.** From ten on, offset and slope of the estimates are fitted to gold labels, each shrunk by how clear it
+is (James and Stein, 1961), and then the gain of each worker's deviations d_it = x_it - t by ridge regression,
+
+    gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
+
+with u the usual error, solved in its dual form, so that workers may be more than gold labels. From 50 on,
+cross-validation chooses between other penalties and a monotone map of t (isotonic regression).
+
+**Intervals.** The variance of a label follows from the variances of its answers, stretched to the squared errors of
+held-out answers. Errors that workers share are not seen, neither here nor in a worker's bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike._core.blocks.block import Ties, sum_by
+from allalike._core.blocks.pairs import Centred
+from allalike.engines.sample import pick_known, pick_tasks
+from allalike.methods.auto.lines import (
+    ROUNDS,
+    Choice,
+    Lines,
+    Start,
+    choose,
+    fit_lines,
+    held_out_stretch,
+    locate,
+    usual_error,
+)
+from allalike.methods.auto.uncertainty import estimate_squares
+from allalike.methods.fit import Fit
+from allalike.methods.proximity import Peers, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding, Kernels
+    from allalike.engines import Run
+    from allalike.methods.auto.screening import Screening
+    from allalike.methods.fit import CopyGroups, Uncertainty
+
+SAMPLE_ANSWERS = 25_000  # on which models are chosen
+MIN_GOLD, _MANY_GOLD, _MAX_GOLD = 10, 50, 2000  # labels to calibrate, to choose how, and that are used
+_ERROR_ROUNDS, _MANY_ANSWERS = 6, 300_000
+_FOLDS = 10
+_PENALTY = 30.0
+_OTHERS = (("ridge", 3.0), ("ridge", 10.0), ("ridge", 100.0), ("monotone", 0.5), ("monotone", 1.0))
+_MAX_DEVIATION = 5.0  # usual errors
+
+
+def has_lines(encoding: Encoding) -> bool:
+    """Return whether labels are numbers whose mean is asked for."""
+    domain = encoding.domain
+    return encoding.numeric and domain.distance == "squared" and str(domain.rule) == "mean"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The numbers of a run from an origin, in a unit, with one answer per copy group and task.
+
+    Each coordinate of a vector is a task of its own.
+    """
+
+    kernels: Kernels
+    number: Floats
+    copies: bool
+    origin: Any = 0.0
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, run: Run, groups: CopyGroups) -> tuple[Scale, Block]:
+        """Return the scale of a run, and a sample of it in this scale."""
+        share = SAMPLE_ANSWERS / max(int(run.answer_counts.sum()), 1)
+        block = run.encoding.prepare(pick_tasks(run, np.empty(0, np.uint64), share=share))
+        scale = cls(run.kernels, groups.number.astype(np.float64), groups.has_copies)
+        scale = replace(scale, origin=np.median(scale.numbers(block), axis=0))
+        if np.size(scale.origin) > 1:
+            n = max(int(np.searchsorted(np.cumsum(block.sizes), SAMPLE_ANSWERS // np.size(scale.origin))), 1)
+            first = block.pick(np.arange(block.n_tasks)[:n], np.arange(int(block.sizes[:n].sum())))
+            block = run.encoding.prepare(replace(first, label=scale.codes(block)[: len(first.label)]))
+        scale = replace(scale, unit=usual_error(scale.of_block(block)))
+        return scale, scale.of_block(block)
+
+    def codes(self, block: Block) -> Array:
+        """Return the labels of a block as they came."""
+        return self.kernels.restore_answers(block, np.arange(len(block.label)))
+
+    def numbers(self, block: Block) -> Floats:
+        """Return the numbers of a block, with a row per answer and a column per coordinate."""
+        return np.asarray(self.codes(block).reshape(len(block.label), -1), np.float64)
+
+    def of_block(self, block: Block) -> Block:
+        """Return a block in this scale."""
+        number = np.append(self.number[block.workers], self.number[:1])
+        return self.of_answers(block, number.take(block.worker))
+
+    def of_answers(self, block: Block, number: Floats) -> Block:
+        """Return a block in this scale, given the copy group of each answer's worker."""
+        value = (self.numbers(block) - self.origin) / self.unit
+        d = value.shape[1]
+        worker, sizes, value = np.tile(block.worker, d), np.tile(block.sizes, d), value.T.ravel()
+        if self.copies:
+            task, number = np.repeat(np.arange(len(sizes)), sizes), np.tile(number, d)
+            order = np.lexsort((number, task))
+            first = np.append(True, (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0))
+            group = np.cumsum(first) - 1
+            value = np.bincount(group, value[order]) / np.bincount(group)
+            worker, sizes = worker[order][first], np.bincount(task[order][first])
+        hashes, starts = np.tile(block.task_hash, d), np.cumsum(sizes) - sizes
+        scaled = replace(block, starts=starts, sizes=sizes, worker=worker, label=value, task_hash=hashes)
+        return replace(scaled, prepared={}, live=None)
+
+    def restore(self, value: Any) -> Any:
+        """Return numbers as they came."""
+        return value * self.unit + self.origin
+
+
+class LineFit(NamedTuple):
+    """Lines of a run: those of the chosen model, those that decide labels, and a sample to test them."""
+
+    scale: Scale
+    sample: Block
+    choice: Choice
+    lines: Lines
+    used: Lines
+    errors: dict[str, Floats]
+    past: bool = False
+
+    @property
+    def weight(self) -> Floats:
+        """The weight of each worker, up to a factor."""
+        _, slope, variance = self.lines.workers.T
+        return np.asarray(slope**2 / variance if not self.choice.unweighted else np.ones(len(slope)))
+
+    @property
+    def fault(self) -> Floats:
+        """The mean squared error of each worker's numbers, added over coordinates; NaN where nothing is compared."""
+        if not self.errors["answers"].any() and not self.past:
+            return np.full(len(self.lines.workers), np.nan)
+        return np.asarray((self.lines.workers[:, 2] + self._systematic) * self._square)
+
+    @property
+    def _systematic(self) -> Floats:
+        """The squared error by offset and slope."""
+        offset, slope, _ = self.lines.workers.T
+        stretched = (slope - 1) ** 2 / self.lines.prior if self.lines.prior else 0.0
+        return np.asarray(offset**2 + stretched)
+
+    @property
+    def _square(self) -> float:
+        """The unit of squared errors."""
+        return float(self.scale.unit**2 * np.size(self.scale.origin))
+
+    def estimate_uncertainty(self) -> Uncertainty:
+        """Estimate the uncertainty of the workers' errors."""
+        number, count = self.scale.number.astype(np.intp), np.maximum(self.errors["answers"], 1.0)
+        own = self.errors["error"] / count
+        variance = (self.errors["square"] - count * own**2) / np.maximum(count - 1, 1.0) / count
+        answers, error = self.errors["answers"] / np.size(self.scale.origin), np.maximum(own, 0.0) + self._systematic
+        found = (each[number] for each in (answers, self.fault / self._square, error, variance))
+        return estimate_squares(*found, square=self._square)
+
+
+def fit_chosen(run: Run, groups: CopyGroups, *, levels: bool = False) -> LineFit:
+    """Fit the lines that held-out answers support; of levels, means alone."""
+    scale, sample = Scale.of(run, groups)
+    choice = choose(sample, levels=levels)
+    total, past = _summing(run, scale), run.history
+    past = past and replace(past, fault=past.fault / scale.unit**2)
+    start = Start.of(sample, choice.cut)
+    lines, errors = fit_lines(total, start, sloped=choice.model == "lines", past=past)
+    if run.answer_counts.sum() <= _MANY_ANSWERS:  # errors of few workers need more rounds
+        again = replace(start, lines=lines._replace(prior=0.0))
+        errors = fit_lines(total, again, sloped=False, rounds=_ERROR_ROUNDS, past=past)[1]
+    lines = lines._replace(workers=lines.workers[groups.number])
+    return LineFit(scale, sample, choice, lines, start.lines if choice.unweighted else lines, errors, past is not None)
+
+
+def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
+    """Fit the model of a run's numbers that held-out answers support; uninformative workers have small weights there.
+
+    >>> import allalike
+    >>> from allalike.methods.auto.screening import screen
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(i, t, t % 7 + rng.normal(0, 1 + i)) for i in range(5) for t in range(300)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> fit_numbers(run, screen(run, plain=True)).weight.round(1)
+    array([0.7, 0.2, 0.1, 0. , 0. ])
+    """
+    groups = replace(screening.groups, uninformative=np.zeros(len(screening.groups.number), bool))
+    fit, uncertainty = fit_chosen(run, groups), None
+    if screening.signal is not None:
+        uncertainty = replace(fit.estimate_uncertainty(), **screening.signal.informativeness)
+    scale, used = fit.scale, fit.used
+    calibration = _calibrate(run, scale, used) if use_gold and run.n_gold >= MIN_GOLD else None
+    decide = partial(
+        decide_numbers,
+        scale=replace(scale, number=np.empty(0)),
+        lines=used._replace(workers=np.empty((0, 3))),
+        calibration=calibration and calibration._replace(gain=np.empty(0)),
+        stretch=held_out_stretch(fit.sample, used),
+        ties=run.ties,
+    )
+    gain = np.zeros(len(fit.weight)) if calibration is None else calibration.gain
+    return Fit(
+        disparity=Peers(run).unweighted.mean,
+        fault=fit.fault,
+        weight=normalise(fit.weight),
+        iterations=ROUNDS,
+        decide=decide,
+        parameters=(scale.number, used.workers, gain),
+        notes={
+            **screening.notes,
+            **describe_choice(fit.choice),
+            **({} if calibration is None else {"gold": calibration.describe()}),
+        },
+        copy_groups=None if uncertainty is None else groups,
+        uncertainty=uncertainty,
+    )
+
+
+def _summing(run: Run, scale: Scale) -> Callable[..., dict[str, Floats]]:
+    """Return a function that adds up the sums of lines over a run."""
+    scaled, number = run.map(scale.of_block), scale.number.astype(np.intp)
+
+    def total(sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
+        kernel = partial(_with_lines, sums=sums, lines=lines._replace(workers=np.empty((0, 3))))
+        found = scaled.sum(kernel, lines.workers[number])
+        return {name: sum_by(number, each, len(number)) for name, each in found.items()} if scale.copies else found
+
+    return total
+
+
+def _with_lines(
+    block: Block, workers: Floats, *, sums: Callable[..., dict[str, Floats]], lines: Lines
+) -> dict[str, Floats]:
+    return sums(block, lines._replace(workers=workers))
+
+
+def describe_choice(choice: Choice) -> dict[str, Any]:
+    """Return what a summary says of the chosen model."""
+    names = {"unweighted": "everyone the same", "weighted": "weights", "lines": "lines"}
+    why = {"why": "unequal weights do not clearly predict held-out answers better"} if choice.unweighted else {}
+    return {"taken": names[choice.model], **why, "estimate": choice.estimate, "held_out_z": choice.z}
+
+
+def decide_numbers(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    number: Floats,
+    workers: Floats,
+    gain: Floats,
+    *,
+    scale: Scale,
+    lines: Lines,
+    calibration: Calibration | None,
+    stretch: float,
+    ties: Ties,
+) -> dict[str, Array]:
+    """Estimate the numbers of a block's tasks by lines, with their standard errors."""
+    found = scale.kernels.aggregate(block, weights, faults, ties=ties)
+    scaled = scale.of_answers(block, number.take(block.worker))
+    truth, variance = locate(scaled, lines._replace(workers=workers))
+    error = np.sqrt(variance * stretch)
+    if calibration is not None:
+        calibration = calibration._replace(gain=gain)
+        truth, error = calibration.apply(truth, _deviations(scaled, truth), scaled), error * calibration.error
+    label = scale.kernels.restore(block, scale.restore(truth) - block[Centred].centre)
+    return {**found, "label": label, "error": error * scale.unit}
+
+
+# Calibration by gold labels.
+
+
+class Calibration(NamedTuple):
+    """A line from estimates to gold labels, a gain per worker, and a share of a monotone map through knots.
+
+    ``error`` is the factor by which standard errors change, and ``known`` the number of gold labels.
+    """
+
+    gain: Floats
+    centre: float
+    offset: float
+    slope: float
+    share: float
+    knots: Floats
+    error: float = 1.0
+    known: int = 0
+
+    def line(self, truth: Floats) -> Floats:
+        """Return estimates on the line."""
+        return truth + self.offset + self.slope * (truth - self.centre)
+
+    def apply(self, truth: Floats, deviation: Floats, block: Block) -> Floats:
+        """Return calibrated estimates of a block's tasks."""
+        return self.bend(truth) + block.per_task(deviation * self.gain.take(block.worker))
+
+    def bend(self, truth: Floats) -> Floats:
+        """Return estimates between the line and the monotone map."""
+        line = self.line(truth)
+        return line if not self.share else self.share * np.interp(truth, *self.knots) + (1 - self.share) * line
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a summary says of the calibration."""
+        return {"labels": self.known, "slope": 1 + self.slope, "monotone": self.share}
+
+
+def _deviations(block: Block, truth: Floats) -> Floats:
+    return np.clip(block.label - block.to_answers(truth), -_MAX_DEVIATION, _MAX_DEVIATION)
+
+
+def _calibrate(run: Run, scale: Scale, lines: Lines) -> Calibration:
+    """Fit the calibration to the gold labels of a run."""
+    block = pick_known(run, _MAX_GOLD)
+    gold = (block.gold_label - scale.origin) / scale.unit
+    block = run.encoding.prepare(block)
+    scaled = scale.of_block(block)
+    truth = locate(scaled, lines)[0]
+    tasks = block.gold_task
+    return fit_calibration(truth[tasks], gold, _matrix(scaled, _deviations(scaled, truth))[tasks])
+
+
+def _matrix(block: Block, deviation: Floats) -> Any:
+    """Return deviations as a sparse matrix with a row per task and a column per worker."""
+    from scipy.sparse import csr_array
+
+    return csr_array((deviation, (block.task, block.worker)), shape=(block.n_tasks, block.n_workers))
+
+
+def fit_calibration(truth: Floats, gold: Floats, deviation: Any) -> Calibration:
+    """Fit a calibration to estimates, gold labels, and a matrix of deviations; from 50 on, the best of several."""
+    how = ("ridge", _PENALTY)
+    fold = np.random.default_rng(0).permutation(len(gold)) % _FOLDS
+
+    def held_out(how: tuple[str, float]) -> Floats:
+        loss = np.empty(len(gold))
+        for k in range(_FOLDS):
+            train, test = fold != k, fold == k
+            fitted = _fit(how, truth[train], gold[train], deviation[train])
+            loss[test] = (fitted.bend(truth[test]) + deviation[test] @ fitted.gain - gold[test]) ** 2
+        return loss
+
+    loss = held_out(how)
+    if len(gold) >= _MANY_GOLD:
+        losses = {each: held_out(each) for each in _OTHERS}
+        best = min(losses, key=lambda each: float(losses[each].mean()))
+        gain = loss - losses[best]
+        if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)):
+            how, loss = best, losses[best]
+    before = ((gold - truth) ** 2).mean()
+    error = float(np.sqrt(loss.mean() / before)) if before > 0 else 1.0
+    return _fit(how, truth, gold, deviation)._replace(error=min(error, 1.0), known=len(gold))
+
+
+def _fit(how: tuple[str, float], truth: Floats, gold: Floats, deviation: Any) -> Calibration:
+    from scipy.optimize import isotonic_regression
+
+    kind, amount = how
+    n, centre, rest = len(gold), float(truth.mean()), gold - truth
+    spread = max(float(((truth - centre) ** 2).sum()), 1e-300)
+    offset, slope = float(rest.mean()), float(((truth - centre) * rest).sum()) / spread
+
+    def noise() -> float:
+        return float(((rest - offset - slope * (truth - centre)) ** 2).sum()) / max(n - 2, 1)
+
+    slope = _shrink_estimate(slope, noise() / spread)
+    offset = _shrink_estimate(offset, noise() / n)
+    line = Calibration(np.zeros(deviation.shape[1]), centre, offset, slope, 0.0, np.empty((2, 0)))
+    if kind == "ridge":
+        dual = np.linalg.solve((deviation @ deviation.T).toarray() + amount * np.eye(n), gold - line.line(truth))
+        return line._replace(gain=deviation.T @ dual)
+    order = np.argsort(truth, kind="stable")
+    return line._replace(share=amount, knots=np.stack([truth[order], isotonic_regression(gold[order]).x]))
+
+
+def _shrink_estimate(value: float, variance: float) -> float:
+    """Shrink an estimate towards 0 by how clear it is (positive-part James-Stein)."""
+    return value * max(0.0, 1 - variance / value**2) if value else 0.0
+
+
+# Biases.
+
+
+class Biases(NamedTuple):
+    """The mean deviation of each worker from the others, with its 95 % interval; NaN if it is unknown."""
+
+    bias: Floats
+    low: Floats
+    high: Floats
+
+
+def estimate_biases(run: Run, groups: CopyGroups, weight: Floats) -> Biases:
+    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers.
+
+    >>> import allalike
+    >>> from allalike.methods.fit import CopyGroups
+    >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 8.0)]
+    >>> run = allalike.Memory().load(allalike.read(rows))
+    >>> estimate_biases(run, CopyGroups.independent(2), np.ones(2)).bias
+    array([-2.5,  2.5])
+    """
+    from scipy.special import stdtrit
+
+    scale, _ = Scale.of(run, groups)
+    number = groups.number
+    sums = _summing(run, scale)(_deviation_sums, Lines.equal(len(number))._replace(workers=weight[:, None]))
+    answers = np.where(sums["answers"] > 0, sums["answers"], np.nan)
+    bias = sums["deviation"] / answers
+    freedom = np.where(answers > 1, answers - 1, np.nan)
+    spread = np.maximum(sums["square"] - answers * bias**2, 0.0) / freedom
+    width = stdtrit(freedom, 0.975) * np.sqrt(spread / answers)
+    return Biases(*((each * scale.unit)[number] for each in (bias, bias - width, bias + width)))
+
+
+def _deviation_sums(block: Block, weights: Lines) -> dict[str, Floats]:
+    own = weights.workers[:, 0].take(block.worker)
+    total, moment = (block.to_answers(block.per_task(each)) - each for each in (own, own * block.label))
+    heard = total > 1e-9 * (total + own)
+    deviation = np.where(heard, block.label - moment / np.where(heard, total, 1.0), 0.0)
+    columns = {"answers": heard.astype(np.float64), "deviation": deviation, "square": deviation**2}
+    return {name: block.per_worker(column) for name, column in columns.items()}

@@ -1,0 +1,131 @@
+"""Alternative annotator test of models that may replace human annotators.
+
+Calderon, Reichart and Dror (The alternative annotator test for LLM-as-a-judge: how to statistically justify replacing
+human annotators with LLMs. ACL 2025). Each human j is left out once. On each task that j and the model labelled, both
+are compared with the other humans: the model wins or ties (W_f = 1) if its mean distance to their labels is not larger
+than that of j, and j wins or ties (W_h = 1) the other way round. With d = W_h - W_f per task and a cost-benefit margin
+epsilon, the null hypothesis for j is
+
+    E d >= epsilon,
+
+tested one-sided, by Student's t or, with fewer than 30 tasks, by Wilcoxon's signed ranks. The false discovery rate over
+humans is bounded at 0.05 by the procedure of Benjamini and Yekutieli, because tests are dependent. The **winning rate**
+omega is the share of humans whose null hypothesis is rejected: from 0.5 on, the model may replace humans. The **average
+advantage probability** rho is the mean over humans of the mean of W_f, which compares models with each other. Epsilon
+is 0.2 for experts, 0.15 for trained annotators and 0.1 for crowd workers. Any distance serves, so that classes,
+numbers, rankings and texts are tested in the same way (the paper has accuracy, RMSE and similarities).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import Floats
+from allalike._core.late import pd
+from allalike._core.options import check_number
+from allalike.engines import Run
+from allalike.errors import OptionError, UnsupportedError
+from allalike.panels.summary import AnnotatorTest, ModelTest
+from allalike.panels.verdicts import sample_block
+
+EPSILON = 0.15  # for trained annotators
+_LEVEL = 0.05  # of the false discovery rate
+_LEAST_RATE = 0.5  # winning rate of a model that may replace humans
+_MIN_TASKS = 30  # for Student's t
+_MIN_HUMANS = 3
+_MAX_ANSWERS = 200_000
+_CLOSE = 1e-12
+
+
+def compare_with_humans(
+    run: Run, humans: Iterable[Any], epsilon: float = EPSILON
+) -> tuple[AnnotatorTest, pd.DataFrame]:
+    """Test each judge who is not a human; return winning rates, and a row per model and human."""
+    names = [*map(str, run.workers.tolist())]
+    wanted = [*map(str, [humans] if isinstance(humans, str) else humans)]
+    if strangers := [name for name in wanted if name not in names]:
+        raise OptionError(f"humans names {strangers[0]!r}, but no judge is. The judges are: {', '.join(names[:20])}.")
+    check_number(epsilon, "epsilon", least=0)
+    human = [place for place, name in enumerate(names) if name in wanted]
+    models = [place for place in range(len(names)) if place not in human]
+    if len(human) < _MIN_HUMANS or not models:
+        raise UnsupportedError(
+            f"The alternative annotator test compares a model with at least {_MIN_HUMANS} humans. These are"
+            f" {len(human)} humans and {len(models)} models. Name the humans with humans=."
+        )
+    distance = _find_distances(run)
+    rows, tests = [], []
+    for model in models:
+        found = []
+        for left_out in human:
+            others = [each for each in human if each != left_out]
+            found.append(compare_annotator(distance[np.ix_([model, left_out], others)], epsilon))
+        table = pd.DataFrame(found, columns=["tasks", "model_wins", "human_wins", "p_value"])
+        table["rejected"] = control_false_discoveries(table["p_value"].to_numpy(), _LEVEL)
+        rate, advantage = float(table["rejected"].mean()), float(table["model_wins"].mean())
+        tests.append(
+            ModelTest(
+                model=names[model], winning_rate=rate, advantage_probability=advantage, passes=rate >= _LEAST_RATE
+            )
+        )
+        table.insert(0, "model", names[model])
+        table.insert(1, "human", [names[each] for each in human])
+        rows.append(table)
+    tests = sorted(tests, key=lambda each: (-each.winning_rate, -each.advantage_probability))
+    return AnnotatorTest(humans=len(human), epsilon=epsilon, models=tuple(tests)), pd.concat(rows, ignore_index=True)
+
+
+def _find_distances(run: Run) -> Floats:
+    """Return the distance of every two judges on each task, NaN where one has no label: judge, judge, task."""
+    block = sample_block(run, _MAX_ANSWERS)
+    place = np.full((block.n_tasks, len(run.workers)), -1)
+    place[block.task, block.worker] = np.arange(len(block.label))
+    distance = np.full((len(run.workers), len(run.workers), block.n_tasks), np.nan)
+    for one, other in np.argwhere(~np.eye(len(run.workers), dtype=bool)).tolist():
+        both = np.flatnonzero((place[:, one] >= 0) & (place[:, other] >= 0))
+        left, right = (block.label[place[both, judge]] for judge in (one, other))
+        distance[one, other, both] = run.kernels.distance_between(left, right)
+    return distance
+
+
+def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, float, float, float]:
+    """Compare a model (first row) and a human (second row) by their distances to the other humans on each task.
+
+    Return the number of tasks, how often the model and the human win or tie, and the probability.
+
+    >>> distance = np.array([[[0.0, 0, 1]], [[1, 0, 1]]])  # one other human, three tasks
+    >>> [round(each, 3) for each in compare_annotator(distance)]
+    [3, 1.0, 0.667, 0.125]
+    """
+    from scipy.stats import ttest_1samp, wilcoxon
+
+    seen = np.asarray(~np.isnan(distance).any(axis=0))
+    here = seen.any(axis=0)
+    others = seen[:, here]
+    mean = np.where(others, distance[:, :, here], 0.0).sum(axis=1) / others.sum(axis=0)
+    model, human = mean[0] <= mean[1] + _CLOSE, mean[1] <= mean[0] + _CLOSE
+    n, difference = int(here.sum()), human.astype(float) - model - epsilon
+    if not n:
+        return 0, np.nan, np.nan, 1.0
+    probability: Any = float(difference[0] >= 0)
+    if n < _MIN_TASKS and difference.any():
+        probability = wilcoxon(difference, alternative="less").pvalue
+    elif np.ptp(difference) > 0:
+        probability = ttest_1samp(difference, 0.0, alternative="less").pvalue
+    return n, float(model.mean()), float(human.mean()), float(probability)
+
+
+def control_false_discoveries(probability: Floats, level: float) -> npt.NDArray[np.bool_]:
+    """Mark the null hypotheses that the procedure of Benjamini and Yekutieli rejects.
+
+    >>> control_false_discoveries(np.array([0.001, 0.04, 0.5]), 0.05)
+    array([ True, False, False])
+    """
+    n = len(probability)
+    limit = level * np.arange(1, n + 1) / (n * (1 / np.arange(1, n + 1)).sum())
+    below = np.flatnonzero(np.sort(probability) <= limit)
+    return np.asarray(probability <= (np.sort(probability)[below[-1]] if len(below) else -1.0))

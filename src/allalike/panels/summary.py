@@ -1,0 +1,439 @@
+"""Summary of a panel: one struct per fact, from which its JSON, the schema and the messages come."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+_DIGITS = 6
+Number = float | None  # None if it is unknown
+
+
+class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """PanelFacts that belong together; those that are None by default are left out of the JSON."""
+
+
+class IntervalFacts(PanelFacts, frozen=True):
+    """An estimate with its 95 % confidence interval."""
+
+    estimate: Number
+    low: Number
+    high: Number
+
+
+class Coverage(PanelFacts, frozen=True):
+    """A confidence level: the share of tasks that reach it, and their expected and measured accuracy."""
+
+    level: float
+    share: float
+    expected: Number
+    accuracy: Number
+
+
+class CalibrationError(PanelFacts, frozen=True):
+    """Expected calibration error of the confidences, as estimated and calibrated by gold labels."""
+
+    own: Number
+    mended: Number
+
+
+class CorrelatedPair(PanelFacts, frozen=True):
+    """Two judges with correlated errors: shared wrong labels and the expected number, or for scores a correlation."""
+
+    judge: str
+    other: str
+    low: Number
+    high: Number
+    probability: Number
+    together: int | None = None
+    expected: Number = None
+    correlation: Number = None
+
+
+class PairCounts(PanelFacts, frozen=True):
+    """Number of pairs that were compared, of those with correlated errors, and of tasks."""
+
+    looked_at: int
+    found: int
+    tasks: int
+    named: tuple[CorrelatedPair, ...]
+    groups: tuple[tuple[Any, ...], ...]
+
+
+class SmallestPanel(PanelFacts, frozen=True):
+    """The smallest panel that retains a share of the worth of the whole one, and the 95 % interval of its loss."""
+
+    size: int
+    members: tuple[Any, ...]
+    keep: float
+    kept: float
+    lost: tuple[Number, ...]
+    agreement: Number
+    accuracy: Number = None
+    worth: Number = None
+    error: Number = None
+
+
+class Costs(PanelFacts, frozen=True):
+    """Cost of the verdicts of all judges and of the smallest panel."""
+
+    panel: float
+    smallest: float
+    panel_per_correct: Number = msgspec.UNSET  # type: ignore[assignment]
+    smallest_per_correct: Number = msgspec.UNSET  # type: ignore[assignment]
+
+
+class JudgeOffset(PanelFacts, frozen=True):
+    """Offset of a judge from the mean of all judges."""
+
+    judge: Any
+    offset: float
+    low: float
+    high: float
+
+
+class ScaleUse(PanelFacts, frozen=True):
+    """Judges with a clear offset, and whether offsets were removed or could be."""
+
+    corrected: tuple[str, ...]
+    can_correct: bool
+    offsets: tuple[JudgeOffset, ...]
+
+
+class SharedOffset(PanelFacts, frozen=True):
+    """Offset of the panel from gold labels, and the error on held-out gold labels before and after its removal."""
+
+    known: int
+    offset: float
+    low: float
+    high: float
+    slope: float
+    before: float
+    after: float
+
+
+class PivotalJudge(PanelFacts, frozen=True):
+    """Number of tasks that a judge decides, and its accuracy there if there are gold labels."""
+
+    judge: Any
+    decides: int
+    right: Number
+
+
+class PivotalTasks(PanelFacts, frozen=True):
+    """Number of tasks that one judge decides."""
+
+    tasks: int
+    of: int
+    share: Number
+    judges: tuple[PivotalJudge, ...]
+
+
+class EffectiveJudges(PanelFacts, frozen=True):
+    """Effective number of judges by gold labels, and the judges who add most and least to it."""
+
+    all: Number
+    most: Any = None
+    least: Any = None
+
+
+class Ceiling(PanelFacts, frozen=True):
+    """Number of gold labels, and of those that no judge gave."""
+
+    known: int
+    missed: int | None
+
+
+class WantedPanel(PanelFacts, frozen=True):
+    """The smallest panel with an error of at most ``max_error``; the error of the best panel if there is none."""
+
+    max_error: float
+    reached: bool
+    members: tuple[Any, ...]
+    error: Number
+
+
+class PanelOption(PanelFacts, frozen=True):
+    """A way to decide: its judges, its error and its loss of worth against the whole panel, by cross-validation."""
+
+    name: str
+    members: tuple[Any, ...]
+    error: Number
+    lost: Number
+    standard_error: Number
+
+
+class Recommendation(PanelFacts, frozen=True):
+    """Choice between the whole panel, a smaller one and one judge by gold labels, and its reason."""
+
+    chosen: str
+    reason: str
+    options: tuple[PanelOption, ...]
+
+
+class ModelTest(PanelFacts, frozen=True):
+    """Winning rate and average advantage probability of a model against humans; it passes from a rate of 0.5 on."""
+
+    model: str
+    winning_rate: float
+    advantage_probability: float
+    passes: bool
+
+
+class AnnotatorTest(PanelFacts, frozen=True):
+    """Alternative annotator test of each model, the best first."""
+
+    humans: int
+    epsilon: float
+    models: tuple[ModelTest, ...]
+
+
+class GoldSelection(PanelFacts, frozen=True):
+    """Share of tasks called good among those with gold labels and among the others."""
+
+    known: Number
+    others: Number
+    beyond_chance: bool
+
+
+class FurtherGold(PanelFacts, frozen=True):
+    """Number of further gold labels, and the relative width of the interval with them and with all gold labels."""
+
+    truths: int
+    called_good: int
+    called_other: int
+    width: Number
+    least_width: Number
+
+
+class GroupRate(PanelFacts, frozen=True):
+    """Rate of a group of tasks, by gold labels of its own or of all tasks."""
+
+    group: str
+    tasks: int
+    known: int
+    apparent: Number
+    rate: Number
+    low: Number
+    high: Number
+    told_by: str
+
+
+class GroupRates(PanelFacts, frozen=True):
+    """Rates of the first groups of tasks, and groups that the errors of the panel do not fit."""
+
+    by: str
+    number: int
+    named: tuple[GroupRate, ...]
+    misfits: tuple[str, ...] | None = None
+
+
+class Rate(PanelFacts, frozen=True):
+    """Share of tasks that are good, with its 95 % confidence interval, and the share that the panel calls good."""
+
+    good: tuple[Any, ...]
+    tasks: int
+    known: int
+    apparent: float
+    estimate: Number
+    low: Number
+    high: Number
+    sensitivity: Number
+    specificity: Number
+    drawn: str
+    double_sampling: IntervalFacts
+    rogan_gladen: IntervalFacts
+    picked: GoldSelection
+    ask: FurtherGold
+    misfit: bool
+    prediction_powered: IntervalFacts | None = None
+    inferred: bool = False
+    groups: GroupRates | None = None
+
+
+class MeanScore(PanelFacts, frozen=True):
+    """Mean of all labels by PPI++ with its 95 % confidence interval, and the means of verdicts and of gold labels."""
+
+    known: int
+    apparent: float
+    estimate: Number
+    low: Number
+    high: Number
+    power: float
+    gold_only: IntervalFacts
+
+
+class JudgeChange(PanelFacts, frozen=True):
+    """Change of a judge since an earlier panel, with the 95 % confidence interval of the change."""
+
+    judge: str
+    group: str
+    tasks: str
+    what: str
+    before: Number
+    now: Number
+    n_before: int
+    n_now: int
+    probability: float
+    low: Number
+    high: Number
+    found: bool
+
+
+class RateChange(PanelFacts, frozen=True):
+    """Earlier and present rate, or the labels of the earlier one if they are others."""
+
+    before: IntervalFacts | None = None
+    now: IntervalFacts | None = None
+    difference: IntervalFacts | None = None
+    effect: Number = None
+    other_good: tuple[Any, ...] | None = None
+
+
+class Drift(PanelFacts, frozen=True):
+    """Changes since an earlier panel."""
+
+    since: str
+    judges: int
+    shared_tasks: int
+    tests: int
+    found: int
+    drifted: tuple[str, ...]
+    named: tuple[JudgeChange, ...]
+    new_judges: tuple[str, ...]
+    gone_judges: tuple[str, ...]
+    rate: RateChange | None = None
+
+
+class OutcomeCounts(PanelFacts, frozen=True):
+    """Number of tasks with a class or score, a tie, no conclusion, or without a readable verdict."""
+
+    classes: int
+    ties: int
+    inconclusive: int
+    unreadable: int
+    scores: int
+    undecided: int
+    voiceless: tuple[Any, ...] = ()
+    tie: Any = None
+    quorum: Number = None
+    below_quorum: int | None = None
+
+
+class UnreadableJudge(PanelFacts, frozen=True):
+    """Number and share of the verdicts of a judge that cannot be read."""
+
+    judge: str
+    unreadable: int
+    asked: int
+    share: float
+
+
+class UnreadableCounts(PanelFacts, frozen=True):
+    """Number of verdicts that cannot be read, of their judges, and of tasks without any that can."""
+
+    verdicts: int
+    judges: int
+    tasks: int
+    named: tuple[UnreadableJudge, ...]
+
+
+class JudgePosition(PanelFacts, frozen=True):
+    """Position bias of a judge."""
+
+    judge: Any
+    bias: float
+    low: float
+    high: float
+
+
+class OrderCounts(PanelFacts, frozen=True):
+    """Number of pairs with the same verdict in both orders, and judges with a position bias."""
+
+    about: str
+    first_order: str
+    pairs: int
+    same: int
+    one_order: int
+    known: bool
+    follow: int
+    named: tuple[JudgePosition, ...]
+
+
+class JudgeSteadiness(PanelFacts, frozen=True):
+    """Steadiness of a judge."""
+
+    judge: Any
+    steadiness: Number
+    low: Number
+    high: Number
+
+
+class SampleCounts(PanelFacts, frozen=True):
+    """Steadiness of the judges, a probability or for scores a correlation, and the number of samples that suffices."""
+
+    most: int
+    steadiness: Number
+    least_steady: JudgeSteadiness
+    enough: int
+    keep: float
+    right_from: str
+    panel: dict[str, Number]
+    unit: str | None = None
+
+
+class PanelSummary(PanelFacts, frozen=True):
+    """What is known of a panel beside its verdicts; some of it only on request."""
+
+    outcomes: OutcomeCounts
+    unreadable: UnreadableCounts
+    pairs: PairCounts
+    smallest: SmallestPanel
+    pivotal: PivotalTasks
+    voices: EffectiveJudges
+    ceiling: Ceiling
+    accuracy_from: str | None = None
+    accuracy: Number = None
+    worth_from: str | None = None
+    worth: Number = None
+    error_unit: str | None = None
+    error: Number | msgspec.UnsetType = msgspec.UNSET
+    guess_error: Number = None
+    calibration_error: CalibrationError | None = None
+    coverage: tuple[Coverage, ...] | None = None
+    scale_use: ScaleUse | None = None
+    shared_offset: SharedOffset | None = None
+    wanted: WantedPanel | None = None
+    recommendation: Recommendation | None = None
+    annotators: AnnotatorTest | None = None
+    cost: Costs | None = None
+    rate: Rate | None = None
+    mean: MeanScore | None = None
+    drift: Drift | None = None
+    orders: OrderCounts | None = None
+    samples: SampleCounts | None = None
+
+    @property
+    def by_gold(self) -> bool:
+        """Whether gold labels measure the worth of the panel."""
+        return "gold" in (self.accuracy_from, self.worth_from)
+
+
+def make_summary(facts: dict[str, Any]) -> PanelSummary:
+    """Return the summary with six digits of each number, and None for an unknown one."""
+    return msgspec.convert(to_json(facts), PanelSummary)
+
+
+def to_json(facts: Any) -> Any:
+    """Return facts as JSON can hold them."""
+    return _round(msgspec.to_builtins(facts, enc_hook=lambda each: each.item()))
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _round(each) for name, each in value.items()}
+    return [_round(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,357 @@
+"""Table: named columns of whatever kind, read when they are needed, and steps that reshape them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.columns.column import Column
+from allalike._core.late import pa, pc
+from allalike.errors import InputError
+from allalike.readers.formats.failures import check_gaps, check_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from allalike.domains import Domain
+
+# A column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
+Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, `Column`s, or functions that read them
+Step = Callable[[Columns, int], Columns]
+
+_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
+_SLICE_BYTES = 1 << 26
+_MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
+
+
+def ready(data: Any) -> Any:
+    """Return an Arrow column or a list, whatever was loaded: one of them, a function that reads it, or a `Column`."""
+    data = data() if callable(data) else data
+    return data.data if isinstance(data, Column) else data
+
+
+def cells(data: Any) -> list[Any]:
+    """Return the values of a column as Python objects."""
+    read = ready(data)
+    return read if isinstance(read, list) else list(read.to_pylist())
+
+
+def texts(column: Column) -> list[str]:
+    """Return values as texts without blanks around them, with nothing where they are missing."""
+    pairs = zip(cells(column), column.missing().tolist(), strict=True)
+    return ["" if gone else str(value).strip() for value, gone in pairs]
+
+
+def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
+    """Put parts of a column together; where their types differ they are refused, or ``mixed`` in a list of objects."""
+    parts = [ready(part) for part in parts]
+    if all(isinstance(part, list) for part in parts):
+        return [value for part in parts for value in part]
+    arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
+    columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
+    if len({column.type for column in columns}) > 1:  # files may differ in which columns they keep as dictionaries
+        columns = [column.cast(value_type(column.type)) for column in columns]
+    kinds = {column.type for column in columns}
+    if mixed and len(kinds) > 1:
+        return [value for part in parts for value in cells(part)]
+    check_types(name, kinds)
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+
+
+def value_type(kind: Any) -> Any:
+    """Return the type of the values of a column, also of one that is kept as a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def check_types(name: str, kinds: set[Any]) -> None:
+    """Refuse a column that has different types in different files."""
+    if len(kinds) > 1:
+        listed = ", ".join(sorted(map(str, kinds)))
+        raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFacts:
+    """What the reader of a table knows about it, beside its columns.
+
+    ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
+    that of a folder of masks. Labels are of the type ``domain``; some columns have known ``levels``; ``scales`` is the
+    column of the scale of each task. A label has a column of ``truths``, or one of ``details`` on its members.
+    Samples of a judge, ``careless`` workers with reasons, and the number of ``silent`` tasks go to the notes.
+    """
+
+    roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    layout: str = ""
+    domain: str | Domain = ""
+    levels: Mapping[str, Domain] = field(default_factory=dict)
+    scales: str = ""
+    truths: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+    samples: Sequence[str] = ()
+    careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    silent: int | None = None
+
+
+@dataclass(frozen=True)
+class Source(SourceFacts):
+    """A table that is named but not yet read: its columns are read when they are needed.
+
+    ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written; a file of lines that can be cut has a
+    ``delimiter``. Paths into nested records are listed by ``list_paths``, and made columns by ``expand``.
+    """
+
+    names: list[str]
+    read: Callable[[Sequence[str], int | None], Columns]
+    where: str = "The table"
+    stream: Callable[[Sequence[str]], Iterator[Columns]] | None = None
+    n_bytes: Callable[[Sequence[str]], int] = lambda _: 0
+    text: bool = False
+    written: bool = False
+    decimal: str = "."
+    delimiter: str = ""
+    na: Sequence[str] | None = None
+    index: Sequence[Any] | None = None
+    parts: tuple[Source, ...] = ()
+    expand: Callable[[Sequence[str]], Source] | None = None
+    list_paths: Callable[[], list[list[str]]] | None = None
+
+    def __post_init__(self) -> None:
+        check_names(self.names, self.where)
+
+    def load(self, names: Sequence[str]) -> Columns:
+        """Return columns of all rows."""
+        return self.read(names, None)
+
+    def sample(self, rows: int, names: Sequence[str] | None = None) -> Columns:
+        """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
+
+        Of very many columns there are fewer rows.
+        """
+        asked = list(self.names if names is None else names)
+        if not asked:
+            return {}
+        rows = min(rows, max(_MOST_SAMPLED_CELLS // len(asked), 1))
+        if self.parts:  # of many some that lie equally far apart
+            some = self.parts[:: -(-len(self.parts) // _MOST_SAMPLED_PARTS)]
+            samples = [part.sample(-(-rows // len(some)), asked) for part in some]
+            return {name: concatenate(name, [each[name] for each in samples], mixed=True) for name in asked}
+        return {name: ready(data)[:rows] for name, data in self.read(asked, rows).items()}
+
+    def _read(self, asked: Sequence[str], rows: int | None) -> Columns:
+        """Return columns of all rows, or of the first ones of each part."""
+        return self.load(asked) if rows is None else self.sample(rows, asked)
+
+    def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
+        """Return the column of each role, given its name."""
+        loaded = self.load(list(picked.values()))
+        return {role: self.column(role, loaded[name]) for role, name in picked.items()}
+
+    def batches(self, picked: Mapping[str, str]) -> Iterator[dict[str, Column]]:
+        """Yield the column of each role, given its name, some rows at a time."""
+        if self.stream is None:
+            yield from _slice(self.columns(picked))
+            return
+        for batch in self.stream(list(picked.values())):
+            yield {role: self.column(role, batch[name]) for role, name in picked.items()}
+
+    def column(self, role: str, data: Any) -> Column:
+        """Make a column of what was loaded."""
+        if isinstance(data, Column):
+            column = copy(data)
+        elif isinstance(data, list):
+            column = Column.of_objects(role, _as_written(data) if self.written and role == "label" else data)
+        else:
+            commas = role == "label" and self.text and self.decimal == ","
+            column = Column(role, _with_points(data) if commas else data, text=self.text)
+        if role == "label":
+            column.na = self.na
+            column.text = column.text or self.written
+        return column
+
+    def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
+        """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
+        old: dict[str, Any] = {"stream": None, "expand": None, "parts": (), "delimiter": ""}
+        return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
+
+    def with_step(
+        self,
+        step: Step,
+        *,
+        adds: Sequence[str],
+        needs: Sequence[str] = (),
+        drops: Sequence[str] = (),
+        whole: bool = False,
+        says: Sequence[str] = (),
+        **changes: Any,
+    ) -> Source:
+        """Return the table with a step behind each reading: a function from columns to columns.
+
+        The step ``adds`` columns, or puts others in their place; it ``needs`` some, and ``drops`` some. It is given the
+        columns of some rows and the number of rows before them, or those of the ``whole`` table. What there is to say
+        of it becomes a remark.
+        """
+        added, dropped = {*adds}, {*drops}
+
+        def find_needed(asked: Sequence[str]) -> list[str]:
+            more = needs if added & {*asked} else ()
+            names = list(dict.fromkeys([*(name for name in asked if name not in added), *more]))
+            return names or self.names[:1]  # which gives the number of rows
+
+        def change(columns: Columns, asked: Sequence[str], before: int = 0) -> Columns:
+            if not added & {*asked}:
+                return columns
+            changed = step({**columns, **{name: ready(columns[name]) for name in needs}}, before)
+            return {name: changed[name] for name in asked}
+
+        def stream(asked: Sequence[str], batches: Any) -> Iterator[Columns]:
+            before = 0
+            for batch in batches(find_needed(asked)):
+                yield change(batch, asked, before)
+                before += len(next(iter(batch.values())))
+
+        def expand(paths: Sequence[str], load: Any) -> Source:
+            inner: Source = load(find_needed(paths))
+            return inner.with_step(step, adds=adds, needs=needs, drops=drops, says=says, **changes)
+
+        known: dict[str, Any] = {"n_bytes": lambda asked: self.n_bytes(find_needed(asked))}
+        known["remarks"] = _Chained(self.remarks, says)
+        kept = [name for name in self.names if name not in dropped]
+        known["names"] = list(dict.fromkeys([*kept, *adds]))
+        if not whole:
+            known["read"] = lambda asked, rows: change(self._read(find_needed(asked), rows), asked)
+            known["stream"] = self.stream and partial(stream, batches=self.stream)
+            known["expand"] = self.expand and partial(expand, load=self.expand)
+        return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
+
+    def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
+        """Return a table of some rows."""
+
+        def load(asked: Sequence[str]) -> Columns:
+            return {name: self.column("task", data).keep(rows) for name, data in self.load(asked).items()}
+
+        return self.loaded_by(load, **{"n_bytes": lambda _: 0, **changes})
+
+
+class _Chained(Sequence[str]):
+    """The remarks on several tables, which may become more while these are read."""
+
+    def __init__(self, *parts: Sequence[str]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __getitem__(self, place: Any) -> Any:
+        return list(chain(*self._parts))[place]
+
+
+def _as_written(values: list[Any]) -> list[Any]:
+    """Return numbers and truth values among strings as strings, as they are written in a file."""
+    kinds = {type(value) for value in values if value is not None}
+    if str not in kinds or not kinds <= {str, int, float, bool}:
+        return values
+    spellings: dict[type, Callable[[Any], Any]]
+    spellings = {type(None): lambda _: None, str: str, bool: lambda value: str(value).lower(), int: repr, float: repr}
+    return [spellings[type(value)](value) for value in values]
+
+
+def _with_points(texts: Any) -> Any:
+    """Write numbers with a comma before the fraction as all others are written, without marks between thousands."""
+    grouped = r"^\s*([+-]?\d{1,3})\.(\d{3})(?:\.(\d{3}))?(?:\.(\d{3}))?,(\d+)\s*$"
+    texts = pc.replace_substring_regex(texts, grouped, r"\1\2\3\4.\5")
+    return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
+
+
+def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Source:
+    """Open a list of mappings from column to value; what a record lacks is missing."""
+    for row, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise InputError(f"{where}: row {row + 1} is no record with named fields.")
+    key_of = {str(key): key for record in records for key in record}
+    check_names(list(map(str, dict.fromkeys(name for record in records for name in record))), where)
+
+    def read(asked: Sequence[str], rows: int | None) -> Columns:
+        some = records[:rows]
+        check_gaps(len(asked) * len(some) - sum(map(len, some)), where)
+        return {name: [record.get(key_of[name]) for record in some] for name in asked}
+
+    return Source(list(key_of), read, where)
+
+
+def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: Any) -> Source:
+    """Open columns that are ready: `Column`s, those of Arrow, or lists."""
+    return Source(list(columns), lambda asked, _: {name: columns[name] for name in asked}, where, **facts)
+
+
+def join(tables: Sequence[Source]) -> Source:
+    """Put tables with the same columns one below the other."""
+    if len(tables) == 1:
+        return tables[0]
+    common = set.intersection(*(set(table.names) for table in tables))
+
+    def read(asked: Sequence[str], _: int | None) -> Columns:
+        parts = [table.load(asked) for table in tables]
+        return {name: concatenate(name, [part[name] for part in parts]) for name in asked}
+
+    def expand(paths: Sequence[str]) -> Source:
+        return join([table.expand(paths) for table in tables if table.expand is not None])
+
+    streams = all(table.stream is not None for table in tables)
+    return Source(
+        [name for name in tables[0].names if name in common],
+        read,
+        f"{tables[0].where} and {len(tables) - 1} more",
+        text=all(table.text for table in tables),
+        stream=partial(_stream, tables) if streams else None,
+        n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables) if streams else 0,
+        written=all(table.text or table.written for table in tables),
+        decimal="," if any(table.decimal == "," for table in tables) else ".",
+        guessed={option: value for table in reversed(tables) for option, value in table.guessed.items()},
+        remarks=_Chained(*(table.remarks for table in tables)),
+        parts=tuple(tables),
+        roles=tables[0].roles,
+        expand=expand if all(table.expand is not None for table in tables) else None,
+        list_paths=tables[0].list_paths,
+        domain=tables[0].domain if len({table.domain for table in tables}) == 1 else "",
+    )
+
+
+def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]:
+    """Read one table after the other; a column must have the same type in all of them."""
+    kinds: dict[str, Any] = {}
+    for table in tables:
+        assert table.stream is not None
+        for batch in table.stream(names):
+            for name, array in batch.items():
+                kind = value_type(array.type)
+                check_types(name, {kinds.setdefault(name, kind), kind})
+            yield batch
+
+
+def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int) -> Columns:
+    """Join as many batches as have so many rows, and cut what is more."""
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for batch in batches:
+        for name, parts in found.items():
+            parts.append(batch[name][:rows])
+        rows -= len(batch[names[0]])
+        if rows <= 0:
+            break
+    return {name: concatenate(name, parts) if parts else [] for name, parts in found.items()}
+
+
+def _slice(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:
+    """Cut columns that are in memory into pieces of rows."""
+    total, size = len(next(iter(columns.values()))), sum(column.n_bytes for column in columns.values())
+    most = _SLICE_OBJECTS if any(column.form is None for column in columns.values()) else _SLICE_ROWS
+    rows = max(1, min(most, total * _SLICE_BYTES // max(size, 1)))
+    for start in range(0, total, rows):
+        yield {role: column.part(start, start + rows) for role, column in columns.items()}

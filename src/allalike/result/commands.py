@@ -1,0 +1,151 @@
+"""Commands that a message, a report or a page proposes, ready to be copied."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.system.addresses import hide_in_word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LEFT_OUT = [""]  # the values of a flag that is to be left out
+_FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
+
+
+def complete_command(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> str:
+    """Return a command with further options, each in the place of one of the same name, and with further files.
+
+    Screen, report and page propose no other commands than these. No secret of an address is in them.
+
+    >>> typed = ["discover", "my answers.csv", "--domain", "real"]
+    >>> complete_command(typed, {"domain": "text", "columns": {"task": "q"}})
+    "allalike discover 'my answers.csv' --domain text --task q"
+    >>> complete_command(["explain", "out", "task", "--", "-7"], {"quiet": True})
+    'allalike explain out task --quiet -- -7'
+    >>> complete_command(["discover", "a.csv", "--task", "q"], {"columns": {"task": None}})
+    'allalike discover a.csv'
+    >>> complete_command(["jury", "a.csv", "-o", "out"], {"worker_from": "filename"}, ["a.csv", "b.csv"])
+    'allalike jury a.csv b.csv -o out --worker-from filename'
+    """
+    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, settles, files)]))
+
+
+def complete_words(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
+    """Return the words of a command with further options, as they are typed behind the name of the program.
+
+    >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
+    ['discover', 'a.csv', '--seed', '2']
+    """
+    flags = find_flags(settles)
+    kept: list[str] = []
+    words = iter(_without_roles(arguments, settles.get("columns", {})))
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in flags:
+            kept += files if files and word == files[0] else [word]
+        elif not equals and flags[name]:
+            next(words, None)  # its value
+    shown = {flag: values or [""] for flag, values in flags.items() if values != LEFT_OUT}
+    listed = [part for flag, values in shown.items() for value in values for part in _written(flag, value)]
+    end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
+    return [*kept[:end], *listed, *kept[end:]]
+
+
+def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:
+    """Take roles out of ``--columns``, for they are named by flags of their own.
+
+    >>> _without_roles(["a.csv", "--columns", "worker=x,task=y", "-q"], {"task": "z"})
+    ['a.csv', '--columns', 'worker=x', '-q']
+    """
+    kept = list(arguments)
+    for place in [place for place, word in enumerate(kept[:-1]) if roles and word == "--columns"][::-1]:
+        parts = [part for part in kept[place + 1].split(",") if part.partition("=")[0].strip() not in roles]
+        kept[place : place + 2] = ["--columns", ",".join(parts)] if parts else []
+    return kept
+
+
+def write_flag(option: str, value: Any) -> str:
+    """Write an option of Python as a flag, ready to be copied.
+
+    >>> write_flag("tool", "toloka"), write_flag("abstain", -1)
+    ('--tool toloka', '--abstain=-1')
+    """
+    return shlex.join(
+        part for flag, values in find_flags({option: value}).items() for part in _written(flag, values[0])
+    )
+
+
+def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
+
+    >>> find_flags({"missing": "drop", "force": True})
+    {'--missing': ['drop'], '--force': []}
+    """
+    flags: dict[str, list[str]] = {}
+    for name, value in settles.items():
+        if name == "columns":
+            flags.update({f"--{role}": [str(column or "")] for role, column in value.items()})
+            continue
+        if isinstance(value, bool) and (name, value) in _FLAG_OF_CHOICE:
+            flags[_FLAG_OF_CHOICE[name, value]] = []
+            continue
+        if isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
+        flag = "--" + name.replace("_", "-")
+        listed = [*map(str, value or ())] or LEFT_OUT if isinstance(value, list | tuple | None) else [str(value)]
+        flags[flag] = [] if value is True else listed
+    return flags
+
+
+_DESCRIBED: Mapping[tuple[str, Any], str] = {
+    ("wide", "tasks"): "each row is a task",
+    ("wide", "workers"): "each row is a worker",
+    ("missing", "drop"): "leave out rows without a label",
+    ("worker_from", "filename"): "each file is a worker",
+    ("repeats", "first"): "keep the first of repeated answers",
+    ("repeats", "last"): "keep the last of repeated answers",
+    ("repeats", "set"): "join repeated answers to a set",
+    ("force", True): "continue anyway",
+    ("use_gold", False): "use gold labels to measure the error only",
+    ("gold_map", "same"): "gold labels are correct as they are",
+    ("decimal", ","): "numbers have a decimal comma",
+}
+_NAMED = {
+    "domain": "read labels as {}",
+    "only": "read {} only",
+    "skip": "leave out {}",
+    "tag": "read the question {}",
+    "na": "{} means a missing label",
+    "abstain": "{} means no answer",
+    "tool": "read it as an export of {}",
+    "encoding": "the encoding is {}",
+    "gold": "gold labels are in {}",
+    "gold_map": "map gold labels: {}",
+}
+
+
+def describe_options(options: Mapping[str, Any]) -> str:
+    """Describe options in words, for a button that takes them.
+
+    >>> describe_options({"wide": "tasks", "skip": ["premise", "hypothesis"]})
+    'Each row is a task; leave out premise, hypothesis'
+    >>> describe_options({"columns": {"worker": "who"}, "domain": "real"})
+    'The worker is in column who; read labels as real'
+    """
+    parts = []
+    for name, value in options.items():
+        if name in ("columns", "gold_columns") and isinstance(value, dict):
+            parts += [f"the {role} is in column {column}" for role, column in value.items() if column]
+            continue
+        listed = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        plain = not isinstance(value, list | tuple | dict)
+        form = _DESCRIBED.get((name, value)) if plain else None
+        parts.append(form or _NAMED.get(name, f"{name.replace('_', ' ')}: {{}}").format(listed))
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:]
+
+
+def _written(flag: str, value: str) -> list[str]:
+    return [flag] if not value else [f"{flag}={value}"] if value.startswith("-") else [flag, value]

@@ -1,1 +1,0 @@
-"""Inputs: what is opened, and what is remembered of it."""

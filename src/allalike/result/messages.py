@@ -1,0 +1,568 @@
+"""Messages about a result, as functions of its summary; the screen, the page and notebooks print them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.words import count
+from allalike.answers.answers import say_columns, say_left_out
+from allalike.errors import DataNote
+from allalike.result.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from allalike.checks import Issue
+    from allalike.result.summary import (
+        AlikeGroup,
+        Correlation,
+        HowRead,
+        HowSure,
+        LabelKind,
+        OtherReading,
+        Silent,
+        Suspects,
+    )
+
+_N_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence, and what a face needs to dress it."""
+
+    sentence: str
+    option: str = ""
+    value: Any = ""
+    names: Sequence[Any] = ()
+    words: Sequence[Any] = ()
+
+
+def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
+    """Name the first of so many workers; one more is named, too.
+
+    >>> name_some(["ada", "bob"], 2, 1), name_some(list("abcdefg"), 9)
+    ('ada, bob', 'a, b, c, d, e and 4 more')
+    """
+    more = f" and {number - most:,} more" if number > most + 1 else ""
+    return ", ".join(map(str, ids[:most] if more else ids)) + more
+
+
+def percent(probability: float) -> str:
+    """Write how probable something is; nothing that is estimated is certain.
+
+    >>> percent(0.934), percent(0.9999)
+    ('93 %', 'over 99 %')
+    """
+    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
+
+
+def share(part: int, whole: int) -> str:
+    """Write a share in percent.
+
+    >>> share(1, 8)
+    '12.5 %'
+    """
+    return f"{100 * part / whole:.1f} %"
+
+
+def two_digits(number: float) -> str:
+    """Write a number with two digits that count, and never with an exponent where it is large.
+
+    >>> two_digits(0.0353), two_digits(2.96), two_digits(99.7), two_digits(1786.0), two_digits(1.2e6)
+    ('0.035', '3', '100', '1,800', '1,200,000')
+    """
+    short = float(f"{number:.2g}")
+    return f"{short:,.0f}" if abs(short) >= 10 else f"{short:g}"
+
+
+# Answers: what was recognised in them, what was left out, and what looks strange.
+
+
+_SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
+_KINDS = {
+    "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
+    "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
+    "ordinal": (
+        "levels of a scale, for answers to a task are near each other: a truth is a median; for a vote:"
+        " domain='categorical', for a mean: domain='real'."
+    ),
+}
+_WRITTEN = {
+    "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
+    "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
+    "ordinal": "levels of a scale in words: a truth is a median; for a vote: domain='categorical'.",
+    "set": "sets of items; for a vote on whole labels: domain='categorical'.",
+    "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
+}  # where the way in which labels are written told the kind
+_PLURALS = {
+    **{name: f"{name}s" for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
+    "probability": "probabilities",
+    "bitmap": "masks",
+}
+_CLASSES = "classes, though they are numbers: a truth is a vote; for a mean: domain='real'."
+_RATINGS = " If they are ratings, their order is not used; it is with domain='ordinal'."
+
+
+def remark_answers(summary: Summary) -> list[Remark]:
+    """Say what was recognised, and what was set aside.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
+    >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
+    Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
+    """
+    return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
+
+
+def remark_doubts(summary: Summary) -> list[Remark]:
+    """Say what looks strange, but for what `remark_answers` says of numbers."""
+    from allalike.checks import NUMBERS
+
+    return [Remark(said) for said in summary.warnings if not said.startswith(NUMBERS)]
+
+
+def list_all_notes(summary: Summary) -> list[Remark]:
+    """Return the messages about what was inferred and excluded, and the data warnings."""
+    return [*remark_answers(summary), *map(Remark, summary.remarks), *remark_doubts(summary)]
+
+
+def list_notes(summary: Summary) -> list[Remark]:
+    """Say what was left out, what a reader remarked, and what looks strange."""
+    return [*_left_out(summary), *map(Remark, summary.remarks), *map(Remark, summary.warnings)]
+
+
+def _recognised(summary: Summary) -> Iterator[Remark]:
+    guessed = summary.guessed
+    if columns := guessed.get("columns"):
+        yield Remark(f"Recognised: {say_columns(columns)}.", "columns", columns)
+    for option, value in guessed.items():
+        if option not in _SAID_OTHERWISE:
+            yield Remark(f"Recognised: {_describe(option, str(value))}.", option, value)
+    if layout := guessed.get("layout"):
+        yield _lie(layout)
+    if name := guessed.get("domain"):
+        yield _name_kind(name, summary.domain.numbers)
+    if engine := guessed.get("engine"):
+        yield Remark(
+            "Note: the files are larger than half of the free memory, so the answers are kept on disk"
+            f" (engine='{engine}'; engine='memory' overrides)."
+        )
+
+
+def _describe(option: str, value: str) -> str:
+    """Say what was found out about a file.
+
+    >>> _describe("encoding", "cp1252"), _describe("wide", "tasks"), _describe("tool", "toloka")
+    ('encoding cp1252', 'a matrix, one row per task', 'an export of Toloka')
+    """
+    from allalike.readers.tools import TOOLS
+
+    if option == "tool":
+        return f"an export of {TOOLS[value].title if value in TOOLS else value}"
+    if option == "wide":
+        return f"a matrix, one row per {value.removesuffix('s')}"
+    if option == "repeats":
+        return "several rows are one answer"
+    return f"{option.replace('_', ' ')} {value}"
+
+
+def _lie(layout: str) -> Remark:
+    """Say how masks lie in a folder.
+
+    >>> _lie("tasks/workers").sentence, _lie("manifest.csv").sentence
+    ('Recognised: masks lie as tasks/workers.', 'Read: the masks that manifest.csv names.')
+    """
+    if "/" not in layout:
+        return Remark(f"Read: the masks that {layout} names.")
+    return Remark(f"Recognised: masks lie as {layout}.", "layout", layout)
+
+
+def _name_kind(name: str, numbers: str) -> Remark:
+    """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form.
+
+    >>> _name_kind('set(separator=";")', "").sentence
+    "Recognised: the labels are sets of items; for a vote on whole labels: domain='categorical'."
+    """
+    if name in _KINDS:
+        return Remark(f"Recognised: the labels are {_KINDS[name]}")
+    if name == "categorical" and numbers:
+        return Remark(f"Recognised: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
+    if "(" in name and (written := _WRITTEN.get(name.partition("(")[0])):
+        return Remark(f"Recognised: the labels are {written}", "domain", name)
+    return Remark(f"Recognised: the labels are {_PLURALS.get(name, name)}.", "domain", name)
+
+
+def _quorum(domain: LabelKind) -> list[Remark]:
+    """Say which quorum was chosen; the summary has how good each was.
+
+    >>> from allalike.result.summary import LabelKind
+    >>> _quorum(LabelKind(name="boxes", quorum=0.4, quorum_curve={"0.40": 0.71428, "0.45": 0.6}))[0].sentence
+    "quorum: 0.40 (chosen; fixed with domain='boxes(quorum=0.5)')."
+    """
+    if domain.quorum_curve is None or not isinstance(domain.quorum, float):
+        return []
+    radius = f"radius={domain.radius:g}, " if domain.radius else ""
+    return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
+
+
+def _left_out(summary: Summary) -> Iterator[Remark]:
+    if summary.missing_dropped:
+        yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
+    if summary.abstained_dropped:
+        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain")
+    if unparsed := summary.unparsed:
+        part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
+        yield Remark(f"Left out {part} in which no answer was found, such as {unparsed.example!r}.")
+    for what, number, word in (
+        ("repeats_added", summary.repeats_added, "how"),
+        ("repeats_set_aside", summary.repeats_set_aside, "which"),
+    ):
+        if number:
+            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (repeats= says {word}).")
+
+
+def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
+    """Emit a `DataNote` for all that was left out or looks strange, except the severe issues."""
+    warned = {issue.text for issue in issues if issue.severe}
+    for remark in list_notes(Summary.from_dict(summary)):
+        if remark.sentence not in warned:
+            warnings.warn(DataNote(remark.sentence), stacklevel=stacklevel + 1)
+
+
+# Labels: how many there are, how they were estimated, their confidence, and their error against gold.
+
+
+TOLD_BY = {
+    "gold": "measured on known truths",
+    "model": "estimated from the model and the votes",
+    "halves": "estimated from two halves of the workers",
+    "pairs": "estimated from pairs of answers",
+    "answers": "estimated from answers that were held out",
+}
+_VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric median", "medoid")
+
+
+def list_facts(summary: Summary) -> list[str]:
+    """Say in short phrases what was read and how.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 3, "workers": 3, "tasks": 1, "domain": {"name": "categorical", "classes": 2}}
+    >>> list_facts(Summary.from_dict({**found, "method": {"name": "auto"}}))
+    ['3 answers', '3 workers', '1 task', 'categorical labels of 2 classes', 'method auto']
+    """
+    classes, method = summary.domain.classes, summary.method.name
+    return [
+        count(summary.answers, "answer"),
+        count(summary.workers, "worker"),
+        count(summary.tasks, "task"),
+        f"{summary.domain.name} labels" + (f" of {count(classes, 'class')}" if classes else ""),
+        *([f"method {method}"] if method else []),
+    ]
+
+
+def say_counts(answers: int, workers: int, tasks: int) -> str:
+    """Say how many answers of whom to what there are.
+
+    >>> say_counts(4000, 12, 1)
+    '4,000 answers of 12 workers to 1 task'
+    """
+    return f"{count(answers, 'answer')} of {count(workers, 'worker')} to {count(tasks, 'task')}"
+
+
+def say_voices(summary: Summary) -> str:
+    """Say how many independent answers those to a task are worth, if that is known."""
+    voices = summary.confidence.voices_per_task if summary.confidence else None
+    return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
+
+
+def name_unweighted(domain: LabelKind) -> str:
+    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers.
+
+    >>> from allalike.result.summary import LabelKind
+    >>> [name_unweighted(LabelKind(name="", rule=rule)) for rule in ("plurality", "median", "borda")]
+    ['majority vote', 'unweighted median', 'unweighted answer']
+    """
+    if domain.rule in _VOTES:
+        return "majority vote"
+    return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
+
+
+def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
+    """Say how many labels weights changed, and how many ties were broken; not of numbers, most of which change."""
+    if summary.changed and not recurring:
+        return []
+    part = share(summary.changed, summary.tasks)
+    return [
+        f"{summary.changed:,} of {count(summary.tasks, 'label')} ({part}) differ from the"
+        f" {name_unweighted(summary.domain)}{say_ties(summary)}."
+    ]
+
+
+def say_ties(summary: Summary) -> str:
+    """Say in how many tasks a tie was broken; nothing if there were none.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical"}}
+    >>> say_ties(Summary.from_dict({**found, "tied": 1})), say_ties(Summary.from_dict(found))
+    ('; a tie was broken in 1 task', '')
+    """
+    return f"; a tie was broken in {count(summary.tied, 'task')}" if summary.tied else ""
+
+
+def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
+    """Say how sure the truths are, how sure unweighted ones would be if that is known, and how many are left out."""
+    if sure := summary.confidence:
+        yield Remark(_say_sureness(sure, unweighted if summary.changed else None, known=summary.gold is not None))
+    if summary.abstained is not None:
+        part = share(summary.abstained, summary.tasks)
+        yield Remark(
+            f"{count(summary.abstained, 'truth')} ({part}) less sure than {summary.min_confidence:g}"
+            f" {'stays' if summary.abstained == 1 else 'stay'} empty.",
+            "min_confidence",
+        )
+
+
+def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> str:
+    """Say how many truths should be right, unless no task has two answers that tell it.
+
+    >>> from allalike.result.summary import HowSure
+    >>> _say_sureness(HowSure(mean=0.999, told_by="halves", answers_per_task=3.0), 0.9, known=True)
+    'Over 99 % of the truths should be right, and 90 % of the majority vote (estimated from two halves of the workers).'
+    >>> _say_sureness(HowSure(mean=0.75, told_by="pairs", answers_per_task=1.0), None, known=False)
+    'Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can.'
+    """
+    if sure.answers_per_task == 1 and sure.told_by != "gold":
+        return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
+    right = percent(sure.mean)
+    about = f"About {right}" if right[0].isdigit() else right.capitalize()
+    plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
+    unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
+    return f"{about} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
+
+
+def remark_gold(summary: Summary) -> Iterator[Remark]:
+    """Say how large the error against known truths is, and how well disparity told it."""
+    gold = summary.gold
+    if gold is None or gold.error is None:
+        return
+    yield Remark(
+        f"Error against the gold of {count(gold.tasks, 'task')}: {gold.error:.4g}; unweighted"
+        f" {gold.unweighted_error:.4g}."
+    )
+    if gold.disparity_predicts:
+        yield Remark(say_correlation(gold.disparity_predicts))
+
+
+def say_correlation(found: Correlation) -> str:
+    """Say how well the distance to the others told who errs."""
+    return (
+        f"Distance to the others predicts who errs with a rank correlation of {found.rank_correlation:.2f}"
+        f" ({found.low:.2f} to {found.high:.2f}; {found.workers:,} workers)."
+    )
+
+
+def remark_reading(summary: Summary) -> list[Remark]:
+    """Say how the answers were read, and whether they can be read otherwise as well."""
+    reading, name = summary.reading, summary.method.name
+    if reading is None:
+        return []
+    told = _say_reading(summary, reading), _say_known(reading)
+    said = "; ".join(each for each in told if each)
+    return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
+
+
+def _say_known(reading: HowRead) -> str:
+    """Say what known truths make of it."""
+    told = reading.known_truths
+    if not told:
+        return ""
+    number, sets = count(told["tasks"], "known truth"), "sets" if told["tasks"] == 1 else "set"
+    return f"{number} {sets} how much the crowd and each worker count"
+
+
+def _say_reading(summary: Summary, reading: HowRead) -> str:
+    unweighted = name_unweighted(summary.domain)
+    if reading.workers == "alike":
+        drawn = reading.taken == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
+        ties = "; a tie goes to those who are closer to the others" if summary.tied and not drawn else ""
+        return f"{unweighted}, because workers are alike{ties}"
+    if reading.fields is not None:
+        return "workers are weighed in each field alone; their weight is the mean over the fields"
+    if reading.taken == "everyone the same":
+        return f"{unweighted}, because {reading.why}"
+    if reading.taken == "majority vote":
+        return f"{unweighted}, because {reading.why}"
+    if reading.taken == "knows or guesses":
+        return f"workers are weighted by how often they know the answer, because {reading.why or 'memory is short'}"
+    if reading.f_ratio is None:
+        return ""
+    if not reading.start:
+        return f"workers are weighted, and together count like {summary.effective_workers:,.1f} equal ones"
+    return "workers are weighted, because a split-half test supports the weights"
+
+
+def say_second_reading(second: OtherReading) -> str:
+    """Say how well another reading fits, and what it would change."""
+    more = "less" if second.nats >= 0 else "more, which is not enough"
+    return (
+        f"Two readings: another one fits about as well ({abs(second.nats):.1f} nats {more}) and decides"
+        f" {count(second.tasks, 'task')} ({100 * second.share:.0f} %) otherwise. Agreement cannot tell which is true;"
+        " the truths of a few tasks can"
+    )
+
+
+def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
+    if second is None:
+        return
+    yield Remark(f"{say_second_reading(second)} (gold=).")
+    one, other = (", ".join(map(str, each)) for each in (second.leaders, second.its_leaders))
+    yield Remark(f"  This one is led by {one}; the other by {other}.", names=[*second.leaders, *second.its_leaders])
+
+
+# Changes: what became of a result when answers were added: truths that turned, workers who changed, new copies.
+
+
+def remark_changes(summary: Summary) -> Iterator[Remark]:
+    """Say what changed, if answers were added.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
+    >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
+    >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
+    ...          "low": 0.1, "high": 0.5, "probability": 0.002}
+    >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
+    ...     print(remark.sentence)
+    2 answers were added.
+    1 of 3 truths (33.3 %) turned: task t1 from x to y.
+    ada got worse: farther from the truth than others by 0.4, before by 0.1 (10 and 20 answers; the difference is
+    0.1 to 0.5, probability 0.002).
+    """
+    told = summary.changes
+    if told is None:
+        return
+    aside = f"; {_say(told.set_aside, 'repeated answer')} set aside" if told.set_aside else ""
+    yield Remark(f"{_say(told.answers, 'answer')} added{aside}.")
+    if told.labels:
+        yield Remark(f"Nobody gave these labels before: {name_some(told.labels, len(told.labels))}.")
+    if told.turned is None:
+        yield Remark("Nobody can say which truths turned: of such labels, all move a little each time.")
+    else:
+        some = [f"task {each.task} from {each.before} to {each.now}" for each in told.truths[:_N_NAMED]]
+        listed = f": {name_some(some, told.turned, _N_NAMED)}" if some else ""
+        part = f" ({share(told.turned, told.of)})" if told.turned else ""
+        yield Remark(f"{told.turned:,} of {count(told.of, 'truth')}{part} turned{listed}.")
+    for each in told.workers[:_N_NAMED]:
+        where = "farther from" if each.now > 0 else "nearer to"
+        yield Remark(
+            f"{each.worker} got {each.what}: {where} the truth than others by {abs(each.now):.2g}, before by"
+            f" {each.before:.2g} ({each.answers_now:,} and {count(each.answers_before, 'answer')}; the difference is"
+            f" {each.low:.2g} to {each.high:.2g}, probability {each.probability:.2g}).",
+            names=[each.worker],
+        )
+    if told.tested and not told.workers:
+        yield Remark(f"None of {count(told.tested, 'worker')} with ten new answers and ten old ones changed.")
+    for members in told.copies[:_N_NAMED]:
+        yield Remark(f"New copies: {name_some(members, len(members))}.", names=members)
+
+
+def _say(number: int, what: str) -> str:
+    return f"{count(number, what)} {'was' if number == 1 else 'were'}"
+
+
+def list_generations(summary: Summary) -> list[tuple[str, ...]]:
+    """Return a row for each time that a result was saved: the date, counts, and how many truths turned.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
+    >>> row = {"when": "2026-03-01T09:30:00Z", "answers": 9000, "workers": 3, "tasks": 4, "turned": None}
+    >>> list_generations(Summary.from_dict({**found, "generations": [row]}))
+    [('2026-03-01 09:30', '9,000', '3', '4', '')]
+    """
+    return [
+        (
+            each.when[:16].replace("T", " "),
+            *(f"{number:,}" for number in (each.answers, each.workers, each.tasks)),
+            "" if each.turned is None else f"{each.turned:,}",
+        )
+        for each in summary.generations
+    ]
+
+
+# Crowd: who copies, whose answers say nothing about the tasks, who is worse than others, and who is hardly known.
+
+
+_N_SHOWN = 3  # groups, and workers who are worse
+
+
+def remark_crowd(summary: Summary) -> Iterator[Remark]:
+    """Say whose answers carry no signal, and who copies, with the evidence."""
+    trust = summary.trust
+    if trust is None:
+        return
+    if parts := trust.parts:
+        yield Remark(
+            f"Parts: the answers fall into {parts.number:,} parts without a common task, the largest with"
+            f" {count(parts.largest, 'worker')}. Workers of different parts cannot be compared."
+        )
+    if trust.no_signal.workers:
+        yield _remark_silent(trust.no_signal)
+    if trust.look_at:
+        yield _remark_suspects(trust.look_at)
+    yield from map(_remark_group, trust.groups[:_N_SHOWN])
+    if len(trust.groups) > _N_SHOWN:
+        yield Remark(f"  and {sum(trust.n_groups.values()) - _N_SHOWN:,} more groups (see the table of groups).")
+
+
+def _remark_silent(empty: Silent) -> Remark:
+    names, first = [each.worker for each in empty.named], empty.named[0]
+    done = "do not count (with plain=True they do)" if empty.silenced else "count all the same, being few"
+    return Remark(
+        f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
+        f" on the tasks (signal {first.signal:.3f} with error {first.error:.3f}); they gave"
+        f" {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
+        names=names,
+    )
+
+
+def _remark_suspects(worse: Suspects) -> Remark:
+    limits = [f"{each.worker} ({two_digits(each.low)} to {two_digits(each.high)})" for each in worse.named]
+    return Remark(
+        f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
+        f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
+        names=[each.worker for each in worse.named],
+    )
+
+
+def _remark_group(group: AlikeGroup) -> Remark:
+    who, seen = name_some(group.members, group.size), say_evidence(group.common, group.shared_rare)
+    if group.kind == "copies":
+        chance = f"by chance with probability {group.probability:.1g}"
+        said = f"Copies: {who} count as one voice ({seen}; {chance}; plain=True counts each)."
+    else:
+        said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."
+    return Remark(said, names=group.members)
+
+
+def say_evidence(common: int, rare: int) -> str:
+    """Say what speaks for copies.
+
+    >>> say_evidence(40, 12)
+    '40 common tasks, 12 with a rare answer in common'
+    """
+    return f"{count(common, 'common task')}, {rare:,} with a rare answer in common"
+
+
+def say_few(few: int, workers: int) -> str:
+    """Say how many workers share so few answers with others that little is known about them.
+
+    >>> say_few(1, 4)
+    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered, too: little is known about her'
+    """
+    have, them = ("has", "her") if few == 1 else ("have", "them")
+    return (
+        f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"
+        f" answered, too: little is known about {them}"
+    )

@@ -1,0 +1,473 @@
+"""Saved results: the answers, and the call that made the result, from which it is computed again.
+
+The folder ``state`` beside the tables has the answers as they were read and cleaned, the gold labels and the worker
+history as Parquet files, and ``call.json``: label type, method, settings, and how answers are read. A folder may come
+from a stranger. So its files must be regular files in the folder itself, ``call.json`` is validated by its type before
+any of it is used, and nothing in it is executed, or opened as a path or an address.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values
+from allalike._core.system.files import is_link
+from allalike._core.system.json_text import parse_json
+from allalike._core.system.output import UNFINISHED
+from allalike.answers import Answers
+from allalike.answers.cleaning import Cleaning
+from allalike.answers.gold import Gold, History
+from allalike.answers.storage import (
+    answer_columns,
+    column_values,
+    label_values,
+    name_files,
+    read_columns,
+    write_columns,
+)
+from allalike.answers.stream import Stream
+from allalike.domains import DOMAINS, Domain
+from allalike.domains.spelling import Spelling
+from allalike.engines.base import list_answers
+from allalike.errors import AllalikeError, InputError, UnsupportedError
+from allalike.methods import METHODS
+from allalike.readers import READ_OPTIONS, Scan, find_unusual
+from allalike.readers.formats.files import Files
+from allalike.readers.gold import is_written, read_label_map
+from allalike.result.summary import Changes, SavedGeneration, Section, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from allalike.engines import Run
+    from allalike.methods import Method
+    from allalike.result.call import Call
+
+STATE = "state"
+SUMMARY = "summary.json"
+FORMAT = 3
+_INDEX = "call.json"
+_ROLES = ("worker", "task", "label")
+_PACKED = 10  # answers take so many times as many bytes as text, about
+_NO_COUNTS = {"answers": 0, "workers": 0, "tasks": 0, "domain": {"name": ""}}
+_NEVER_KEPT = ("query", "table")  # they name what to read; a stranger's query is not run
+
+
+class _ReadOptions(Section, kw_only=True, forbid_unknown_fields=True):
+    """How answers are read."""
+
+    columns: dict[str, str] = {}
+    wide: str | None = None
+    repeats: str | None = None
+    missing: str | None = None
+    na: tuple[str, ...] | None = None
+    abstain: tuple[str | int | float | bool | None, ...] = ()
+    label_map: tuple[tuple[str | int | float, str | int | float], ...] = ()
+    tool: str | None = None
+    tag: str | None = None
+    worker_from: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    layout: str | None = None
+    golden: bool = False
+
+
+class _Recognised(Section):
+    """What was recognised in the first answers, and how many gold labels there are."""
+
+    guessed: dict[str, str | dict[str, str]] = {}
+    gold: dict[str, int] = {}
+
+
+class _Domain(Section):
+    """The label type."""
+
+    name: str
+    rule: str = ""
+    distance: str = ""
+
+
+class _Method(Section):
+    """The method."""
+
+    name: str
+    options: dict[str, Any]
+
+
+class _Settings(Section, forbid_unknown_fields=True):
+    """How labels are estimated."""
+
+    seed: int
+    ties: str
+    min_confidence: float = 0.0
+
+
+class _SavedAs(Section):
+    """How the result was saved."""
+
+    format: str
+    to: tuple[str, ...]
+    report: bool
+    probabilities: bool
+    safe_csv: bool
+
+
+class _KeptCall(Section, kw_only=True):
+    """The call that made a result."""
+
+    format: int
+    answers: tuple[int, int, int]
+    domain: _Domain
+    method: _Method
+    settings: _Settings
+    read: _ReadOptions
+    gold: tuple[int, bool, bool] | None
+    gold_map: str | tuple[tuple[str | int | float, str | int | float], ...] | None
+    per_task: bool
+    notes: dict[str, Any]
+    generations: tuple[SavedGeneration, ...]
+    warnings: tuple[str, ...]
+    changes: Changes | None
+    saved: _SavedAs | None
+
+
+# Checks of the files of a saved result, before any of them is opened.
+
+
+def check_own_file(path: Path) -> None:
+    """Refuse a link, a pipe, a device or a folder in the place of a file of a saved result.
+
+    >>> from pathlib import Path
+    >>> check_own_file(Path("nowhere/summary.json"))  # opening it raises the error
+    """
+    folder = path.parent.parent if path.parent.name == STATE else path.parent
+    if is_link(path):
+        raise InputError(
+            f"{path} is a link, and a saved result must be made of its own files, so that it leads to no others. Name a"
+            f" copy of it that is made with: {shlex.join(['cp', '-rL', str(folder), 'copy'])}"
+        )
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file, as all files of a saved result are. {_propose_save(folder)}")
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read the summary of a saved result; a missing one is an `OSError`, a wrong one a `ValueError` or `TypeError`."""
+    check_own_file(folder / SUMMARY)
+    summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
+    if not isinstance(summary, dict):
+        raise TypeError("it is not a JSON object")
+    return summary
+
+
+def check_complete(folder: Path) -> None:
+    """Refuse a result that was saved in part only, because the process was killed, or of which files are missing.
+
+    The summary is saved last. The files that it lists are compared by their names, and none is looked for elsewhere.
+
+    >>> from pathlib import Path
+    >>> check_complete(Path("nowhere"))
+    """
+    if os.path.lexists(folder / UNFINISHED):
+        raise InputError(
+            f"The result in {folder} is incomplete: a process was interrupted while saving it. {_propose_save(folder)}"
+        )
+    if os.path.lexists(folder / SUMMARY):
+        try:
+            files = read_summary(folder).get("files", [])
+        except (OSError, ValueError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{folder / SUMMARY} is not the summary of a result. {_propose_save(folder)}") from None
+        there = {f"{STATE}/{path.name}" for path in (folder / STATE).glob("*")}
+        kept = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+        missing = next((name for name in kept if name.startswith(f"{STATE}/") and name not in there), None)
+    else:
+        missing = SUMMARY if os.path.lexists(folder / STATE) else None
+    if missing:
+        raise InputError(f"The result in {folder} is incomplete: {missing} is missing. {_propose_save(folder)}")
+
+
+def _propose_save(folder: Path) -> str:
+    command = shlex.join(["allalike", "discover", "answers.csv", "-o", str(folder)])
+    return f"Save it again from its answers, for example with: {command}"
+
+
+def find_digest(folder: Path) -> str:
+    """Return a hash of a saved call, to tell whether the result is still the same; empty if there is none."""
+    path = folder / STATE / _INDEX
+    check_own_file(path)
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+# Writing.
+
+
+def find_date() -> str:
+    """Return the time in UTC as ISO 8601, or that of SOURCE_DATE_EPOCH, if it is set.
+
+    >>> len(find_date())
+    20
+    """
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapping[str, Any] | None) -> None:
+    """Write answers and call into a folder, with how the result was ``saved``; a `TypeError` says what cannot be."""
+    run, method, gold_map = call.run, call.method, call.gold_map
+    if METHODS.get(method.name) is not type(method):
+        raise TypeError(f"{method.name} is a method of the user's own")
+    options = {each.name: getattr(method, each.name) for each in fields(method)}
+    if any(hasattr(value, "items") for value in options.values()):
+        raise TypeError(f"{method.name} has an option that is a mapping")
+    if gold_map is not None and not is_written(gold_map):
+        gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
+    kept = {
+        "format": FORMAT,
+        "answers": [int(run.answer_counts.sum()), len(run.workers), run.n_tasks],
+        "domain": write_domain(run.domain),
+        "method": {"name": method.name, "options": options},
+        "settings": {name: call.settings[name] for name in ("seed", "ties", "min_confidence") if name in call.settings},
+        "read": write_scan(call.read),
+        "gold": None if call.gold is None else [call.gold.blank, call.gold.stated, call.gold.label.text],
+        "gold_map": gold_map,
+        "per_task": run.worker_task is not None,
+        "notes": dict(run.notes),
+        "generations": call.generations,
+        "warnings": summary["warnings"],
+        "changes": summary.get("changes"),
+        "saved": saved,
+    }
+    folder.mkdir()
+    write_columns(folder, "answers", _list_rows(run))
+    if call.gold is not None:
+        task, label = column_values(call.gold.task), column_values(call.gold.label)
+        if run.domain.pictures is not None:
+            _, truths = call.gold.encode(run.encoding)
+            task, label = truths.tasks, label_values(run.encoding, truths.label)
+        write_columns(folder, "gold", [{"task": task, "label": label}])
+    past = call.history
+    if past is not None and past.workers:
+        workers = Values(list(past.workers))
+        write_columns(folder, "history", [{"worker": workers, "answers": past.answers, "fault": past.fault}])
+    (folder / _INDEX).write_text(json.dumps({"sum": _digest(kept), "call": kept}, indent=1) + "\n", encoding="utf-8")
+
+
+def _digest(kept: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(kept).encode()).hexdigest()
+
+
+def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield answers; labels of removed duplicates come last, as duplicates, so that they stay in the vocabulary."""
+    unseen = np.ones(run.encoding.n_labels, np.bool_)
+    for answers in list_answers(run):
+        yield answer_columns(answers)
+        if unseen.size:
+            unseen[answers.label] = False
+    if codes := np.flatnonzero(unseen).tolist():
+        first = np.zeros(len(codes), np.int64)
+        worker, task = answers.workers.take(answers.worker[first]), answers.tasks.take(first)
+        yield {"worker": worker, "task": task, "label": label_values(run.encoding, np.array(codes))}
+
+
+def write_scan(how: Scan) -> dict[str, Any]:
+    """Return how answers are read, as JSON: unusual options only, and label maps written out.
+
+    >>> from allalike import scan
+    >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
+    {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
+    """
+    held = {**vars(how), **vars(how.files)}
+    names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
+    read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
+    meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
+    return {**read, **({"label_map": meant} if meant else {})}
+
+
+def _list(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else dict(value) if hasattr(value, "items") else value
+
+
+def write_domain(domain: Domain) -> dict[str, Any]:
+    """Return a domain as JSON: its name, and the options that are not the usual ones.
+
+    >>> from allalike import Real
+    >>> write_domain(Real(bias=True))
+    {'name': 'real', 'bias': True}
+    """
+    own = DOMAINS.get(domain.name)
+    if own is not type(domain):
+        raise TypeError(f"{domain.name} is a domain of the user's own")
+    usual, names = own(), [field.name for field in fields(domain) if field.init]
+    options = {name: getattr(domain, name) for name in names if getattr(domain, name) != getattr(usual, name)}
+    parts = [[name, kind and write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
+    return {"name": domain.name, **options, **({"fields": parts} if parts else {})}
+
+
+# Reading.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAnswers(Scan):
+    """Answers in the files of a saved result, one file after the other, of a known label type."""
+
+    stored: tuple[Path, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they would have as text."""
+        return sum(path.stat().st_size for path in self.stored) * _PACKED
+
+    def stream(self) -> Stream:
+        """Read them batch after batch."""
+        return Stream(
+            batches=partial(read_columns, self.stored, _ROLES),
+            guess=self.guess,
+            size=self.size,
+            domain=self.domain,
+            repeats=self.kept_repeats,
+            cleaning=Cleaning(spelling=Spelling(strip=False)),
+        )
+
+    def read(self) -> Answers:
+        """Read all of them into memory."""
+        assert self.domain is not None
+        worker, task, label = _read_whole(self.stored, _ROLES)
+        return Answers.of_columns(worker, task, label, self.domain, repeats=self.kept_repeats)
+
+
+def _read_whole(paths: Sequence[Path], names: Sequence[str]) -> list[Column]:
+    """Return whole columns; their parts are released one column after the other."""
+    parts = list(read_columns(paths, names))
+    return [Column(name, Values.join([column_values(part.pop(name)) for part in parts]).data) for name in names]
+
+
+@dataclass(frozen=True)
+class SavedCall:
+    """The call that made a saved result, validated; ``facts`` is the same as a dictionary."""
+
+    folder: Path
+    kept: _KeptCall
+    facts: Mapping[str, Any]
+    method: Method
+    read: Scan
+    answers: StoredAnswers
+    gold: Gold | None
+    history: History | None
+    digest: str
+
+    @property
+    def gold_map(self) -> Any:
+        """What gold labels mean: a mapping, or a text such as ``+1``; never the name of a file."""
+        return dict(self.kept.gold_map) if isinstance(self.kept.gold_map, tuple) else self.kept.gold_map
+
+
+def read_call(folder: Path) -> SavedCall:
+    """Read the call that made a saved result, or say why the result cannot be loaded.
+
+    >>> from pathlib import Path
+    >>> read_call(Path("nowhere"))
+    Traceback (most recent call last):
+    allalike.errors.InputError: There is no result in nowhere. Name a folder that 'allalike discover' wrote.
+    """
+    place = folder / STATE
+    check_complete(folder)
+    for path in [place] if is_link(place) else sorted(place.glob("*")):
+        check_own_file(path)
+    if not (place / _INDEX).exists():
+        raise _refuse(folder)
+    try:
+        index = parse_json((place / _INDEX).read_text(encoding="utf-8"))
+        facts = index["call"]
+        if facts["format"] == FORMAT and index["sum"] == _digest(facts):
+            return _open(place, facts, find_digest(folder))
+    except AllalikeError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InputError(f"{place / _INDEX} is damaged, or was changed. {_propose_save(folder)}") from error
+    raise InputError(f"{place / _INDEX} was changed, or saved by another version of allalike. {_propose_save(folder)}")
+
+
+def _refuse(folder: Path) -> AllalikeError:
+    try:
+        summary = read_summary(folder)
+        why = summary.get("state", {}).get("not_kept", "by an older allalike")
+    except (OSError, AttributeError):
+        return InputError(f"There is no result in {folder}. Name a folder that 'allalike discover' wrote.")
+    return UnsupportedError(
+        f"The result in {folder} was saved without its answers ({why}), and cannot be loaded. Run 'allalike"
+        f" {'jury' if 'panel' in summary else 'discover'}' again."
+    )
+
+
+def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
+    try:
+        kept = _KeptCall.from_dict(facts)
+        Summary.from_dict({**_NO_COUNTS, **kept.notes})
+        _Recognised.from_dict(kept.notes)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"{place / _INDEX} is not what allalike saves: {error}. Nothing that it names is opened."
+            f" {_propose_save(place.parent)}"
+        ) from None
+    if kept.gold_map == () or (isinstance(kept.gold_map, str) and not is_written(kept.gold_map)):
+        raise ValueError("a gold map that names a file")
+    domain = read_domain(facts["domain"])
+    options = {name: _as_tuple(value) for name, value in facts["method"]["options"].items()}
+    how: dict[str, Any] = {name: _as_tuple(value) for name, value in facts["read"].items()}
+    if "label_map" in how:
+        how["label_map"] = dict(how["label_map"])
+    files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
+    read = Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
+    guessed = facts["notes"].get("guessed", {})
+    if guessed.get("columns") and not set(guessed) - {"columns", "domain", "engine"}:
+        read = replace(read, columns={**guessed["columns"], **read.columns})
+    repeats = "first" if read.kept_repeats in ("last", "error") else read.kept_repeats
+    answers = StoredAnswers(source=None, stored=_find(place, "answers"), domain=domain, repeats=repeats)
+    gold = history = None
+    if kept.gold is not None:
+        task, label = _read_whole(_find(place, "gold"), ("task", "label"))
+        blank, stated, label.text = kept.gold
+        gold = Gold(task, label, blank, stated)
+    if name_files(place, "history"):
+        worker, number, fault = _read_whole(_find(place, "history"), ("worker", "answers", "fault"))
+        history = History.of(column_values(worker).tolist(), number.numbers, fault.numbers)
+    method = METHODS[kept.method.name](**options)
+    return SavedCall(place.parent, kept, facts, method, read, answers, gold, history, digest)
+
+
+def _find(place: Path, name: str) -> tuple[Path, ...]:
+    if files := name_files(place, name):
+        return tuple(files)
+    raise InputError(f"{place} has no file {name}-1.parquet. {_propose_save(place.parent)}")
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def read_domain(written: Mapping[str, Any]) -> Domain:
+    """Return the domain that was written.
+
+    >>> read_domain({"name": "real", "bias": True}).bias
+    True
+    """
+    options = {name: _as_tuple(value) for name, value in written.items() if name != "name"}
+    if "fields" in options:
+        options["fields"] = [(name, kind and read_domain(kind)) for name, kind in options["fields"]]
+    return DOMAINS[written["name"]](**options)

@@ -1,0 +1,270 @@
+"""Summary of a result: one definition of its facts, which gives the JSON, its schema, its validation and the messages.
+
+`Result.summary` and ``summary.json`` hold the same facts as a dictionary, to which methods, readers and label types may
+add others.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import msgspec
+
+
+class Section(msgspec.Struct):
+    """Facts that belong together; unknown ones have a default.
+
+    >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
+    Unparsed(labels=3, of=12, example='?')
+    >>> Unparsed.from_dict({"labels": 3})
+    Traceback (most recent call last):
+    msgspec.ValidationError: Object missing required field `of`
+    """
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """Read the facts from a dictionary, which may have others."""
+        return msgspec.convert(found, cls)
+
+
+def name_schema(command: str) -> str:
+    """Return the name of the schema of a command's JSON.
+
+    >>> name_schema("jury")
+    'allalike/jury/1'
+    """
+    return f"allalike/{command}/1"
+
+
+class LabelKind(Section):
+    """What kind of label it is, and how labels are compared and become one."""
+
+    name: str
+    distance: str = ""
+    rule: str = ""
+    classes: int | None = None
+    classes_from: str = "data"
+    numbers: str = ""
+    radius: float | None = None
+    quorum: float | str | None = None
+    quorum_curve: dict[str, float] | None = None
+
+
+class HowSure(Section):
+    """How often truths are expected to be right, what says so, and how many independent answers a task has."""
+
+    mean: float
+    told_by: str
+    answers_per_task: float = 0.0
+    voices_per_task: float | None = None
+
+
+class OtherReading(Section):
+    """Another way to read the answers that fits about as well, and who leads either."""
+
+    nats: float
+    tasks: int
+    share: float
+    leaders: tuple[Any, ...]
+    its_leaders: tuple[Any, ...]
+
+
+class HowRead(Section):
+    """How the answers were read by a method that may read them in several ways; copies and signal if not looked for."""
+
+    workers: str = ""
+    fields: dict[str, Any] | None = None
+    taken: str = ""
+    why: str = ""
+    known_truths: Any = None
+    f_ratio: float | None = None
+    start: str = ""
+    second_reading: OtherReading | None = None
+    signal: str = ""
+    copies: str = ""
+
+
+class PartSizes(Section):
+    """How many parts without a common task there are, and how many workers the largest has."""
+
+    number: int
+    largest: int
+
+
+class Suspect(Section):
+    """A worker who should be looked at, with the limits of her error, or how much signal she has."""
+
+    worker: Any
+    low: float = 0.0
+    high: float = 0.0
+    signal: float = 0.0
+    error: float = 0.0
+
+
+class Silent(Section):
+    """Workers whose answers do not depend on the tasks."""
+
+    workers: int
+    share_of_answers: float
+    silenced: bool
+    named: tuple[Suspect, ...] = ()
+
+
+class Suspects(Section):
+    """Workers who are clearly worse than the crowd."""
+
+    workers: int
+    unit: str
+    crowd: float
+    named: tuple[Suspect, ...] = ()
+
+
+class AlikeGroup(Section):
+    """Workers who answer alike: copies, or only alike."""
+
+    kind: str
+    members: tuple[Any, ...]
+    size: int
+    common: int
+    shared_rare: int
+    probability: float
+
+
+class TrustInWorkers(Section):
+    """Who copies, who is only alike, and whose answers carry no signal."""
+
+    no_signal: Silent
+    look_at: Suspects | None = None
+    parts: PartSizes | None = None
+    groups: tuple[AlikeGroup, ...] = ()
+    n_groups: dict[str, int] = {}
+
+
+class Correlation(Section):
+    """A rank correlation with its limits, and of how many workers."""
+
+    rank_correlation: float
+    low: float
+    high: float
+    workers: int
+
+
+class ErrorOnGold(Section):
+    """How far truths are from those that are known."""
+
+    tasks: int = 0
+    error: float | None = None
+    unweighted_error: float | None = None
+    disparity_predicts: Correlation | None = None
+
+
+class Unparsed(Section):
+    """Labels in which no answer was found."""
+
+    labels: int
+    of: int
+    example: Any
+
+
+class TurnedTruth(Section):
+    """A task whose truth is another one now."""
+
+    task: Any
+    before: Any
+    now: Any
+
+
+class ChangedWorker(Section):
+    """A worker whose answers are nearer to the truth than before, or farther, by the measure of others."""
+
+    worker: Any
+    what: str
+    before: float
+    now: float
+    answers_before: int
+    answers_now: int
+    low: float
+    high: float
+    probability: float
+
+
+class Changes(Section):
+    """What changed when answers were added."""
+
+    answers: int
+    turned: int | None
+    of: int
+    tested: int
+    set_aside: int = 0
+    labels: tuple[str, ...] = ()
+    truths: tuple[TurnedTruth, ...] = ()
+    workers: tuple[ChangedWorker, ...] = ()
+    copies: tuple[tuple[Any, ...], ...] = ()
+
+
+class SavedGeneration(Section):
+    """When a result was saved, what there was, and how many truths turned since the time before."""
+
+    when: str
+    answers: int
+    workers: int
+    tasks: int
+    turned: int | None = None
+
+
+class MethodName(Section):
+    """What the method is called, and its options."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+class Summary(Section):
+    """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed.
+
+    >>> import allalike
+    >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).summary
+    >>> summary = Summary.from_dict(found)
+    >>> summary.answers, summary.domain.name, summary.gold
+    (3, 'categorical', None)
+    """
+
+    answers: int
+    workers: int
+    tasks: int
+    domain: LabelKind
+    method: MethodName = msgspec.field(default_factory=lambda: MethodName(name=""))
+    engine: str = ""
+    iterations: int = 0
+    changed: int = 0
+    tied: int = 0
+    effective_workers: float = 0.0
+    min_confidence: float = 0.0
+    abstained: int | None = None
+    confidence: HowSure | None = None
+    reading: HowRead | None = None
+    trust: TrustInWorkers | None = None
+    gold: ErrorOnGold | None = None
+    guessed: dict[str, Any] = {}
+    missing_dropped: int = 0
+    abstained_dropped: int = 0
+    unparsed: Unparsed | None = None
+    repeats_added: int = 0
+    repeats_set_aside: int = 0
+    silent: int | None = None
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+    changes: Changes | None = None
+    generations: tuple[SavedGeneration, ...] = ()
+    ranked_by: str = ""
+    not_served: tuple[str, ...] = ()
+    seed: int | None = None
+    ties: str = ""
+    converged: bool | None = None
+    gold_column: str = ""
+    careless: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of answers, workers and tasks."""
+        return self.answers, self.workers, self.tasks

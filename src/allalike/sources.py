@@ -1,0 +1,230 @@
+"""Open answers and gold labels, and find the columns of gold labels."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.matches import find_places
+from allalike._core.system.addresses import hide_in_word
+from allalike._core.words import count
+from allalike.answers import Answers
+from allalike.domains.contract import field_names
+from allalike.errors import AllalikeError, GoldError, OptionError
+from allalike.readers import (
+    COLUMN,
+    EXPORT,
+    NA,
+    ReadOptions,
+    Scan,
+    find_unusual,
+    gather_gold,
+    is_within,
+    open_gold,
+    scan,
+)
+from allalike.readers.column_names import rate_name
+from allalike.readers.gold import is_truth, open_gold_table
+from allalike.readers.proposals import asking
+from allalike.readers.sources import find_inputs, is_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from allalike.answers.gold import Gold
+    from allalike.domains import Domain
+    from allalike.readers.formats.source import Source
+
+_MAX_BYTES = 1 << 28  # of answers that are read to explain an error
+_MIN_TASKS = 0.5  # of what a column of tasks holds
+
+
+def open_source(
+    answers: Any,
+    gold: Any,
+    gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
+    *,
+    domain: str | Domain | None = None,
+    **how: Unpack[ReadOptions],
+) -> tuple[Answers | Scan, Gold | None]:
+    """Return answers as they are, or how they are to be read, and the gold labels."""
+    if not isinstance(answers, Answers | Scan):
+        answers = scan(answers, domain=domain, **how)
+    elif given := find_unusual({"domain": domain, **how}):
+        name = next(iter(given))
+        raise OptionError(
+            f"The answers have been read or named already. Give {name} to allalike.read or allalike.scan instead."
+        )
+    if is_within(gold):
+        return open_gold_within(answers, gold, gold_map)
+    for name, said in (("gold_columns", gold_columns), ("gold_map", gold_map)):
+        if gold is None and said:
+            raise OptionError(f"{name} is {said!r}, but no gold is given.")
+    if gold is None:
+        return answers, None
+    files = answers.read_options.get("files") if isinstance(answers, Answers) else answers.files
+    known: dict[str, Any] = {"fields": field_names(answers.domain), "like": partial(name_columns, answers)}
+    try:
+        labels = open_gold(gold, columns=gold_columns, gold_map=gold_map, **_spelling(answers), **known, files=files)
+        return answers, labels if answers.domain is None else labels.split(answers.domain)
+    except GoldError as raised:
+        error = suggest_columns(raised, answers, gold)
+        if not set(answers.inputs) & set(find_inputs(gold)):
+            raise error from raised
+        said = f"{error.args[0]} The gold is the file of the answers: truths in a column of it are {COLUMN}NAME."
+        raise GoldError(said, **error.settles) from raised
+
+
+def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple[Scan, Gold]:
+    """Return answers, and gold labels in a column of their table, or marked by the tool that exported them.
+
+    In a matrix the column is not a worker. Rows that a tool marks as gold are not answers.
+    """
+    name = gold.removeprefix(COLUMN)
+    if not isinstance(answers, Scan):
+        raise GoldError(
+            f"The answers have been read already, and the column {name!r} was not. Give what they were read from, or"
+            " the truths."
+        )
+    if gold == EXPORT:
+        answers = replace(answers, files=replace(answers.files, golden=True))
+        with asking(answers):
+            table, picked, _ = answers.opened()
+        if picked["label"] not in table.truths:
+            raise GoldError(
+                f"{table.where} marks no truths: it is not from a tool that marks some, or none is marked in it. Give"
+                " them in a file."
+            )
+        name = table.truths[picked["label"]]
+    labels = gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers))
+    labels = labels if answers.domain is None else labels.split(answers.domain)
+    if answers.wide is not None:
+        answers = replace(answers, files=replace(answers.files, skip=(*answers.files.skip, name)))
+    return answers, labels
+
+
+def _spelling(answers: Answers | Scan) -> dict[str, Any]:
+    """Return the words for a missing label, and the label map of the answers."""
+    how = answers.read_options if isinstance(answers, Answers) else vars(answers)
+    return {"na": how.get("na") or NA, "label_map": how.get("label_map")}
+
+
+def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
+    """Return the columns that the answers were read from, as far as they are known or can be inferred.
+
+    >>> import allalike
+    >>> name_columns(allalike.scan({"user": ["ada"], "photo": [1], "vote": ["x"]}, columns={"task": "photo"}))
+    {'worker': 'user', 'task': 'photo', 'label': 'vote'}
+    """
+    if isinstance(answers, Answers):
+        return {**answers.notes.get("guessed", {}).get("columns", {}), **answers.read_options.get("columns", {})}
+    with suppress(AllalikeError):  # reading the answers will raise it again
+        return answers.pick(answers.table())[0] if answers.wide is None else {}
+    return answers.columns
+
+
+def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> GoldError:
+    """Return an error about the columns of gold with those that hold tasks of the answers, if there are such.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
+    >>> print(suggest_columns(GoldError("No."), answers, {"task": ["x", "y"], "label": ["t1", "t2"]}))
+    No. Its column 'label' holds 2 tasks of the answers. Say it with gold_columns={'task': 'label', 'label': 'task'}.
+    """
+    with suppress(AllalikeError, TypeError):
+        held = _read_small(answers)
+        found = {} if held is None else _search_columns(open_gold_table(gold), held)
+        if held is not None and found:
+            named, known = found["task"], len(open_gold(gold, columns=found).task)
+            said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
+            if _share_known(Column.of_objects("task", [named]), held.tasks):
+                return GoldError(f"{said} So is its name: the header is missing. Write one, such as task,label.")
+            return GoldError(said, lines=error.lines, gold_columns=found)
+    return error
+
+
+def search_better_columns(answers: Answers | Scan, gold: Any, known: Gold) -> dict[str, str]:
+    """Return the columns of gold with more labels of the answers than the column that was read; empty if none have.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
+    >>> gold = {"task": ["t1", "t2"], "answer": ["x", "y"], "expert": ["eve", "eve"]}
+    >>> search_better_columns(answers, gold, open_gold(gold))
+    {'task': 'task', 'label': 'answer'}
+    """
+    with suppress(AllalikeError, TypeError):
+        table, held = open_gold_table(gold), _read_small(answers)
+        found = {} if held is None else _search_columns(table, held)
+        if held is not None and found:
+            read = Column.of_objects("label", list(known.label.parsed(lambda value: value)[1]))
+            first, second = (_share_known(each, _known_labels(held)) for each in (table.columns(found)["label"], read))
+            return found if first > second else {}
+    return {}
+
+
+def _read_small(answers: Answers | Scan) -> Answers | None:
+    if isinstance(answers, Answers):
+        return answers
+    return answers.read() if answers.size < _MAX_BYTES else None
+
+
+def _search_columns(table: Source, answers: Answers) -> dict[str, str]:
+    """Search a column of tasks, and a column of labels by its name and by the labels of the answers in it."""
+    columns = {name: table.columns({"task": name})["task"] for name in table.names}
+    if len(columns) < 2:
+        return {}
+    tasks = {name: _share_known(column, answers.tasks) for name, column in columns.items()}
+    task = max(tasks, key=tasks.__getitem__)
+    labels = _known_labels(answers)
+    named = {name: is_truth(name) + max(rate_name(name, "label"), 0.0) for name in columns}
+    fits = {name: _share_known(column, labels) + named[name] for name, column in columns.items() if name != task}
+    label = max(fits, key=fits.__getitem__)
+    if tasks[task] < _MIN_TASKS or (len(fits) > 1 and not fits[label]):
+        return {}
+    return {"task": task, "label": label}
+
+
+def _known_labels(answers: Answers) -> Any:
+    return answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
+
+
+def _share_known(column: Column, values: Any) -> float:
+    """Return the share of a column's values that are among some values."""
+    held = column.keep(~column.missing()).factors[1]
+    return float((find_places(held, values) >= 0).mean()) if len(held) and len(values) else 0.0
+
+
+def inputs_of(*sources: Any) -> tuple[Path, ...]:
+    """Name the files and folders behind answers and gold.
+
+    >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
+    ['answers.csv', 'gold.csv']
+    """
+    given = [source for source in sources if not is_within(source)]
+    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in given)
+    return tuple(path for inputs in found for path in inputs)
+
+
+def name_inputs(*sources: Any) -> tuple[str, ...]:
+    """Name the files behind answers and gold, and the addresses, without any password.
+
+    >>> name_inputs(Scan(source=["/data/a.csv", "https://ada:secret@host/b.csv"]), "column:truth")
+    ('/data/a.csv', 'https://***@host/b.csv')
+    """
+    given = [
+        part for each in sources for part in ((each.source, each.label_map) if isinstance(each, Scan) else (each,))
+    ]
+    listed = [each if isinstance(each, list | tuple) and all(map(is_path, each)) else [each] for each in given]
+    texts: list[str] = []
+    for source in (each for names in listed for each in names):
+        is_remote = is_path(source) and "://" in os.fspath(source)
+        texts += [hide_in_word(os.fspath(source))] if is_remote else map(str, inputs_of(source))
+    return tuple(texts)

@@ -1,0 +1,380 @@
+"""Load a saved result, add answers to a result, and describe what changed."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.block import known_sums
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import unite
+from allalike._core.columns.values import Values, text_column
+from allalike._core.system.addresses import find_folder
+from allalike._core.system.progress import report
+from allalike.answers import Answers
+from allalike.answers.storage import label_values
+from allalike.checks import check_answers, warn_of
+from allalike.discover import check_gold, check_served, find_ties, fit, load_run, read_whole
+from allalike.engines.adding import add_answers, fit_answers
+from allalike.engines.sample import pick_tasks
+from allalike.engines.sums import select_workers
+from allalike.errors import GoldError, InputError, UnsupportedError
+from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.readers import EXPORT, Scan, is_within, open_gold
+from allalike.readers.tools import PLAIN
+from allalike.result.call import Call
+from allalike.result.saved import check_complete, read_call
+from allalike.result.saving import save_result
+from allalike.result.targets import result_output
+from allalike.sources import inputs_of, open_gold_within
+
+if TYPE_CHECKING:
+    import os
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.hashes import Hashes
+    from allalike.answers.gold import Gold
+    from allalike.domains import Kernels
+    from allalike.engines import Engine, Run
+    from allalike.methods.fit import Decide
+    from allalike.result.result import Result
+    from allalike.result.saved import SavedCall
+
+    Change = dict[str, Any]
+
+
+def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) -> Result:
+    r"""Load a saved result: the same labels, workers and summary, and everything that a result offers.
+
+    The answers are taken from the folder, and the method is fitted again. So it works on another machine, and on
+    another engine, where numbers may differ in the last digits. Results that were saved without their answers are
+    refused.
+
+    Parameters
+    ----------
+    folder
+        Folder written by `Result.save` or ``allalike discover``.
+    engine
+        Engine, as in `discover`; it may differ from the first one.
+
+    >>> import allalike, tempfile
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = result.save(folder + "/out")
+    ...     again = allalike.load(folder + "/out")
+    >>> again.truth.equals(result.truth), again.workers.equals(result.workers), again.summary == result.summary
+    (True, True, True)
+    """
+    return _load(read_call(find_folder(folder)), engine)
+
+
+def _load(saved: SavedCall, engine: str | Engine | None) -> Result:
+    facts, settings = saved.facts, saved.facts["settings"]
+    where, held = read_whole(saved.answers.read().per_task() if facts["per_task"] else saved.answers, engine)
+    run = load_run(where, held, saved.gold, find_ties(settings["seed"], settings["ties"]), guessed=False)
+    counts = int(run.answer_counts.sum()), len(run.workers), run.n_tasks
+    if counts != saved.kept.answers:
+        raise InputError(
+            f"The answers in {saved.folder} are not those that were saved: there are {counts[0]:,} of {counts[1]:,}"
+            f" workers to {counts[2]:,} tasks. Run 'allalike discover' again."
+        )
+    run, settings = replace(run, notes=facts["notes"]), {"engine": where.name, **settings}
+    dates = tuple(facts["generations"])
+    call = Call(run, where, saved.method, settings, saved.read, saved.gold, saved.gold_map, saved.history, dates)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were emitted by the first run
+        result = fit(call, [], stacklevel=3)
+    kept = {name: value for name, value in facts["notes"].items() if name != "gold"}
+    kept |= {name: facts[name] for name in ("warnings", "changes") if facts[name] is not None}
+    return replace(result, summary={**result.summary, **kept})
+
+
+def extend(result: Result[Any], more: Any, gold: Any, *, stacklevel: int = 3) -> Result[Any]:
+    """Return the result for its answers and more, as `Result.update` has it."""
+    if result.call is None:
+        raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
+    call, _ = _add(result.call, more, gold)
+    return replace(_refit(call, gold, stacklevel + 1), inputs=(*result.inputs, *inputs_of(more, gold)))
+
+
+def _refit(call: Call, gold: Any, stacklevel: int) -> Result:
+    check_served(call.method, call.run.encoding)
+    issues = check_answers(call.run, call.gold, again=True)
+    issues += check_gold(call.run, call.gold, call.method) if gold is not None else []
+    warn_of(issues, stacklevel=stacklevel)
+    return fit(call, issues, stacklevel=stacklevel + 1)
+
+
+def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
+    """Read more answers and gold labels as the first ones, and add them; return also the new answers."""
+    run, known = call.run, call.gold
+    if run.n_gold and known is None:
+        raise UnsupportedError(
+            "It is not known where the known truths of these answers came from. Give them with gold= instead."
+        )
+    if (fresh := _open_more_gold(call, more, gold)) is not None:
+        fresh.encode(run.encoding)  # so that errors name the rows of this gold
+        known = fresh if known is None else known.joined(fresh)
+    answers = more
+    if not isinstance(answers, Answers):
+        scan = more if isinstance(more, Scan) else replace(call.read, source=more)
+        answers = replace(scan, domain=run.domain, choices={}).read()
+    answers = fit_answers(run, answers)
+    report("adding answers")
+    run = add_answers(call.engine, run, answers, repeats=call.read.kept_repeats, gold=known)
+    return replace(call, run=run, gold=known), answers
+
+
+def _open_more_gold(call: Call, more: Any, gold: Any) -> Gold | None:
+    """Return further gold labels; if those that a tool marks are gold, also those that it marks among more answers."""
+    if gold is not None and not is_within(gold):
+        return open_gold(gold, label_map=call.read.label_map, gold_map=call.gold_map).split(call.run.domain)
+    if gold is None and not call.read.files.golden:
+        return None
+    named = more if isinstance(more, Answers | Scan) else replace(call.read, source=more, domain=call.run.domain)
+    with suppress(*([GoldError] if gold is None else [])):  # for not all files mark some
+        return open_gold_within(named, gold or EXPORT, call.gold_map)[1]
+    return None
+
+
+def update(
+    folder: str | os.PathLike[str], answers: Any, *, gold: Any = None, engine: str | Engine | None = None
+) -> Result:
+    """Add answers to a saved result, save the new result in its place, and describe what changed.
+
+    The new result is that of all answers at once. It is saved as the old one was: tables of the same format, with a
+    report if there was one, and ``changes.csv``. The old result stays until the new one is complete.
+
+    Parameters
+    ----------
+    folder
+        Folder of a result with its answers, written by `Result.save` or ``allalike discover``.
+    answers
+        New answers, in any form that `discover` takes; they are read as the first ones were.
+    gold
+        Further gold labels.
+    engine
+        Engine; it may differ from the first one.
+
+    >>> import allalike, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y")]).save(folder)
+    ...     result = update(folder, [("eve", 1, "y"), ("kim", 1, "y"), ("lea", 1, "y"), ("eve", 3, "x")])
+    ...     allalike.load(folder).summary == result.summary
+    True
+    >>> result.truth["label"].tolist(), result.summary["changes"]["turned"]
+    (['y', 'y', 'x'], 1)
+    """
+    place = find_folder(folder)
+    check_complete(place)
+    result_output(place).check([])  # before hours of work
+    saved = read_call(place)
+    if (how := saved.facts["saved"]) is None:
+        raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
+    tools = {saved.read.files.tool, saved.facts["notes"].get("guessed", {}).get("tool")}
+    if how["to"] and tools - {None, PLAIN}:
+        raise UnsupportedError(
+            f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"
+            " answers. Run 'allalike discover' on them with --to."
+        )
+    before = _load(saved, engine)
+    assert before.call is not None
+    call, more = _add(before.call, answers, gold)
+    result = _refit(call, gold, 3)
+    changes, table = find_changes(before, result, more.tasks.hashes())
+    result = replace(result, summary={**result.summary, "changes": changes})
+    report("saving")
+    save_result(result, place, tables={"changes": table}, unchanged=saved.digest, **how)
+    return result
+
+
+# Since: what changed when answers were added to a result: truths that turned, workers, and who copies.
+#
+# **Truths.** One turned if its task has another label now. Of numbers, which move a little each time, one turned if the
+# old one is outside of the limits of 95 % of the new one, where these are known. Of other labels that are put together
+# from parts of the answers, such as masks, nothing is said.
+#
+# **Workers** are compared with themselves: the mean distance of her new answers to the truths, as they are known now,
+# minus that of the others' new answers, with the same of the old answers. So tasks that are harder, and for
+# everybody, change nobody. Only tasks with three answers and more count, for she has a say in the truth herself. The
+# difference is tested as two means with one variance, that of all her answers with two answers of the crowd beside
+# them, by Student's distribution; workers with less than ten answers on either side are left out. Probabilities of
+# all workers together are those of Holm (1979), and a change below 0.01 is one: so in one update of a hundred
+# somebody is called changed who is not. Whoever changed is left out, and the others are looked at again.
+#
+# **Copies** are new if two of a group were not in one before.
+
+
+_MIN_VOICES = 3  # answers of a task whose truth tells about workers
+_SIGNIFICANT = 0.01
+_MIN_ANSWERS = 10  # of a worker, old and new
+_PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever varies
+_MAX_NAMED = 20  # of each kind, in a summary
+_COLUMNS: Change = {
+    **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
+    **dict.fromkeys(("answers_before", "answers_now", "low", "high", "probability"), np.nan),
+}
+
+
+def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[str, Any], dict[str, Values | Array]]:
+    """Return what changed by adding answers to tasks with some hashes: for the summary, and as a table."""
+    turned, n_known = _compare_labels(before, result)
+    workers, n_tested = _compare_workers(result, before.run, added)
+    known = [set(map(str, group)) for group in _list_copies(before)]
+    copies = [names for names in _list_copies(result) if not any(set(map(str, names)) <= each for each in known)]
+    counts = [each.summary.get("repeats_set_aside", 0) for each in (before, result)]
+    labels = [
+        set(map(str, each.run.encoding.decode(np.arange(each.run.encoding.n_labels)).tolist()))
+        if each.run.encoding.n_labels
+        else set()
+        for each in (before, result)
+    ]
+    told = {
+        "answers": int(result.run.answer_counts.sum()) - int(before.run.answer_counts.sum()),
+        "set_aside": counts[1] - counts[0],
+        "labels": sorted(labels[1] - labels[0])[:_MAX_NAMED],
+        "turned": None if turned is None else len(turned),
+        "of": n_known,
+        "truths": (turned or [])[:_MAX_NAMED],
+        "tested": n_tested,
+        "workers": workers[:_MAX_NAMED],
+        "copies": copies[:_MAX_NAMED],
+    }
+    rows = [{"what": "truth", **each} for each in turned or []] + workers
+    rows += [{"what": "copies", "worker": "; ".join(map(str, group))} for group in copies]
+    columns = {name: [row.get(name, empty) for row in rows] for name, empty in _COLUMNS.items()}
+    return told, {
+        name: text_column(list(map(str, column))) if _COLUMNS[name] == "" else np.array(column, np.float64)
+        for name, column in columns.items()
+    }
+
+
+def _list_copies(result: Result) -> list[list[Any]]:
+    groups = result.weighing.copy_groups
+    copies = [group for group in (groups.groups if groups is not None else ()) if group.copies]
+    return [[result.run.workers[number] for number in group.members] for group in copies]
+
+
+def _compare_labels(before: Result, result: Result) -> tuple[list[Change] | None, int]:
+    """Return the labels that changed, if that is defined, and of how many."""
+    encoding, changed, n_known = result.run.encoding, [], 0
+    pieces = [(piece.tasks.hashes(), piece.found["label"]) for piece in before.found.pieces()]
+    old, codes = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    codes = encoding.encode(Column("label", label_values(before.run.encoding, codes).data))
+    order = np.argsort(old)
+    old, codes = old[order], codes[order]
+    for piece in result.found.pieces():
+        hashes = piece.tasks.hashes()
+        place = np.searchsorted(old, hashes) % len(old)
+        here = np.flatnonzero(old[place] == hashes)
+        n_known += len(here)
+        then, now = codes[place[here]], piece.found["label"][here]
+        if "low" in piece.found:
+            other = (then < piece.found["low"][here]) | (then > piece.found["high"][here])
+        elif encoding.domain.recurring:
+            other = encoding.kernels.differs(then, now, np.zeros(len(here)))
+        else:
+            return None, 0
+        rows = np.flatnonzero(other)
+        values = (piece.tasks.take(here[rows]), encoding.decode(then[rows]), encoding.decode(now[rows]))
+        names = zip(*(each.tolist() for each in values), strict=True)
+        changed += [{"task": task, "before": old_one, "now": new_one} for task, old_one, new_one in names]
+    return changed, n_known
+
+
+def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[Change], int]:
+    """Return the workers who changed, and how many were tested; new answers are to tasks with the hashes ``added``."""
+    run, arguments = result.run, result.weighing.arguments
+    if run.encoding.offsets is not None:
+        return [], 0
+    own = result.weighing.decide_on(run)
+    every = run.sum(partial(_sum_block, own=own, kernels=run.kernels), *arguments)
+    now, then = pick_tasks(run, added), pick_tasks(before, added)
+    prepared = run.encoding.prepare(now)
+    truths = own(prepared, *select_workers(prepared, arguments))["label"]
+    new = _sum_answers(now, now.label, now.worker, now, truths, run.kernels)
+    if then.n_tasks:
+        place, _ = unite([before.workers, run.workers])
+        label = run.encoding.remap(then.label, before.encoding)
+        new -= _sum_answers(then, label, place[then.worker], now, truths, run.kernels)
+    sums = np.stack([every["answers"], every["distance"], every["square"]])
+    return _test_workers(run.workers.tolist(), sums - new, new)
+
+
+def _sum_block(
+    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, kernels: Kernels
+) -> dict[str, Floats]:
+    """Add up each worker's distances to the truths of a block, and their squares."""
+    label = own(block, weights, faults, *more)["label"]
+    given = kernels.restore_answers(block, np.arange(len(block.label)))
+    distance = kernels.distance_between(given, block.to_answers(label))
+    distance = np.where(block.to_answers(block.sizes >= _MIN_VOICES), distance, np.nan)
+    return {**known_sums(block, distance), "square": known_sums(block, distance**2)["distance"]}
+
+
+def _sum_answers(block: Block, label: Array, worker: Array, now: Block, truths: Array, kernels: Kernels) -> Floats:
+    """Count each worker's answers in a block, and add up their distances to the truths of now, and the squares."""
+    order = np.argsort(now.task_hash)
+    task = order[np.searchsorted(now.task_hash[order], block.task_hash)]
+    place = block.to_answers(task)
+    distance = kernels.distance_between(label, truths[place])
+    known = ~np.isnan(distance) & (now.sizes[place] >= _MIN_VOICES)
+    worker, distance = worker[known], distance[known]
+    powers = (np.ones(len(distance)), distance, distance**2)
+    return np.stack([np.bincount(worker, power, minlength=now.n_workers) for power in powers])
+
+
+def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Change], int]:
+    """Test each worker who has answers enough; return those who changed, and how many there were.
+
+    The one whose change is the most improbable is left out, and the others are looked at again, lest she makes them
+    look changed.
+    """
+    enough = np.flatnonzero((old[0] >= _MIN_ANSWERS) & (new[0] >= _MIN_ANSWERS))
+    n_tested, crowd, found = len(enough), np.ones(old.shape[1], np.bool_), []
+    while len(enough):
+        *limits, chance = compare_means(old * crowd, new * crowd, enough)
+        chance = adjust_probabilities(chance)
+        first = int(np.argmin(chance))
+        if chance[first] >= _SIGNIFICANT:
+            break
+        worker, (before, now, low, high) = int(enough[first]), (float(each[first]) for each in limits)
+        counts = {"answers_before": int(old[0, worker]), "answers_now": int(new[0, worker])}
+        means = {"before": before, "now": now, **counts, "low": low, "high": high, "probability": float(chance[first])}
+        found.append({"worker": names[worker], "what": "better" if now < before else "worse", **means})
+        crowd[worker] = False
+        enough = np.delete(enough, first)
+    return found, n_tested
+
+
+def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...]:
+    """Compare the means of some workers with those of all others, in old and new answers.
+
+    The rows are counts, sums and sums of squares, of all workers. Returned are each one's excess before and now, the
+    limits of their difference, of 95 %, and its probability.
+
+    >>> old, new = np.array([[50.0, 500], [5, 50], [5, 50]]), np.array([[50.0, 500], [25, 50], [25, 50]])
+    >>> [float(each[0].round(3)) for each in compare_means(old, new, np.array([0]))]
+    [0.0, 0.4, 0.214, 0.586, 0.0]
+    """
+    from scipy.special import stdtr, stdtrit
+
+    others = [side.sum(axis=1, keepdims=True) - side[:, workers] for side in (old, new)]
+    mine = [side[:, workers] for side in (old, new)]
+    n_others = [np.maximum(side[0], 1) for side in others]
+    before, now = (m[1] / m[0] - o[1] / n for m, o, n in zip(mine, others, n_others, strict=True))
+    total = (old + new).sum(axis=1)
+    crowd = total[2] / max(total[0], 1) - (total[1] / max(total[0], 1)) ** 2
+    n, s, ss = mine[0] + mine[1]
+    variance = (ss - s**2 / n + _PRIOR_ANSWERS * crowd) / (n - 1 + _PRIOR_ANSWERS)
+    spread = variance * (1 / mine[0][0] + 1 / mine[1][0]) + crowd * (1 / n_others[0] + 1 / n_others[1])
+    error = np.sqrt(np.maximum(spread, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.nan_to_num(2 * stdtr(n - 2, -np.abs(now - before) / error), nan=1.0)
+    half = stdtrit(n - 2, 0.975) * error
+    return before, now, now - before - half, now - before + half, chance

@@ -1,0 +1,95 @@
+"""weigh: from distances between workers to faults and weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import frame_of
+from allalike._core.registry import choose
+from allalike.answers import Answers
+from allalike.domains import Custom
+from allalike.engines import Memory, make_ready
+from allalike.errors import InputError, UnsupportedError
+from allalike.methods import METHODS, Method
+from allalike.methods.base import limit_reached
+from allalike.result.tables import worker_columns
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from allalike._core.blocks.block import Floats
+
+
+def weigh(
+    matrix: npt.ArrayLike,
+    *,
+    workers: Any = None,
+    similarity: bool = False,
+    method: str | Method = "iP-TD",
+) -> pd.DataFrame:
+    """Weigh workers whose distances to each other are known, or their similarities.
+
+    A similarity a becomes the distance max(a) - a, and with ``weighting="chance"`` the weight is the average
+    similarity itself.
+
+    Parameters
+    ----------
+    matrix
+        One row and one column per worker, symmetric; the diagonal does not count. NaN where two workers have no
+        task in common.
+    workers
+        The ids of the workers; by default their numbers.
+    similarity
+        Whether large numbers mean close.
+    method
+        As in `discover`.
+
+    >>> weigh([[0, 1, 4], [1, 0, 3], [4, 3, 0]], workers=["ada", "bob", "eve"], method="P-TD")
+      worker  disparity  fault  weight
+    0    ada        2.5    2.5     0.4
+    1    bob        2.0    2.0     0.6
+    2    eve        3.5    3.5     0.0
+    """
+    distances, farthest = _distances(matrix, similarity=similarity)
+    n_workers = len(distances)
+    ids = Column.of_objects("worker", list(range(n_workers)) if workers is None else list(workers))
+    task = Column.of_objects("task", [0] * n_workers)
+    label = Column.of_objects("label", list(range(n_workers)))
+    if len(ids) != n_workers:
+        raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
+    domain = Custom(distance=distances, farthest=farthest)
+    answers = Answers.of_columns(ids, task, label, domain, repeats="error")
+    chosen = choose(method, METHODS, "method", Method)
+    if not chosen.serves(domain):
+        raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
+    run = make_ready(Memory().load(answers))
+    weighing = chosen.fit(run)
+    if warning := limit_reached(chosen, weighing):
+        warnings.warn(warning, stacklevel=2)
+    return frame_of(worker_columns(run, weighing)).drop(columns="answers")
+
+
+def _distances(matrix: npt.ArrayLike, *, similarity: bool) -> tuple[Floats, float | None]:
+    try:
+        values = np.array(matrix, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The matrix cannot be read as numbers: {error}.") from None
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
+        raise InputError(f"The matrix has shape {values.shape}. It needs one row and one column per worker.")
+    np.fill_diagonal(values, np.nan)
+    if np.isinf(values).any():
+        raise InputError("The matrix has an infinite entry.")
+    known = values[~np.isnan(values)]
+    if not np.allclose(values, values.T, rtol=1e-9, atol=0, equal_nan=True):
+        raise InputError("The matrix is not symmetric.")
+    farthest = float(known.max()) if similarity and len(known) else None
+    values = values if farthest is None else farthest - values
+    if (values < 0).any():
+        raise InputError("A distance is negative. Say similarity=True if large numbers mean close.")
+    np.fill_diagonal(values, 0.0)
+    return values, farthest
