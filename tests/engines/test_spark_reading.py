@@ -168,7 +168,7 @@ def test_labels_of_all_types_are_recognised_as_in_memory(
 
 @pytest.mark.parametrize(
     ("odd", "said"),
-    covering([("7 lb", "different units"), ("7", "none"), ("heavy", "'heavy'"), ("<7 kg", "bounds")]),
+    covering([("7 lb", "different units"), ("7", "none"), ("heavy", "'heavy'"), ("<7 kg", "'<7 kg'")]),
 )
 def test_labels_that_are_written_otherwise_are_asked_about(spark: Spark, tmp_path: Path, odd: str, said: str) -> None:
     labels = [*(f"{n / 8:.3f} kg" for n in range(399)), odd]
