@@ -47,7 +47,7 @@ _EXAMPLES = "\b\n" + "\n".join(
     (
         "allalike jury verdicts.csv",
         "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
-        "allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv",
+        "allalike jury verdicts.csv --min-confidence 0.9 --prices prices.csv",
         "allalike jury today.csv --gold gold.csv --good pass --since yesterday --fail-under 0.9",
         "allalike jury pairs.csv --order shown --sample epoch --quorum 2",
     )
@@ -96,8 +96,6 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
 @option(
     "--min-confidence",
-    "--abstain-below",
-    "min_confidence",
     group="Method",
     type=float,
     help="How sure a verdict must be, from 0 to 1; the panel abstains from less sure ones.",
