@@ -10,8 +10,8 @@ import pytest
 import allalike
 from allalike import Auto, Disk, Memory
 from allalike._core.blocks.block import Block
-from allalike.methods.auto.lines import HUBER, MEAN, MEDIAN, Lines, locate, locate_without_each
 from allalike.methods.auto.gold_regression import fit_gold_regression
+from allalike.methods.auto.lines import HUBER, MEAN, MEDIAN, Lines, locate, locate_without_each
 from crowds.samples import rows
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ d_it = x_it - t follows by ridge regression,
 with u the usual error of an answer, solved in its dual form, so that workers may be more than gold labels. From 50 gold
 labels on, cross-validation chooses between other penalties and a monotone map of t (isotonic regression).
 
-**Intervals.** From 20 gold labels on, the errors of held-out gold labels give intervals that cover 95 % (cross-conformal
+**Intervals.** From 20 gold labels on, errors of held-out gold labels give intervals that cover 95 % (cross-conformal
 prediction; Vovk, 2015), provided that gold labels were drawn at random.
 """
 
