@@ -7,7 +7,9 @@ d_it = x_it - t follows by ridge regression,
     gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
 
 with u the usual error of an answer, solved in its dual form, so that workers may be more than gold labels. From 50 gold
-labels on, cross-validation chooses between other penalties and a monotone map of t (isotonic regression).
+labels on, cross-validation chooses between other penalties and a monotone map of t (isotonic regression). The whole
+correction is multiplied by the regression of gold labels on held-out corrections, shrunk towards 1 and between 0 and 1
+(stacking; Breiman, 1996): corrections that do not predict other gold labels count little.
 
 **Intervals.** From 20 gold labels on, errors of held-out gold labels give intervals that cover 95 % (cross-conformal
 prediction; Vovk, 2015), provided that gold labels were drawn at random.
@@ -29,14 +31,16 @@ MAX_DEVIATION = 5.0  # usual errors
 _FOLDS = 10
 _LEVEL = 0.95
 _PENALTY = 30.0
+_KEPT_SPREAD = 0.5  # standard deviation of the share of corrections that is kept, around 1
 _OTHERS = (("ridge", 3.0), ("ridge", 10.0), ("ridge", 100.0), ("monotone", 0.5), ("monotone", 1.0))
 
 
 class GoldRegression(NamedTuple):
     """A line from estimates to gold labels, a gain per worker, and a share of a monotone map through knots.
 
-    ``error`` is the factor by which standard errors change, ``half_width`` that of a 95 % prediction interval (NaN with
-    few gold labels), and ``known`` the number of gold labels.
+    ``kept`` is the share of all corrections that counts; gains contain it. ``error`` is the factor by which standard
+    errors change, ``half_width`` that of a 95 % prediction interval (NaN with few gold labels), and ``known`` the
+    number of gold labels.
     """
 
     gain: Floats
@@ -45,14 +49,17 @@ class GoldRegression(NamedTuple):
     slope: float
     share: float = 0.0
     knots: Floats = np.empty((2, 0))
+    kept: float = 1.0
     error: float = 1.0
     half_width: float = np.nan
     known: int = 0
 
     def bend(self, estimate: Floats) -> Floats:
         """Return estimates between the line and the monotone map, without the deviations of workers."""
-        line = estimate + self.offset + self.slope * (estimate - self.centre)
-        return line if not self.share else self.share * np.interp(estimate, *self.knots) + (1 - self.share) * line
+        move = self.offset + self.slope * (estimate - self.centre)
+        if self.share:
+            move = self.share * (np.interp(estimate, *self.knots) - estimate) + (1 - self.share) * move
+        return estimate + self.kept * move
 
     def predict(self, estimate: Floats, deviation: Any) -> Floats:
         """Return calibrated estimates, given deviations in a matrix with a row per task and a column per worker."""
@@ -101,15 +108,25 @@ def fit_gold_regression(estimate: Floats, gold: Floats, deviation: Any) -> GoldR
         gain = error**2 - errors[best] ** 2
         if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)):
             how, error = best, errors[best]
-    before = float(((gold - estimate) ** 2).mean())
-    ratio = float(np.sqrt((error**2).mean() / before)) if before > 0 else 1.0
+    before = gold - estimate
+    kept = _find_kept(before + error, before)
+    error = kept * error - (1 - kept) * before
+    ratio = float(np.sqrt((error**2).mean() / (before**2).mean())) if before.any() else 1.0
     fitted, dual = _fit(how, estimate, gold, gram)
     return fitted._replace(
-        gain=np.asarray(deviation.T @ dual),
+        gain=kept * np.asarray(deviation.T @ dual),
+        kept=kept,
         error=min(ratio, 1.0),
         half_width=find_half_width(error),
         known=len(gold),
     )
+
+
+def _find_kept(move: Floats, needed: Floats) -> float:
+    """Return the share of held-out corrections to keep: a regression of needed ones on them, shrunk towards 1."""
+    prior = float(((needed - move) ** 2).mean()) / _KEPT_SPREAD**2
+    total = float((move**2).sum()) + prior
+    return min(max((float((move * needed).sum()) + prior) / total, 0.0), 1.0) if total > 0 else 1.0
 
 
 def find_half_width(error: Floats) -> float:
