@@ -74,11 +74,9 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
 
 def test_help_and_version(tmp_path: Path) -> None:
     assert "discover" in call("--help", folder=tmp_path).stdout
-    number, passes = call("--version", folder=tmp_path).stdout.splitlines()
-    assert number == allalike.__version__
-    assert passes.startswith(("compiled passes", "passes in numpy"))
+    assert call("--version", folder=tmp_path).stdout == f"{allalike.__version__}\n"
     printed = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert printed.splitlines() == [number, passes]
+    assert printed == f"{allalike.__version__}\n"
 
 
 def test_an_unexpected_error_is_one_line_and_exit_code_one(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,9 +46,7 @@ _OTHERWISE = ["No flag of this command says so: mend the file, or run 'allalike 
 
 def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from allalike._core.compiled.library import describe
-
-        echo(f"{__version__}\n{describe()}")
+        echo(__version__)
         context.exit()
 
 
@@ -59,7 +57,7 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version, and whether compiled passes run.",
+    help="Show the version.",
 )
 def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.

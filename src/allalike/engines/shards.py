@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Threads: work on one part after the other, as many at a time as there are cores, with the results in order.
 #
-# Compiled passes and large parts of numpy run beside each other. Parts are cut by the data alone, and what comes of
+# Large parts of numpy run beside each other. Parts are cut by the data alone, and what comes of
 # them is added in their order, so that the numbers are the same, to the last bit, for any number of threads.
 
 
