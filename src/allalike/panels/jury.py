@@ -15,6 +15,7 @@ from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.discover import discover
 from allalike.domains import Domain, Encoding
+from allalike.domains.contract import choose_options
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods.fit import CopyGroups
@@ -165,7 +166,7 @@ def jury(
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
-        result = discover(read.answers, engine=engine, seed=seed, ties=ties, **read.gold)
+        result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # a panel always learns from gold labels
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
@@ -256,6 +257,15 @@ class _Question:
         if self.earlier is not None:
             parts.append(describe_drift(self.earlier, kept, run, self.good, rate))
         return [Statistics({}, {"verdicts": kept}), *parts]
+
+
+def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
+    """Return verdicts whose ratings become means of opinions, unless the user chose another target."""
+    choices = {"target": "mean"}
+    if isinstance(answers, Scan):
+        return replace(answers, choices={**answers.choices, **choices})
+    encoding = answers.encoding
+    return replace(answers, encoding=replace(encoding, domain=choose_options(encoding.domain, choices)))
 
 
 def find_positive(encoding: Encoding) -> Any:
