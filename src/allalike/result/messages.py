@@ -85,15 +85,12 @@ _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 _KINDS = {
     "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": (
-        "levels of a scale, for answers to a task are near each other: a truth is a median; for a vote:"
-        " domain='categorical', for a mean: domain='real'."
-    ),
+    "ordinal": "levels of a scale, because answers to a task are near each other; for a vote: domain='categorical'.",
 }
 _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": "levels of a scale in words: a truth is a median; for a vote: domain='categorical'.",
+    "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
     "set": "sets of items; for a vote on whole labels: domain='categorical'.",
     "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
 }  # where the way in which labels are written told the kind
@@ -114,7 +111,7 @@ def remark_answers(summary: Summary) -> list[Remark]:
     >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
     Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
     """
-    return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
+    return [*_recognised(summary), *_quorum(summary.domain), *_target(summary.domain), *_left_out(summary)]
 
 
 def remark_doubts(summary: Summary) -> list[Remark]:
@@ -206,6 +203,24 @@ def _quorum(domain: LabelKind) -> list[Remark]:
         return []
     radius = f"radius={domain.radius:g}, " if domain.radius else ""
     return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
+
+
+def _target(domain: LabelKind) -> list[Remark]:
+    """Say what is estimated of ratings, and which option changes it.
+
+    >>> from allalike.result.summary import LabelKind
+    >>> _target(LabelKind(name="ordinal", target="level"))[0].sentence
+    "Each label is one correct level, the weighted median; for the mean of opinions: domain='ordinal(target=mean)'."
+    """
+    if domain.name != "ordinal" or not domain.target:
+        return []
+    if domain.target == "mean":
+        here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
+    else:
+        here, other, name = "one correct level, the weighted median", "the mean of opinions", "mean"
+    given = domain.levels_from == "given"
+    how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
+    return [Remark(f"Each label is {here}; for {other}: {how}.")]
 
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
