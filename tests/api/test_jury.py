@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 import allalike
 from allalike._core.blocks.block import Block
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.panels.calibration import (
     NO_CHANGE,
     OddsLine,

@@ -13,7 +13,7 @@ from scipy.stats import binomtest, ttest_ind, wilcoxon
 
 import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.panels.drift import BothPanels, find_score_changes
 from allalike.panels.repeats import compare_orders, find_biased, find_steadiness
 from allalike.panels.rows import RepeatedVerdicts

@@ -39,7 +39,7 @@ from allalike._core.system.tables import unguard_text
 from allalike.domains import Encoding
 from allalike.engines import Run, TaskTable
 from allalike.errors import InputError
-from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
+from allalike.methods.auto.uncertainty import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
 from allalike.panels.rates import Estimate, choose_good
 from allalike.panels.smaller_panels import find_mean_limits
 from allalike.panels.summary import Drift, PanelSummary, RateChange
