@@ -192,7 +192,8 @@ class Uncertainty:
     def take(self, number: npt.NDArray[np.intp]) -> Uncertainty:
         """Return the uncertainty of workers, given the number of each, or of the first of each worker's copy group."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(self, **{name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)})
+        taken: dict[str, Any] = {name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)}
+        return replace(self, **taken)
 
     def best(self, otherwise: Floats) -> Floats:
         """Return the shrunken errors, or others where the label type has no model of errors."""

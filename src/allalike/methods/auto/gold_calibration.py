@@ -42,6 +42,8 @@ from allalike.methods.steps.odds import descend
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
@@ -83,8 +85,9 @@ def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
     block = pick_known(run, _MOST)
     truth = np.full(block.n_tasks, run.encoding.n_labels)
     truth[block.gold_task] = block.gold_label
-    content = mix(run.workers.hashes()[block.worker] ^ mix(block.label.astype(np.uint64)))
-    order = np.argsort(mix(np.add.reduceat(content, block.starts) ^ truth.astype(np.uint64)), kind="stable")
+    answers = mix(run.workers.hashes()[block.worker] ^ mix(block.label.astype(np.uint64)))
+    content: npt.NDArray[np.uint64] = np.add.reduceat(answers, block.starts) + truth.astype(np.uint64)
+    order = np.argsort(mix(content), kind="stable")
     place = np.argsort(order)  # fifths depend on what was answered, not on the name of a task
     belief = _logarithm(believe(block))[order]
     facts = _Facts(belief, truth[order], place[block.task], block.worker, block.label, block.n_workers)
@@ -210,7 +213,7 @@ class ConfidenceMap(NamedTuple):
             estimate = estimate - np.clip(step, -2, 2)
             if np.abs(step).max() < 1e-6:
                 break
-        return cls(float(estimate[0]), float(estimate[1]), centre, np.linalg.inv(hessian))
+        return cls(float(estimate[0]), float(estimate[1]), centre, np.asarray(np.linalg.inv(hessian), np.float64))
 
     def apply(self, confidence: Floats) -> Floats:
         """Return calibrated confidences."""

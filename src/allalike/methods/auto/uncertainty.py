@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import sum_by
 from allalike.engines.sample import sample_tasks
 from allalike.methods.fit import Uncertainty
 
@@ -172,7 +173,7 @@ class AnswerTable:
 
     def per_worker(self, values: Array) -> Floats:
         """Add up numbers of answers per worker."""
-        return np.bincount(self.worker, values, self.n_workers)
+        return sum_by(self.worker, values, self.n_workers)
 
     def to_others(self, wrong: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return numbers of answers less their means over the other answers to the task, and where there are any."""
@@ -197,21 +198,20 @@ class AnswerTable:
         answers = np.bincount(self.cell_worker, counts, self.n_workers)
         given = np.diff(np.append(self.slot_start, len(self.slot)))
         unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
-        right = start
-        if right is None:
-            right = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
+        shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
+        right = shares if start is None else start
         hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
         beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
         skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
         guesses = counts - hits
         for _ in range(rounds):
-            total = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
-            guess = np.clip((guesses + 1 / self.k) / (total + 1), 1e-4, 1)
+            all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
+            guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
             own = skill[self.cell_worker]
             score = np.add.reduceat(np.log1p(own / ((1 - own) * guess))[self.cell], self.slot_start)
             top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
             odds = np.exp(score - top[self.slot_task])
-            total = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
+            total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
             hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
             known = hits * own / (own + (1 - own) * guess)
@@ -303,10 +303,10 @@ def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldError
     error = (table.label != table.gold[table.task])[known].astype(np.float64)
 
     def per_worker(values: Floats) -> Floats:
-        return np.bincount(worker, values, n_workers)
+        return sum_by(worker, values, n_workers)
 
     def average(values: Floats) -> Floats:
-        return per_worker(values) / counts
+        return np.asarray(per_worker(values) / counts)
 
     n = per_worker(np.ones(len(known)))
     counts, sizes = np.maximum(n, 1), np.bincount(task, minlength=table.n_tasks)
