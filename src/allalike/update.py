@@ -24,7 +24,7 @@ from allalike.engines.adding import add_answers, fit_answers
 from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import select_workers
 from allalike.errors import GoldError, InputError, UnsupportedError
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.readers import EXPORT, Scan, is_within, open_gold
 from allalike.readers.tools import PLAIN
 from allalike.result.call import Call
@@ -126,7 +126,7 @@ def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
         answers = replace(scan, domain=run.domain, choices={}).read()
     answers = fit_answers(run, answers)
     report("adding answers")
-    run = add_answers(call.engine, run, answers, repeats=call.read.kept_repeats, gold=known)
+    run = add_answers(call.engine, run, answers, duplicates=call.read.kept_duplicates, gold=known)
     return replace(call, run=run, gold=known), answers
 
 

@@ -66,7 +66,7 @@ def same(source: Any, memory: Any = None, **options: Any) -> None:
 
 
 def on_executors(source: Any, **options: Any) -> bool:
-    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.master) is not None
+    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.spark_master) is not None
 
 
 def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str:
@@ -84,7 +84,7 @@ def test_files_that_spark_would_pass_over_or_read_once_are_read(tmp_path: Path) 
     for one, two in ((plain, hidden), other):
         for paths in ([one, two], [two], [one, one]):
             assert on_executors(paths)
-            same(paths, repeats="last")
+            same(paths, duplicates="last")
 
 
 UNREADABLE = {
@@ -151,7 +151,7 @@ def test_moments_do_not_depend_on_where_spark_is(session: SparkSession, tmp_path
     session.conf.set("spark.sql.session.timeZone", zone)
     assert on_executors(path, columns={"task": "moment"})
     same(path, columns={"task": "moment"})
-    same(path, columns={"task": "worker", "worker": "moment"}, repeats="last")
+    same(path, columns={"task": "worker", "worker": "moment"}, duplicates="last")
     session.conf.set("spark.sql.session.timeZone", str(before))
 
 
@@ -173,7 +173,7 @@ def test_labels_are_guessed_from_the_first_that_there_are(
 
     monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
     scan = allalike.scan(paths, missing="drop")
-    source = spark_sources.find_source(scan, None, SPARK.master)
+    source = spark_sources.find_source(scan, None, SPARK.spark_master)
     assert source is not None
     some, _ = source.read(2)._show_labels(40)
     assert some.data.to_pylist() == [label for *_, label in [*blank[:first], *full][:40]]

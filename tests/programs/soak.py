@@ -55,7 +55,7 @@ class Setting:
 
     def discover(self, engine: Engine) -> Result:
         """Find the truth."""
-        how = {"method": self.method, "gold": self.gold, "seed": self.seed, "plain": self.plain}
+        how = {"method": self.method, "gold": self.gold, "seed": self.seed, "screening": not self.plain}
         return allalike.discover(self.rows, domain=self.domain, engine=engine, **how)  # type: ignore[arg-type]
 
 
@@ -80,7 +80,7 @@ def draw(rng: np.random.Generator, kinds: Sequence[str]) -> Setting:
 def compare_engines(rng: np.random.Generator, folder: Path, spark: Engine | None) -> str | None:
     """Find the truth of one crowd in memory and elsewhere."""
     setting = draw(rng, KINDS)
-    elsewhere = spark if spark and rng.random() < 0.5 else Disk(partitions=int(rng.integers(1, 9)), folder=folder)
+    elsewhere = spark if spark and rng.random() < 0.5 else Disk(partitions=int(rng.integers(1, 9)), work_dir=folder)
     try:
         here = setting.discover(Memory())
     except AllalikeError as refused:  # then so elsewhere
@@ -101,7 +101,7 @@ def write(setting: Setting, file: Path) -> list[str]:
     file.write_text("\n".join(lines) + "\n")
     words = ["discover", str(file), "--domain", setting.kind, "--rule", str(setting.domain.rule)]
     words += ["--method", setting.method, "--seed", str(setting.seed), "--no-report", "--force"]
-    words += ["--plain"] * setting.plain
+    words += ["--no-screening"] * setting.plain
     if setting.gold:
         gold = file.with_name("gold.jsonl")
         gold.write_text("\n".join(json.dumps({"task": task, "label": label}) for task, label in setting.gold) + "\n")

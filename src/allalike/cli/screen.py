@@ -189,7 +189,7 @@ def draw_screen(
     Crowd: alpha 0.00; 2 answers per task.
     UA, 1 round.
     """
-    from allalike.methods.auto.sureness.next_labels import rank_tasks
+    from allalike.methods.auto.next_labels import rank_tasks
     from allalike.result.flags import list_reasons
 
     summary = Summary.from_dict(result.summary)
@@ -334,7 +334,7 @@ def _next_commands(
         if not can_update:
             found.append((f"{complete_command(typed, {})} more.csv", "with more answers"))
         elif budget := _count_worth(result):
-            words = ["allalike", "next", folder, "--budget", str(budget)]
+            words = ["allalike", "plan", folder, "--budget", str(budget)]
             found.append((shlex.join(words), "whom to ask about tasks that are not sure"))
     if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
         told = _JOINING.search(alike[0])

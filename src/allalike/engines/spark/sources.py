@@ -108,10 +108,10 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
 
     table = source.compared(Source(names, sample, where, text=text))
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.repeats, source.domain):
+    if has_parts(table, picked, source.duplicates, source.domain):
         raise UnsupportedError(
             f"{where} has several rows for an answer. Make a set of them, F.collect_set(...), or keep one of them with"
-            " repeats='first'."
+            " duplicates='first'."
         )
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
     rows = numbered.select(*_select_from(names, picked, compared))
@@ -160,7 +160,7 @@ def _open_local(source: Scan, begin: Callable[[], SparkContext], paths: list[str
     ):
         return None
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.repeats, source.domain) or scan.opened()[0].stream is None:
+    if has_parts(table, picked, source.duplicates, source.domain) or scan.opened()[0].stream is None:
         return None
     from pyspark import cloudpickle  # which sends also functions of the user
 
@@ -183,7 +183,7 @@ def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSo
     delimiter = _DELIMITERS[str(endings.pop())]
     where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     try:
-        if not [uri for path in paths for uri in session.read.text(path).inputFiles()]:
+        if not session.read.text(paths).inputFiles():
             raise InputError(f"There are no files in {paths}.")
         frame = _read_text(session, paths, delimiter) if delimiter else session.read.parquet(*paths)
         return _open_frame(source, frame, where, text=bool(delimiter))
