@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from allalike._core.late import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,7 +13,7 @@ _NAMES = (
     "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|query"
     "|quorum|only|repeats|sample|skip|table|tie|verdicts|wide|worker_from"
 )
-_OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
+_OPTION = late_pattern(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
 
 
 def count(number: int, noun: str) -> str:
