@@ -37,9 +37,7 @@ _OTHERWISE = ["No flag of this command says so: mend the file, or run 'allalike 
 
 def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from allalike._core.compiled.library import describe
-
-        echo(f"{__version__}\n{describe()}")
+        echo(__version__)
         context.exit()
 
 
@@ -57,7 +55,7 @@ class _Commands(UserDict[str, click.Command]):
 _COMMANDS: Any = {
     "discover": "discover:discover",
     "update": "update:update",
-    "next": "next:next_answers",
+    "plan": "plan:plan_answers",
     "compare": "compare:compare",
     "jury": "jury:jury",
     "agreement": "agreement:agreement",
@@ -77,7 +75,7 @@ _COMMANDS: Any = {
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version, and whether compiled passes run.",
+    help="Show the version.",
 )
 def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
