@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -280,6 +279,8 @@ def _counts(summary: Summary) -> str:
 
 
 def _paragraphs(text: str) -> str:
+    from html import escape
+
     return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
 
 
