@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike._core.late import pd
 from allalike._core.system.tables import guard_text
 from allalike.errors import UnsupportedError
-from allalike.readers.tools.base import read_text
+from allalike.readers.formats.encodings import read_text
 from allalike.readers.tools.sheets import find_name
 from allalike.result.writers.base import Findings, Writer, find_exports
 
