@@ -359,7 +359,7 @@ class Export:
             columns.__getitem__,
             about,
             ROLES,
-            guessed={"tag": question} if question and question != self.files.tag else {},
+            guessed={"question": question} if question and question != self.files.question else {},
             remarks=tuple(self._list_messages(question, columns)),
             samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
             truths={"label": "gold"} if "gold" in columns else {},
@@ -402,7 +402,7 @@ class Export:
 
     def _choose(self) -> str:
         """Return the name of the question to read, or ask which."""
-        tag, kinds = self.files.tag, self._kinds()
+        tag, kinds = self.files.question, self._kinds()
         if not kinds:
             raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
         if tag is None and len(kinds) == 1:
@@ -410,7 +410,9 @@ class Export:
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
         if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave out the tag.")
+            raise InputError(
+                f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave the option question out."
+            )
         counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]
@@ -421,7 +423,7 @@ class Export:
         best = sorted(names, key=lambda name: kinds[name] in REGIONS)
         raise InputError(
             f"{self.where}, has {len(names)} questions: {has}. Which is it?",
-            proposals=[Proposal({"tag": name}) for name in best],
+            proposals=[Proposal({"question": name}) for name in best],
         )
 
     def _counted(self) -> str:

@@ -109,7 +109,7 @@ def coco(export: Export) -> Iterator[Answer]:
 
     File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``, or a
     list of results, which has the annotations alone. The worker is the file's name, or an ``annotator`` of the marks;
-    the tag names another field than the boxes. Each picture in a file was seen by its owner.
+    the question names another field than the boxes. Each picture in a file was seen by its owner.
     """
     pages = [_Document.read(export, path) for path in export.paths]
     marks = [found for page in pages for found in page.marks]
@@ -138,16 +138,18 @@ def coco(export: Export) -> Iterator[Answer]:
 
 
 def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
-    """Return which field of marks to read: the first that is there, or that of the tag."""
-    tag = export.files.tag
+    """Return which field of marks to read: the first that is there, or that of the question."""
+    tag = export.files.question
     keys = [key for key in _FIELDS if any(_has(found, key) for found in marks)]
     if not keys:
         raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
-        proposals = [Proposal({"tag": key}) for key in keys]
+        proposals = [Proposal({"question": key}) for key in keys]
         raise InputError(f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
-        export.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")
+        export.remarks.append(
+            f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (question)."
+        )
     return tag or keys[0]
 
 

@@ -72,7 +72,7 @@ class Sheet:
             (first,) = joined.load(joined.names[:1]).values()
             check_gaps(len(joined.names) * len(first), joined.where)
         self.tables, self.joined, self.where = tables, joined, joined.where
-        self.tag, self.golden = files.tag, files.golden
+        self.question, self.golden = files.question, files.golden
         self.columns: dict[str, Any] = joined.load(joined.names)
         self.remarks = list(dict.fromkeys(joined.remarks))
         self.inputs: Sequence[str] = ()
@@ -188,25 +188,25 @@ class Sheet:
         )
 
     def _choose(self, names: Sequence[str]) -> str | tuple[str, ...]:
-        """Return the question that the tag names, or the best one, or all of several; remark on the others."""
+        """Return the question that was asked for, or the best one, or all of several; remark on the others."""
         if not names:
             raise InputError(f"{self.where} has no column with answers. It has: {', '.join(self.columns)}.")
-        tag = self.tag
-        if tag is None:
+        asked = self.question
+        if asked is None:
             best, others, reasons = self.sort_questions(names)
             if len(best) > 1:
                 return (*best, *others)
             if left_out := [f"{name} ({reasons[name]})" for name in names if name not in best]:
                 self.remarks.append(f"No labels are taken from {', '.join(left_out)}.")
             return best[0]
-        endings = (f".{tag}".casefold(), f":{tag}".casefold())
-        found = [name for name in names if name == tag]
+        endings = (f".{asked}".casefold(), f":{asked}".casefold())
+        found = [name for name in names if name == asked]
         found = found or [name for name in names if name.casefold().endswith(endings)]
         if len(found) == 1:
             return found[0]
         raise InputError(
-            f"{self.where} has no question {tag!r}. Its questions: {', '.join(map(repr, names))}.",
-            proposals=[Proposal({"tag": name}) for name in names],
+            f"{self.where} has no question {asked!r}. Its questions: {', '.join(map(repr, names))}.",
+            proposals=[Proposal({"question": name}) for name in names],
         )
 
     def sort_questions(self, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:

@@ -149,13 +149,13 @@ class _Tokens:
         for sentence, token, cells in self.rows:
             place, tag = f"{prefix}{sentence:0{longest}d}", cells[column]
             sentences.setdefault(place, []).append(tag)
-            if export.files.tag == _SPANS:
+            if export.files.question == _SPANS:
                 continue
             if tag in _NONE:
                 export.leave_out("tokens without a tag")
             else:
                 yield Answer(worker, f"{place}.{token:0{most}d}", tag, kind="classes")
-        for place, tags in sentences.items() if export.files.tag == _SPANS else ():
+        for place, tags in sentences.items() if export.files.question == _SPANS else ():
             if any(tag in _NONE for tag in tags):
                 export.leave_out("sentences without all tags")
             else:
@@ -167,7 +167,7 @@ def conll(export: Export) -> Iterator[Answer]:
     """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
 
     Lines are such as ``Eve NNP B-PER``, with an empty line between sentences. The task is a token, such as 3.07 for the
-    seventh of the third sentence. With the tag ``spans`` each sentence is a task, and its tags are spans.
+    seventh of the third sentence. With the question ``spans`` each sentence is a task, and its tags are spans.
     """
     pages = [_Tokens.read(export, path) for path in export.paths]
     annotators = [page.find_annotators() for page in pages]
