@@ -1,8 +1,8 @@
 """Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench.
 
 A judge who saw a pair twice, in both orders, has one answer: the sign of the sum of both decisions, so that a tie and a
-decision are the decision, and two that contradict each other are a tie. With the question `ORDERS` each order is an answer
-of its own, and the column ``order`` numbers them.
+decision are the decision, and two that contradict each other are a tie. With the question `ORDERS` each order is an
+answer of its own, and the column ``order`` numbers them.
 """
 
 from __future__ import annotations
