@@ -31,6 +31,8 @@ from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.voices import by_answer, voices_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Kernels
     from allalike.engines import Run
@@ -156,19 +158,27 @@ def decide_levels(
     block: Block,
     weights: Floats,
     faults: Floats,
-    *groups: Floats,
+    number: Floats,
+    uninformative: Floats,
+    *lines: Floats,
     kernels: Kernels,
     ties: Ties,
-    profile: Floats,
+    estimate: Callable[..., Floats] | None,
+    profile: Floats | None = None,
 ) -> dict[str, Array]:
-    """Find labels by the rule of the label type, with their confidence."""
+    """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
+    groups = number, uninformative
     found = decide_by_groups(block, weights, faults, *groups, kernels=kernels, ties=ties)
+    if estimate is not None:
+        place = estimate(block, found["label"], number, *lines)
+        share = _share(block, *groups) * weights.take(block.worker)
+        found |= kernels.take_nearest(by_answer(block), share, place, ties=ties)
+    if profile is None:
+        return found
     probability, _, share, code = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)
     votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(len(profile))[code])
     total = votes.sum(axis=1, keepdims=True)
+    votes /= np.where(total > 0, total, 1.0)
     label = found["label"].astype(np.intp)[:, None]
-    own, votes = (
-        np.take_along_axis(table, label, axis=1)[:, 0]
-        for table in (probability, votes / np.where(total > 0, total, 1.0))
-    )
+    own, votes = (np.take_along_axis(table, label, axis=1)[:, 0] for table in (probability, votes))
     return {**found, "confidence": lower_confidence(own, votes)}

@@ -47,7 +47,7 @@ from allalike.methods.auto.decisions import (
     decide_surely,
     estimate_profile,
 )
-from allalike.methods.auto.numbers import describe_choice, fit_chosen
+from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
 from allalike.methods.auto.screening import find_guess_distances
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
@@ -102,14 +102,15 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)
-    weight, notes = _choose_weights(run, screening, errors, measure)
+    lines = fit_chosen(run, groups, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
+    weight, notes = _choose_weights(run, screening, errors, measure, lines)
     weight = normalise(np.where(groups.uninformative, 0.0, weight))
     uncertainty = None
     if screening.signal is not None:
         uncertainty = replace(
             _estimate_uncertainty(run, groups, errors, use_gold=use_gold), **screening.signal.informativeness
         )
-    decision = _choose_decision(run, groups, weight, uncertainty)
+    decision = _choose_decision(run, groups, weight, uncertainty, lines, use_gold=use_gold)
     if uncertainty is not None:
         decision |= {"uncertainty": uncertainty, "copy_groups": groups}
     notes = {name: None if isinstance(x, float) and not np.isfinite(x) else x for name, x in notes.items()}
@@ -124,15 +125,14 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
 
 
 def _choose_weights(
-    run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors]
+    run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
     notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
-    elif has_coordinates(run.encoding):
-        lines = fit_chosen(run, groups, levels=True)
+    elif lines is not None:
         weight, notes = lines.weight, {**notes, **describe_choice(lines.choice)}
     elif np.isinf(errors.strength):
         why, notes["workers"] = _ALIKE, "alike"
@@ -384,15 +384,34 @@ def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_g
     )
 
 
-def _choose_decision(run: Run, groups: CopyGroups, weight: Floats, uncertainty: Uncertainty | None) -> dict[str, Any]:
+def _decide_by_rule(block: Block, *, arguments: tuple[Floats, ...], **how: Any) -> dict[str, Array]:
+    return decide_by_groups(block, *arguments, **how)
+
+
+def _choose_decision(
+    run: Run,
+    groups: CopyGroups,
+    weight: Floats,
+    uncertainty: Uncertainty | None,
+    lines: LineFit | None,
+    *,
+    use_gold: bool,
+) -> dict[str, Any]:
     """Return the part of a fit that decides labels."""
-    parameters = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
-    kernels, choices = run.kernels, dict[str, Any]()
+    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64), groups.uninformative.astype(np.float64))
+    kernels, choices, estimate = run.kernels, dict[str, Any](), None
     if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
         kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     k = run.encoding.n_labels
+    places: tuple[Floats, ...] = ()
+    if lines is not None and not run.encoding.nominal and run.encoding.n_classes is not None and k >= 2:
+        by_rule = partial(_decide_by_rule, arguments=(weight, weight, *parameters), **how)
+        estimate, places = fit_levels(run, lines, by_rule, use_gold=use_gold)
     if uncertainty is None or not _has_classes(run):
+        if estimate is not None:
+            decide = partial(decide_levels, **how, estimate=estimate)
+            return {"decide": decide, "parameters": (*parameters, *places), "choices": choices}
         decision = {} if groups.all_count else {"decide": partial(decide_by_groups, **how), "parameters": parameters}
         return {**decision, "choices": choices}
     if run.encoding.nominal:
@@ -400,6 +419,8 @@ def _choose_decision(run: Run, groups: CopyGroups, weight: Floats, uncertainty: 
         error = float(np.average(np.nan_to_num(uncertainty.shrunk), weights=counts)) if counts.any() else 0.5
         decide = partial(decide_surely, **how, k=k, error=error)
     else:
-        decide = partial(decide_levels, **how, profile=estimate_profile(run, k, weight, *parameters))
+        profile = estimate_profile(run, k, weight, *parameters)
+        decide = partial(decide_levels, **how, profile=profile, estimate=estimate)
+        parameters = parameters if estimate is None else (*parameters, *places)
     rates = {} if np.isnan(uncertainty.shrunk).any() else {"error_rate": uncertainty.shrunk}
     return {"decide": decide, "parameters": parameters, "choices": choices, **rates}
