@@ -13,6 +13,7 @@ from scipy.stats import binomtest
 
 import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.panels.drift import BothPanels
 from allalike.panels.repeats import compare_orders, find_steadiness
 from allalike.panels.rows import RepeatedVerdicts
@@ -300,5 +301,3 @@ def test_what_all_judges_share_is_taken_away_by_known_truths_and_said(engine: st
     assert miss(panel, truth) == pytest.approx(miss(judge(said, truth), truth), abs=0.03)
     assert panel.summary["gold"]["error"] == pytest.approx(found["before"] ** 2, rel=0.05)  # before it was taken away
     assert any("above 60 gold labels" in message.sentence for message in panel.messages)
-
-

@@ -338,8 +338,6 @@ def test_counts_are_those_of_the_blind_panel_and_the_known_truths() -> None:
     assert hits == pytest.approx(60 * right, rel=1e-4)
 
 
-
-
 def test_few_tasks_and_unequal_gold_labels_are_allotted_by_neyman() -> None:
     counts = Counts(np.array([3e3, 9e3]), np.array([8.0, 24.0]), np.array([2.0, 22.0]))
     share = (counts.positive + 1 / 3) / (counts.known + 2 / 3)

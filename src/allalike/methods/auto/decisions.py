@@ -163,7 +163,7 @@ def decide_levels(
     *lines: Floats,
     kernels: Kernels,
     ties: Ties,
-    estimate: Callable[..., Floats] | None,
+    estimate: Callable[..., Floats] | None = None,
     profile: Floats | None = None,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
@@ -178,7 +178,9 @@ def decide_levels(
     probability, _, share, code = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)
     votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(len(profile))[code])
     total = votes.sum(axis=1, keepdims=True)
-    votes /= np.where(total > 0, total, 1.0)
     label = found["label"].astype(np.intp)[:, None]
-    own, votes = (np.take_along_axis(table, label, axis=1)[:, 0] for table in (probability, votes))
+    own, votes = (
+        np.take_along_axis(table, label, axis=1)[:, 0]
+        for table in (probability, votes / np.where(total > 0, total, 1.0))
+    )
     return {**found, "confidence": lower_confidence(own, votes)}

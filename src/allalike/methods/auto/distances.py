@@ -398,29 +398,28 @@ def _choose_decision(
     use_gold: bool,
 ) -> dict[str, Any]:
     """Return the part of a fit that decides labels."""
-    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64), groups.uninformative.astype(np.float64))
-    kernels, choices, estimate = run.kernels, dict[str, Any](), None
+    parameters: tuple[Floats, ...] = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    kernels, choices = run.kernels, dict[str, Any]()
     if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
         kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     k = run.encoding.n_labels
-    places: tuple[Floats, ...] = ()
-    if lines is not None and not run.encoding.nominal and run.encoding.n_classes is not None and k >= 2:
+    levels = not run.encoding.nominal and run.encoding.n_classes is not None and k > 1
+    model: dict[str, Any] = {}
+    if levels and lines is not None:
         by_rule = partial(_decide_by_rule, arguments=(weight, weight, *parameters), **how)
-        estimate, places = fit_levels(run, lines, by_rule, use_gold=use_gold)
+        model["estimate"], places = fit_levels(run, lines, by_rule, use_gold=use_gold)
+        parameters = (*parameters, *places)
     if uncertainty is None or not _has_classes(run):
-        if estimate is not None:
-            decide = partial(decide_levels, **how, estimate=estimate)
-            return {"decide": decide, "parameters": (*parameters, *places), "choices": choices}
-        decision = {} if groups.all_count else {"decide": partial(decide_by_groups, **how), "parameters": parameters}
+        decide = partial(decide_levels, **how, **model) if model else partial(decide_by_groups, **how)
+        decision = {"decide": decide, "parameters": parameters} if model or not groups.all_count else {}
         return {**decision, "choices": choices}
     if run.encoding.nominal:
         counts = uncertainty.shared
         error = float(np.average(np.nan_to_num(uncertainty.shrunk), weights=counts)) if counts.any() else 0.5
         decide = partial(decide_surely, **how, k=k, error=error)
     else:
-        profile = estimate_profile(run, k, weight, *parameters)
-        decide = partial(decide_levels, **how, profile=profile, estimate=estimate)
-        parameters = parameters if estimate is None else (*parameters, *places)
+        profile = estimate_profile(run, k, weight, *parameters[:2])
+        decide = partial(decide_levels, **how, **model, profile=profile)
     rates = {} if np.isnan(uncertainty.shrunk).any() else {"error_rate": uncertainty.shrunk}
     return {"decide": decide, "parameters": parameters, "choices": choices, **rates}
