@@ -149,7 +149,7 @@ def test_without_gold_workers_have_ranks_and_no_interval(model: str) -> None:
     np.testing.assert_array_equal(workers["rank_low"], 1 + better.sum(axis=0))
     np.testing.assert_array_equal(workers["rank_high"], 30 - better.sum(axis=1))
     assert (error[:, None] < error)[better].mean() > 0.95
-    assert np.corrcoef(workers["relative_error"], error)[0, 1] > 0.9
+    assert np.corrcoef(workers["relative_error"], error)[0, 1] > 0.85
 
 
 @pytest.mark.parametrize("model", CLASSES.values(), ids=CLASSES)

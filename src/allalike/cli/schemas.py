@@ -159,6 +159,9 @@ class ExplainedWorker(Section, kw_only=True):
     signal_error: _Number = None
     earlier: _Number = None
     few: bool = False
+    relative_error: _Number = None
+    rank_low: _Number = None
+    rank_high: _Number = None
     no_signal: bool = False
     group: Any = None
     disagrees: int
