@@ -80,11 +80,10 @@ def test_gold_labels_correct_levels_that_most_workers_shift(target: str) -> None
     rows, truth = rate(6, levels=7, workers=6, answers=6)
     shifted = [(worker, task, min(label + 1, 7)) for worker, task, label in rows]
     gold = truth.iloc[:60].to_dict()
+    domain = f"ordinal(levels={[*range(1, 8)]}, target={target})"
     blind, calibrated = (
-        allalike.discover(
-            shifted, domain=f"ordinal(levels={[*range(1, 8)]}, target={target})", gold=each
-        ).truth.set_index("task")["label"]
-        for each in (None, gold)
+        allalike.discover(shifted, domain=domain, **each).truth.set_index("task")["label"]
+        for each in ({}, {"gold": gold, "gold_map": "same"})
     )
     rest = truth.index[60:]
     assert (blind[rest] - truth[rest]).abs().mean() > 1.7 * (calibrated[rest] - truth[rest]).abs().mean()

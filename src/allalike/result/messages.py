@@ -161,7 +161,7 @@ def _describe(option: str, value: str) -> str:
         return f"an export of {TOOLS[value].title if value in TOOLS else value}"
     if option == "wide":
         return f"a matrix, one row per {value.removesuffix('s')}"
-    if option == "repeats":
+    if option == "duplicates":
         return "several rows are one answer"
     return f"{option.replace('_', ' ')} {value}"
 
@@ -227,7 +227,7 @@ def _left_out(summary: Summary) -> Iterator[Remark]:
     if summary.missing_dropped:
         yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain")
+        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain_label")
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
         yield Remark(f"Left out {part} in which no answer was found, such as {unparsed.example!r}.")
@@ -236,7 +236,7 @@ def _left_out(summary: Summary) -> Iterator[Remark]:
         ("repeats_set_aside", summary.repeats_set_aside, "which"),
     ):
         if number:
-            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (repeats= says {word}).")
+            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (duplicates= says {word}).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
@@ -533,7 +533,7 @@ def remark_crowd(summary: Summary) -> Iterator[Remark]:
 
 def _remark_silent(empty: Silent) -> Remark:
     names, first = [each.worker for each in empty.named], empty.named[0]
-    done = "do not count (with plain=True they do)" if empty.silenced else "count all the same, being few"
+    done = "do not count (with screening=False they do)" if empty.silenced else "count all the same, being few"
     return Remark(
         f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
         f" on the tasks (signal {first.signal:.3f} with error {first.error:.3f}); they gave"
@@ -555,7 +555,7 @@ def _remark_group(group: AlikeGroup) -> Remark:
     who, seen = name_some(group.members, group.size), say_evidence(group.common, group.shared_rare)
     if group.kind == "copies":
         chance = f"by chance with probability {group.probability:.1g}"
-        said = f"Copies: {who} count as one voice ({seen}; {chance}; plain=True counts each)."
+        said = f"Copies: {who} count as one voice ({seen}; {chance}; screening=False counts each)."
     else:
         said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."
     return Remark(said, names=group.members)
