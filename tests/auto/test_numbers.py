@@ -105,7 +105,7 @@ def test_workers_who_stay_near_the_middle_have_no_weight() -> None:
     truth = rng.integers(0, 2, 60).astype(float)
     hedged = 0.5 + 0.02 * (truth - 0.5) + rng.normal(0, 0.02, (10, 60))
     known = np.clip(truth + rng.normal(0, 0.3, (30, 60)), 0, 1)
-    result = run(rows(np.vstack([hedged, known])), method=Auto(plain=True))
+    result = run(rows(np.vstack([hedged, known])), method=Auto(screening=False))
     weight = result.workers["weight"].to_numpy()
     assert weight[:10].max() < 0.5 * weight[10:].mean()
     assert rmse(result, truth) < rmse(result, truth, "unweighted")

@@ -131,8 +131,8 @@ def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest
         ("agreement a.csv --fail-under 0.1", 0, ""),
         ("agreement a.csv --fail-under 0.95", 1, "alpha is 0.562, below 0.95"),
         ("agreement a.csv --by topic --fail-under 0.99", 2, "alpha of a"),
-        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.5", 0, ""),
-        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.1", 1, "error is 0.125, above 0.1"),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.5", 0, ""),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.1", 1, "error is 0.125, above 0.1"),
         ("jury a.csv --gold gold.csv --gold-map same --good x --fail-under 0.99", 1, "below 0.99"),
     ],
 )

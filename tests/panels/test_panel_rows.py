@@ -158,7 +158,7 @@ def test_rows_in_another_order_and_another_engine_change_nothing(kind: str, tmp_
     pairs = pd.DataFrame(table_of(draw_pairs(6, bias=[0.1, 0.4, 0.0], samples=3)[0]))
     table = pairs if kind == "pairs" else draw_scores(0)
     how: dict[str, Any] = {"order": "shown", "sample": "epoch", "verdicts_name": "answers"} if kind == "pairs" else {}
-    given = ((table, "memory"), (table[::-1], allalike.Disk(folder=str(tmp_path))))
+    given = ((table, "memory"), (table[::-1], allalike.Disk(work_dir=str(tmp_path))))
     first, again = (plain(describe(allalike.jury(rows, **how, engine=engine))) for rows, engine in given)
     assert [*differences(first, again, 1e-9)] == ['summary.engine: "memory" -> "disk"']
 
@@ -206,7 +206,7 @@ def test_further_rows_are_asked_about_where_a_column_tells_why() -> None:
         allalike.jury(table)
     assert [dict(each.settles) for each in asked.value.proposals] == [
         {"order": "order", "sample": "epoch"},
-        {"repeats": "first"},
+        {"duplicates": "first"},
     ]
     assert allalike.jury(table, **asked.value.proposals[0].settles, verdicts_name="answers").truth["answers"].max() == 3
     with pytest.raises(InputError, match="'epoch' tells them apart"):

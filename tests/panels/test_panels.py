@@ -79,7 +79,7 @@ def test_open_answers_have_probabilities_that_hold_and_engines_and_rows_do_not_m
         [gold[task] == label for task, label in zip(panel.truth["task"], panel.truth["label"], strict=True)]
     )
     assert abs(panel.truth["confidence"].mean() - right) < 0.03
-    again = allalike.jury(rows[::-1], domain="categorical", engine=allalike.Disk(folder=str(tmp_path)))
+    again = allalike.jury(rows[::-1], domain="categorical", engine=allalike.Disk(work_dir=str(tmp_path)))
     assert again.truth["confidence"].to_numpy() == pytest.approx(panel.truth["confidence"].to_numpy())
     assert again.smallest == panel.smallest
     assert again.sizes["accuracy"].to_numpy() == pytest.approx(panel.sizes["accuracy"].to_numpy())

@@ -22,8 +22,8 @@ from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
 from allalike.cli.lists import echo_json, list_
-from allalike.cli.next import next_answers
 from allalike.cli.options import write_flags
+from allalike.cli.plan import plan_answers
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
@@ -69,7 +69,7 @@ def app() -> None:
 for _command in (
     discover,
     update,
-    next_answers,
+    plan_answers,
     compare,
     jury,
     agreement,

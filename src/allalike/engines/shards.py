@@ -173,10 +173,10 @@ def fitting_answers(n_workers: int) -> int:
 
 
 def encode(
-    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, repeats: str | None
+    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, duplicates: str | None
 ) -> Answers:
     """Turn three columns into the answers of a shard."""
-    answers = Answers.of_shard(worker, task, label, encoding, repeats=repeats)
+    answers = Answers.of_shard(worker, task, label, encoding, duplicates=duplicates)
     return answers if truths is None else answers.with_truths(truths)
 
 

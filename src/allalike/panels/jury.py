@@ -15,6 +15,7 @@ from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.discover import discover
 from allalike.domains import Domain, Encoding
+from allalike.domains.contract import choose_options
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Fit
@@ -146,7 +147,7 @@ def jury(
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
-        result = discover(read.answers, engine=engine, seed=seed, ties=ties, **read.gold)
+        result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # a panel always learns from gold labels
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
@@ -227,6 +228,15 @@ def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, 
             raise UnsupportedError(
                 f"{name} is for verdicts that are {kinds}, and these are {run.domain.name} labels. Leave it out."
             )
+
+
+def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
+    """Return verdicts whose ratings become means of opinions, unless the user chose another target."""
+    choices = {"target": "mean"}
+    if isinstance(answers, Scan):
+        return replace(answers, choices={**answers.choices, **choices})
+    encoding = answers.encoding
+    return replace(answers, encoding=replace(encoding, domain=choose_options(encoding.domain, choices)))
 
 
 def find_positive(encoding: Encoding) -> Any:

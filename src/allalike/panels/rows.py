@@ -453,7 +453,7 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
 
 def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     """Return the question about further verdicts of judges on tasks, if a column of a usual name distinguishes them."""
-    if not hasattr(source, "opened") or source.wide is not None or source.repeats is not None:
+    if not hasattr(source, "opened") or source.wide is not None or source.duplicates is not None:
         return None
     try:
         table, picked, _ = source.opened()
@@ -467,7 +467,7 @@ def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     return InputError(
         f"{repeats:,} of {rows:,} rows are further verdicts of a judge on a task, and {named}"
         f" tell{'s' if len(settles) == 1 else ''} them apart.",
-        proposals=[Proposal(settles), Proposal({"repeats": "first"})],
+        proposals=[Proposal(settles), Proposal({"duplicates": "first"})],
     )
 
 
@@ -513,5 +513,5 @@ def read_groups(
                     " column that has the same value in all rows of a task."
                 )
     if source.wide is not None:  # where it is not a judge
-        source = replace(source, files=replace(source.files, skip=(*source.files.skip, by)))
+        source = replace(source, files=replace(source.files, skip=(*source.files.exclude, by)))
     return source, value

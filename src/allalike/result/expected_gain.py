@@ -169,7 +169,7 @@ def estimate_uncertainty(
     else:
         raise UnsupportedError(
             "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
-            f" {run.domain.name}. The least certain tasks are in next.csv, and in the table that result.next() returns."
+            f" {run.domain.name}. The least certain tasks are in next_tasks.csv, and in the table of result.next()."
         )
     told = told or {}
     if told.get("told_by") == "gold":
