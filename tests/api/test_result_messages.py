@@ -96,7 +96,7 @@ def compare_with(save: Callable[[Path], Any], rows: Any = ROWS, **how: Any) -> C
 
     def refused(folder: Path) -> None:
         save(folder / "out")
-        _ = allalike.jury(rows, since=folder / "out", **how).summary
+        _ = allalike.jury(rows, baseline=folder / "out", **how).summary
 
     return refused
 
@@ -213,24 +213,24 @@ WRITING = [
 ]
 JURY = [
     Message("verdicts", jury(JUDGES, verdicts="A,B"), ("'A', 'B'", "'x', 'y'")),
-    Message("all good", jury(JUDGES, duplicates="first", good=["x", "y"]), ("every label",)),
-    Message("no good", jury(ROWS, good="xx"), ("'xx'", "'x'")),
-    Message("good of scores", jury(NUMBERS, domain="real", good="high"), ("'>=4'",)),
-    Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", good="x>y"), ("levels",)),
+    Message("all good", jury(JUDGES, duplicates="first", positive=["x", "y"]), ("every label",)),
+    Message("no good", jury(ROWS, positive="xx"), ("'xx'", "'x'")),
+    Message("good of scores", jury(NUMBERS, domain="real", positive="high"), ("'>=4'",)),
+    Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", positive="x>y"), ("levels",)),
     Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("the rate",)),
-    Message("by", jury(ROWS, good="x", by="nothing"), ("no column 'nothing'", "'label'")),
-    Message("two groups", jury(JUDGES, duplicates="first", good="x", by="judge"), ("two groups of 'judge'",)),
+    Message("by", jury(ROWS, positive="x", by="nothing"), ("no column 'nothing'", "'label'")),
+    Message("two groups", jury(JUDGES, duplicates="first", positive="x", by="judge"), ("two groups of 'judge'",)),
     Message("order", jury(PAIRS, order="nothing"), ("no column 'nothing'",)),
     Message("orders", jury(PAIRS, order="epoch"), ("3 different values",)),
-    Message("about without order", jury(PAIRS, about="places"), ("Name the column",)),
-    Message("about", jury(PAIRS, order="shown", about="people"), ("'people'",)),
+    Message("about without order", jury(PAIRS, verdicts_name="places"), ("Name the column",)),
+    Message("about", jury(PAIRS, order="shown", verdicts_name="people"), ("'people'",)),
     Message("order and sample", jury(PAIRS, order="shown", sample="shown"), ("both 'shown'",)),
-    Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may be an answer",)),
+    Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may name an answer",)),
     Message("samples of levels", jury(LEVELS, domain="ordinal", sample="epoch"), ("domain='real' takes the mean",)),
-    Message("tie", jury(PAIRS, order="shown", sample="epoch", about="answers", tie="C"), ("tie is 'C'",)),
+    Message("tie", jury(PAIRS, order="shown", sample="epoch", verdicts_name="answers", tie="C"), ("tie is 'C'",)),
     Message("quorum", jury(ROWS, quorum=-1), ("quorum is -1",)),
     Message("read before", jury(allalike.read(ROWS), order="shown"), ("read already",)),
-    Message("keep", jury(ROWS, keep=2), ("keep is 2",)),
+    Message("keep", jury(ROWS, retain=2), ("retain is 2",)),
     Message("confidence of scores", jury(NUMBERS, domain="real", min_confidence=0.9), ("classes", "Leave it out")),
     Message("a crowd", jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)]), ("101 workers",)),
     Message("price of nobody", jury(ROWS, prices={"a": 1, "z": 2}), ("'z'", "no such judge")),
