@@ -188,7 +188,8 @@ class Panel(Framed[Frame]):
 
         >>> import allalike
         >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxy"], "shown": [*"pqpq"]}
-        >>> allalike.jury(rows, columns={"label": "said"}, order="shown", verdicts_name="answers").orders["same"].tolist()
+        >>> panel = allalike.jury(rows, columns={"label": "said"}, order="shown", verdicts_name="answers")
+        >>> panel.orders["same"].tolist()
         [1.0, 0.0]
         """
         return self._frame("orders", "order")
