@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LabelKind,
         OtherReading,
         Silent,
+        Suspect,
         Suspects,
     )
 
@@ -85,15 +86,12 @@ _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 _KINDS = {
     "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": (
-        "levels of a scale, for answers to a task are near each other: a truth is a median; for a vote:"
-        " domain='categorical', for a mean: domain='real'."
-    ),
+    "ordinal": "levels of a scale, because answers to a task are near each other; for a vote: domain='categorical'.",
 }
 _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": "levels of a scale in words: a truth is a median; for a vote: domain='categorical'.",
+    "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
     "set": "sets of items; for a vote on whole labels: domain='categorical'.",
     "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
 }  # where the way in which labels are written told the kind
@@ -114,7 +112,7 @@ def remark_answers(summary: Summary) -> list[Remark]:
     >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
     Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
     """
-    return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
+    return [*_recognised(summary), *_quorum(summary.domain), *_target(summary.domain), *_left_out(summary)]
 
 
 def remark_doubts(summary: Summary) -> list[Remark]:
@@ -206,6 +204,24 @@ def _quorum(domain: LabelKind) -> list[Remark]:
         return []
     radius = f"radius={domain.radius:g}, " if domain.radius else ""
     return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
+
+
+def _target(domain: LabelKind) -> list[Remark]:
+    """Say what is estimated of ratings, and which option changes it.
+
+    >>> from allalike.result.summary import LabelKind
+    >>> _target(LabelKind(name="ordinal", target="level"))[0].sentence
+    "Each label is one correct level, the weighted median; for the mean of opinions: domain='ordinal(target=mean)'."
+    """
+    if domain.name != "ordinal" or not domain.target:
+        return []
+    if domain.target == "mean":
+        here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
+    else:
+        here, other, name = "one correct level, the weighted median", "the mean of opinions", "mean"
+    given = domain.levels_from == "given"
+    how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
+    return [Remark(f"Each label is {here}; for {other}: {how}.")]
 
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
@@ -336,11 +352,15 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
     """
     if sure.answers_per_task == 1 and sure.told_by != "gold":
         return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
-    right = percent(sure.mean)
+    right = percent(sure.mean if sure.share_right is None else sure.share_right)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
     plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
     unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
-    return f"{about} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
+    source = TOLD_BY[sure.told_by]
+    if sure.share_right_low is not None and sure.share_right_high is not None:
+        low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
+        source = f"{low} to {high} %, measured on gold labels" if known else f"{low} to {high} % in past crowds"
+    return f"{about} of the truths should be right{plain} ({source}).{unseen}"
 
 
 def remark_gold(summary: Summary) -> Iterator[Remark]:
@@ -528,12 +548,18 @@ def _remark_silent(empty: Silent) -> Remark:
 
 
 def _remark_suspects(worse: Suspects) -> Remark:
-    limits = [f"{each.worker} ({two_digits(each.low)} to {two_digits(each.high)})" for each in worse.named]
+    limits = [f"{each.worker} ({_describe_suspect(each)})" for each in worse.named]
     return Remark(
         f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
         f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
         names=[each.worker for each in worse.named],
     )
+
+
+def _describe_suspect(suspect: Suspect) -> str:
+    if suspect.low is None or suspect.high is None:
+        return f"{two_digits(suspect.relative_error or 0.0)} more than others on the same tasks"
+    return f"{two_digits(suspect.low)} to {two_digits(suspect.high)}"
 
 
 def _remark_group(group: AlikeGroup) -> Remark:

@@ -33,7 +33,6 @@ PANEL_TABLES = (
     "pairs",
     "sizes",
     "coverage",
-    "pivotal",
     "orders",
     "samples",
     "verdicts",

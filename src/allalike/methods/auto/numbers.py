@@ -195,7 +195,9 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
     if screening.signal is not None:
         uncertainty = replace(fit.estimate_uncertainty(), **screening.signal.informativeness)
     scale, used = fit.scale, fit.used
-    calibration = _calibrate(run, scale, used) if use_gold and run.n_gold >= MIN_GOLD else None
+    calibration = None
+    if use_gold and run.n_gold >= MIN_GOLD:
+        calibration = _calibrate(run, scale, lambda block: ((scaled := scale.of_block(block)), locate(scaled, used)[0]))
     decide = partial(
         decide_numbers,
         scale=replace(scale, number=np.empty(0)),
@@ -277,17 +279,65 @@ def _deviations(block: Block, truth: Floats) -> Floats:
     return np.clip(block.label - block.to_answers(truth), -MAX_DEVIATION, MAX_DEVIATION)
 
 
-def _calibrate(run: Run, scale: Scale, lines: Lines) -> GoldRegression:
-    """Fit the estimates of a run to its gold labels."""
+def _calibrate(run: Run, scale: Scale, estimate: Callable[[Block], tuple[Block, Floats]]) -> GoldRegression:
+    """Fit estimates to the gold labels of a run; ``estimate`` returns a block of it in its scale, and its estimates."""
     from scipy.sparse import csr_array
 
     block = pick_known(run, _MAX_GOLD)
-    gold = (block.gold_label - scale.origin) / scale.unit
-    scaled = scale.of_block(run.encoding.prepare(block))
-    truth, tasks = locate(scaled, lines)[0], block.gold_task
+    gold, tasks = (block.gold_label - scale.origin) / scale.unit, block.gold_task
+    scaled, truth = estimate(run.encoding.prepare(block))
     shape = scaled.n_tasks, scaled.n_workers
     deviation = csr_array((_deviations(scaled, truth), (scaled.task, scaled.worker)), shape=shape)
     return fit_gold_regression(truth[tasks], gold, deviation[tasks])
+
+
+# Levels in an order, by their places.
+
+
+@dataclass(frozen=True)
+class LevelEstimate:
+    """Estimate the places of tasks on a scale of levels: by lines, or from decided levels; then by gold regression."""
+
+    scale: Scale
+    lines: Lines | None
+    regression: GoldRegression | None = None
+
+    def __call__(self, block: Block, label: Array, number: Floats, workers: Floats, gain: Floats) -> Floats:
+        """Return the place of each task of a block, given the levels that the rule decides."""
+        scaled, truth = self.locate(block, label, number, workers)
+        if self.regression is not None:
+            moves = _deviations(scaled, truth) * gain.take(scaled.worker)
+            truth = self.regression.bend(truth) + scaled.per_task(moves)
+        return np.asarray(self.scale.restore(truth))
+
+    def locate(self, block: Block, label: Array, number: Floats, workers: Floats) -> tuple[Block, Floats]:
+        """Return a block in its scale, and its estimates without gold labels."""
+        scaled = self.scale.of_answers(block, number.take(block.worker))
+        if self.lines is None:
+            return scaled, (label - self.scale.origin) / self.scale.unit
+        return scaled, locate(scaled, self.lines._replace(workers=workers))[0]
+
+
+def fit_levels(
+    run: Run, fit: LineFit, decide: Callable[[Block], dict[str, Array]], *, use_gold: bool
+) -> tuple[LevelEstimate | None, tuple[Floats, Floats]]:
+    """Fit the places of levels where labels are means of opinions, or gold labels correct them.
+
+    Returns None where the rule of the label type decides alone; and parameters of the estimate.
+    """
+    lines, number, gain = fit.used, fit.scale.number, np.zeros(len(fit.used.workers))
+    mean = str(run.domain.rule) == "mean"
+    scale = replace(fit.scale, number=np.empty(0))
+    estimate = LevelEstimate(scale, lines._replace(workers=np.empty((0, 3))) if mean else None)
+    if use_gold and run.n_gold >= MIN_GOLD:
+
+        def locate_block(block: Block) -> tuple[Block, Floats]:
+            return estimate.locate(block, decide(block)["label"], number, lines.workers)
+
+        regression = _calibrate(run, scale, locate_block)
+        gain, regression = regression.gain, regression._replace(gain=np.empty(0))
+        return replace(estimate, regression=regression), (lines.workers, gain)
+    return estimate if mean else None, (lines.workers, gain)
 
 
 # Biases.
