@@ -93,8 +93,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     """Measure inter-annotator agreement in FILES.
 
     Krippendorff's alpha with its 95 % confidence interval for any label type; for classes also percent agreement,
-    Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and each worker's effect
-    on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in 'allalike
+    Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and the effect of each
+    worker on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in 'allalike
     discover'.
     """
     files = spool_input(files, options)

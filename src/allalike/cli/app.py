@@ -88,8 +88,8 @@ class Program(click.Group):
 def app(context: click.Context) -> None:
     """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
 
-    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with the columns worker,
-    task and label: allalike discover FILE.
+    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with worker, task and
+    label: allalike discover FILE.
     """
     if context.invoked_subcommand is None:
         echo(_START.rstrip())

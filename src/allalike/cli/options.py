@@ -12,7 +12,7 @@ import click
 from allalike._core.options import check_length
 from allalike._core.registry import make
 from allalike._core.words import write_options
-from allalike.cli.console import keep_whole, visible
+from allalike.cli.console import echo, keep_whole, visible
 from allalike.errors import OptionError
 from allalike.result.commands import write_flag
 from allalike.result.messages import Remark, remark_answers, remark_doubts
@@ -77,7 +77,7 @@ class Command(click.Command):
 def _print_all(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         context.meta[_ALL] = True
-        click.echo(context.get_help())
+        echo(context.get_help())
         context.exit()
 
 

@@ -59,8 +59,8 @@ def plan_answers(
     """Plan the next answers: which worker for which task, and the expected gain.
 
     OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and by the error
-    rate and the price of the worker. No worker, and no member of a copy group, answers a task twice. The expected error,
-    before and after, is estimated from the crowd.
+    rate and price of the worker. No worker, and no copy group, answers a task twice. The expected error, before and
+    after, is estimated from the crowd.
     """
     from allalike.result.targets import names_input, table_output
     from allalike.update import load

@@ -25,8 +25,8 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     DIR is a folder that 'allalike discover' wrote: its report is shown, and written first if it is missing. FILE is a
     file of answers to run on. Without either, drop a file on the page.
 
-    The page is for this computer only, and its address has a random token. Ctrl-C ends it and removes uploaded files and
-    results of the page.
+    The page is for this computer only, and its address has a random token. Ctrl-C ends it, and removes uploaded files
+    and results of the page.
     """
     from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size
