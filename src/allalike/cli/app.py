@@ -68,7 +68,37 @@ _COMMANDS: Any = {
 }
 
 
-@click.group(commands=_Commands(_COMMANDS), context_settings={"help_option_names": ["-h", "--help"]})
+_START = """\
+Estimate the correct labels of tasks that many people, models or sensors answered.
+
+  allalike discover answers.csv   labels, worker quality and a report (columns worker, task, label)
+  allalike demo                   the same on a simulated crowd
+  allalike jury verdicts.csv      a panel of LLM judges
+  allalike --help                 all commands
+"""
+_SECTIONS = {
+    "Labels": ("discover", "update", "plan", "compare"),
+    "Quality": ("jury", "agreement", "explain"),
+    "More": ("serve", "demo", "simulate", "datasets", "list"),
+}
+
+
+class Program(click.Group):
+    """The commands, listed in three sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the first sentence of its help."""
+        for section, names in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+
+
+@click.group(
+    cls=Program,
+    commands=_Commands(_COMMANDS),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -77,11 +107,15 @@ _COMMANDS: Any = {
     callback=_show_version,
     help="Show the version.",
 )
-def app() -> None:
-    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
 
-    To see it at work: allalike demo. On a file with the columns worker, task and label: allalike discover FILE.
+    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with worker, task and
+    label: allalike discover FILE.
     """
+    if context.invoked_subcommand is None:
+        echo(_START.rstrip())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
