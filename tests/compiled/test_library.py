@@ -38,7 +38,10 @@ def draw_crowd(seed: int = 0) -> list[tuple[int, int, int]]:
 def discover(**options: Any) -> tuple[list[Any], np.ndarray[Any, Any]]:
     """Return the labels that are found for the crowd, and all numbers beside them."""
     result = allalike.discover(draw_crowd(), domain="categorical", **options)
-    numbers = [result.truth["confidence"], *(result.workers[name] for name in ("weight", "error_rate", "low", "high"))]
+    numbers = [
+        result.truth["confidence"],
+        *(result.workers[name] for name in ("weight", "error_rate", "ci_low", "ci_high")),
+    ]
     return result.truth["label"].tolist(), np.concatenate([np.asarray(each, float) for each in numbers])
 
 

@@ -179,8 +179,8 @@ def test_logs_are_read_in_each_way_without_their_texts(name: str, tmp_path: Path
     if len(expected) > 1:
         with pytest.raises(InputError) as asked:
             opened(*paths)
-        assert {proposal.settles["tag"] for proposal in asked.value.proposals} == set(expected)
-        assert asked.value.settles["tag"] == next(iter(expected))
+        assert {proposal.options["tag"] for proposal in asked.value.proposals} == set(expected)
+        assert asked.value.options["tag"] == next(iter(expected))
     for tag, rows in expected.items():
         table = opened(*paths, tag=tag or None)
         found = sorted(zip(*table.load(table.names).values(), strict=True), key=repr)

@@ -167,8 +167,10 @@ def jury(
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
         result = discover(read.answers, engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # a panel always learns from gold labels
-        ways = [way for way in error.ways if "use_gold" not in way[1]]
-        raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
+        suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
+        raise GoldError(
+            error.args[0], lines=error.lines, suggestions=suggestions, **({} if suggestions else error.options)
+        ) from error
     run = result.run
     if run.worker_task is not None:
         raise UnsupportedError("A jury is the same for all tasks: leave out per_task().")

@@ -87,7 +87,7 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
         yield Remark(f"{counts} ({summary.domain.name}), {summary.answers / summary.tasks:.3g} per task.")
     else:
         assert sure is not None
-        effective = f", effectively {sure.voices_per_task:.2g}" if sure.voices_per_task else ""
+        effective = f", effectively {sure.effective_answers_per_task:.2g}" if sure.effective_answers_per_task else ""
         yield Remark(f"{counts} ({summary.domain.name}).")
         yield Remark(
             f"Panel: {sure.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ from"

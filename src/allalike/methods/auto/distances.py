@@ -128,7 +128,7 @@ def _choose_weights(
     run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors]
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
-    notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
+    notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
@@ -143,7 +143,7 @@ def _choose_weights(
         notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
         why = _REFUTED if notes["support"] < -_CLEARLY else ""
     if why:
-        return np.ones(len(weight)), {**notes, "taken": "everyone the same", "why": why}
+        return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
     return weight, notes
 
 
@@ -382,7 +382,7 @@ def _choose_decision(
         return {**decision, "choices": choices}, None
     found = find_reliability(give_voices(run, groups), k)
     again = found.expect_again()
-    confidence = {"found_again": float(again[0]), "told_by": "pairs"}
+    confidence = {"replication": float(again[0]), "estimated_from": "pairs"}
     if levels:
         model: dict[str, Any] = {
             "profile": estimate_profile(run, k, weight, *parameters),

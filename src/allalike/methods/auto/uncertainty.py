@@ -67,7 +67,7 @@ def estimate_shares(run: Run) -> Uncertainty:
         unknown = np.full(len(given), np.nan)
         few = shared < FEW
         return Uncertainty(
-            unit="fault", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=few
+            unit="mean_error", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=few
         )
     c = 1 / float(noise.chance or 1.0)
     den, squares = np.where(given > 0, sums["den"], 1.0), np.where(given > 0, sums["den den"], 1.0)
@@ -89,7 +89,7 @@ def estimate_shares(run: Run) -> Uncertainty:
     shrunk = _shrink(error, counts, np.where(given > 0, _mean(spread, freedom) / n, np.nan))
     error, low, high = (np.where(given > 0, each, np.nan) for each in (error, low, high))
     return Uncertainty(
-        unit="error_rate" if classes else "fault",
+        unit="error_rate" if classes else "mean_error",
         shared=shared,
         error=error,
         low=low,
