@@ -1,7 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
-BUILT_FROM := pyproject.toml hatch_build.py $(wildcard src/allalike/_core/compiled/*.[ch])
 
 .PHONY: demo test suite quick long check release audit soak bench leaderboard reproduce pictures docs clean
 
@@ -88,11 +87,11 @@ clean:
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/pyvenv.cfg $(BUILT_FROM)
+.venv/installed: .venv/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-.venv/dev: .venv/pyvenv.cfg $(BUILT_FROM)
+.venv/dev: .venv/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ .venv/installed
 

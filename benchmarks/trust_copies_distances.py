@@ -80,7 +80,7 @@ def play(name: str, truth: Table, said: Table, sizes: tuple[int, ...] = (), miss
         found = Auto().fit(run)
         assert found.copy_groups is not None
         number[crowd] = found.copy_groups.number
-        for way, fit in enumerate((found, Auto(plain=True).fit(run))):
+        for way, fit in enumerate((found, Auto(screening=False).fit(run))):
             errors[way, crowd] = np.mean((find_truths(run, fit).joined().found["label"] - truth[crowd]) ** 2)
     own = np.concatenate([np.arange(n - sum(sizes)), *(np.full(size, n + k) for k, size in enumerate(sizes))])
     i, j = np.triu_indices(n, 1)

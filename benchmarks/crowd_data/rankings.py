@@ -76,7 +76,7 @@ def _surprising(folder: Path, *, subject: str | None = None) -> Parsed:
             task = f"{_SUBJECTS[code]}/{question}"
             rows.append((int(worker), task, json.loads(response)[0]))
             gold[task] = json.loads(options)
-    answers = read(rows, domain=Ranking(), repeats="first")
+    answers = read(rows, domain=Ranking(), duplicates="first")
     return Parsed(answers, gold, f"{_MISLED_CROWDS_NOTE} {count_repeats(answers)}")
 
 

@@ -27,7 +27,7 @@ _TEN_TRANSLATIONS_NOTE = (
 def _translations(folder: Path, *, part: str) -> Parsed:
     """Read a part; texts are compared in lower case and by words, as truths are written in lower case."""
     domain = Text(lower=True, tokens="words")
-    answers = read(_file(folder, part, "label_anonymous"), columns=_COLUMNS, repeats="last", domain=domain)
+    answers = read(_file(folder, part, "label_anonymous"), columns=_COLUMNS, duplicates="last", domain=domain)
     return Parsed(answers, _truths(folder, part), count_repeats(answers, "last"))
 
 

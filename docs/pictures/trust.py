@@ -68,7 +68,11 @@ def with_copiers(rng: np.random.Generator, copiers: int) -> dict[str, float]:
     leader, own = answer(rng, truth, 0.35), answer(rng, truth, 0.25, copiers)
     copies = np.where(rng.random(own.shape) < 0.95, leader, own)
     said = np.concatenate([answer(rng, truth, 0.7, 7), leader, copies])
-    found = {"auto": labels(said), "auto --plain": labels(said, plain=True), "a vote": labels(said, method="UA")}
+    found = {
+        "auto": labels(said),
+        "auto --no-screening": labels(said, screening=False),
+        "a vote": labels(said, method="UA"),
+    }
     return {name: float(np.mean(each != truth)) for name, each in found.items()}
 
 
@@ -76,7 +80,11 @@ def with_constants(rng: np.random.Generator, constants: int) -> dict[str, float]
     """Draw six good workers and some who always say the frequent class; return what part of the rare one is found."""
     truth = (rng.random(500) < 0.1).astype(int)
     said = np.concatenate([answer(rng, truth, 0.85, 6, k=2), np.zeros((constants, 500), int)])
-    found = {"auto": labels(said), "auto --plain": labels(said, plain=True), "a vote": labels(said, method="UA")}
+    found = {
+        "auto": labels(said),
+        "auto --no-screening": labels(said, screening=False),
+        "a vote": labels(said, method="UA"),
+    }
     return {name: float(np.mean(each[truth == 1] == 1)) for name, each in found.items()}
 
 

@@ -182,12 +182,12 @@ def _explain_repeats(run: Run | Answers, *, again: bool) -> str:
     if again:
         return (
             " Perhaps they were added before: then there is nothing to do. If workers gave them anew, and the last ones"
-            " shall count, run 'allalike discover' on all answers with repeats='last'."
+            " shall count, run 'allalike discover' on all answers with duplicates='last'."
         )
     return (
         f" Perhaps {_name_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
         f" {_name_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If"
-        " the rows of a worker and a task are parts of one answer, read them with repeats='set'."
+        " the rows of a worker and a task are parts of one answer, read them with duplicates='set'."
     )
 
 
@@ -308,7 +308,7 @@ def _check_header(run: Run) -> Iterator[Issue]:
 
 def _check_abstentions(run: Run) -> Iterator[Issue]:
     labels = find_abstentions(list_labels(run)) if run.encoding.nominal else []
-    known = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
+    known = any("abstain_label" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
     if labels and run.encoding.n_labels > 2 and not known:
         listed = " and ".join(map(repr, labels[:_SHOWN]))
         yield Issue(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
@@ -408,7 +408,7 @@ def _find_codes(run: Run) -> Iterator[Issue]:
         code = f"{numbers[place]:g}"
         yield Issue(
             f"{code} was given {times[place]:,} times, and all other answers are between {low:g} and {high:g}. If it"
-            f" means that there is no answer, name it so (abstain='{code}')."
+            f" means that there is no answer, name it so (abstain_label='{code}')."
         )
 
 

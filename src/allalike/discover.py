@@ -49,7 +49,7 @@ def discover(
     engine: str | Engine | None = None,
     gold: Any = None,
     history: Any = None,
-    plain: bool = False,
+    screening: bool = True,
     seed: int = 0,
     ties: str = "random",
     min_confidence: float | None = None,
@@ -83,8 +83,8 @@ def discover(
     history
         Worker statistics from an earlier run, for auto: a result, its folder or its table of workers, or a table with
         worker, answers and error_rate (or rmse).
-    plain
-        Whether to skip the screening of auto for copies and uninformative workers.
+    screening
+        Whether auto screens the crowd for copies and uninformative workers.
     seed
         Random seed for breaking ties.
     ties
@@ -99,8 +99,9 @@ def discover(
     use_gold
         Whether gold labels are evidence; otherwise they only measure the error.
     **how
-        Options for reading the input, as in `allalike.read`: columns, wide, repeats, missing, na, abstain, label_map,
-        tool, tag, worker_from, encoding, decimal, only, skip, layout, query, table.
+        Options for reading the input, as in `allalike.read`: columns, wide, duplicates, missing, na_values,
+        abstain_label, label_map, tool, question, worker_from, encoding, decimal, include, exclude, layout, query,
+        table.
 
     Answers that were probably misread emit a `DataWarning`, and other data warnings a `DataNote`; `Result.notes` lists
     all of them.
@@ -113,7 +114,7 @@ def discover(
     (['cat', 'dog'], 0.0)
     """
     check_read_options(discover, how)
-    draws, chosen = find_ties(seed, ties), _choose_method(method, plain=plain, use_gold=use_gold)
+    draws, chosen = find_ties(seed, ties), _choose_method(method, screening=screening, use_gold=use_gold)
     settings = {"seed": seed, "ties": ties, **_check_confidence(min_confidence)}
     past = None if history is None else _read_history(history, chosen)
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
@@ -164,9 +165,9 @@ def fit(call: Call, issues: Sequence[Issue], *, stacklevel: int) -> Result:
     return Result(run, weighing, found, summary, method, posteriors, call)
 
 
-def _choose_method(method: str | Method, *, plain: bool, use_gold: bool) -> Method:
+def _choose_method(method: str | Method, *, screening: bool, use_gold: bool) -> Method:
     chosen = choose(method, METHODS, "method", Method)
-    chosen = chosen.without_screening() if plain and isinstance(chosen, ScreeningMethod) else chosen
+    chosen = chosen.without_screening() if not screening and isinstance(chosen, ScreeningMethod) else chosen
     if use_gold:
         return chosen
     if chosen.name == _ORACLE:

@@ -78,8 +78,8 @@ class Proposal:
     files
         All files to read together, the given one first, where others belong with it.
 
-    >>> print(Proposal({"wide": "tasks", "tag": "Sheet1"}, "2 classes, 9 workers"))
-    wide='tasks', tag='Sheet1'
+    >>> print(Proposal({"wide": "tasks", "question": "Sheet1"}, "2 classes, 9 workers"))
+    wide='tasks', question='Sheet1'
     >>> print(Proposal({"worker_from": "filename"}, files=("ada.csv", "bob.csv")))
     answers=['ada.csv', 'bob.csv'], worker_from='filename'
     """
@@ -102,12 +102,12 @@ class InputError(AllalikeError, ValueError):
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Say it with domain='real'.
-    >>> said = [Proposal({"tag": "mood"}, "3 classes, 9 workers"), Proposal({"tag": "tone"}, "5 classes, 9 workers")]
-    >>> print(InputError("There are two questions.", proposals=said))
+    >>> questions = [Proposal({"question": name}, f"{n} classes, 9 workers") for name, n in (("mood", 3), ("tone", 5))]
+    >>> print(InputError("There are two questions.", proposals=questions))
     There are two questions.
     Say it with one of these, the best first:
-      tag='mood'  # 3 classes, 9 workers
-      tag='tone'  # 5 classes, 9 workers
+      question='mood'  # 3 classes, 9 workers
+      question='tone'  # 5 classes, 9 workers
 
     ``lines`` show what was seen, such as rows of a table, below what is said.
     """

@@ -107,14 +107,14 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
     labels = gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers))
     labels = labels if answers.domain is None else labels.split(answers.domain)
     if answers.wide is not None:
-        answers = replace(answers, files=replace(answers.files, skip=(*answers.files.skip, name)))
+        answers = replace(answers, files=replace(answers.files, exclude=(*answers.files.exclude, name)))
     return answers, labels
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:
     """Return the words for a missing label, and the label map of the answers."""
     how = answers.read_options if isinstance(answers, Answers) else vars(answers)
-    return {"na": how.get("na") or NA, "label_map": how.get("label_map")}
+    return {"na": how.get("na_values") or NA, "label_map": how.get("label_map")}
 
 
 def name_columns(answers: Answers | Scan) -> Mapping[str, str]:

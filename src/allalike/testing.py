@@ -194,7 +194,7 @@ def check_domain(domain: Domain, answers: Sequence[Row], *, engines: Sequence[En
 def _read(rows: Sequence[Row], domain: Domain) -> Answers:
     worker, task, label = (list(column) for column in zip(*rows, strict=True))
     columns = Column.of_objects("worker", worker), Column.of_objects("task", task), _labels(label)
-    return Answers.of_columns(*columns, domain, repeats="first")
+    return Answers.of_columns(*columns, domain, duplicates="first")
 
 
 def _labels(labels: list[Any]) -> Column:

@@ -126,7 +126,7 @@ def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
         answers = replace(scan, domain=run.domain, choices={}).read()
     answers = fit_answers(run, answers)
     report("adding answers")
-    run = add_answers(call.engine, run, answers, repeats=call.read.kept_repeats, gold=known)
+    run = add_answers(call.engine, run, answers, duplicates=call.read.kept_duplicates, gold=known)
     return replace(call, run=run, gold=known), answers
 
 

@@ -63,7 +63,7 @@ def weights_from_distances(
     if len(ids) != n_workers:
         raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
     domain = Custom(distance=distances, farthest=farthest)
-    answers = Answers.of_columns(ids, task, label, domain, repeats="error")
+    answers = Answers.of_columns(ids, task, label, domain, duplicates="error")
     chosen = choose(method, METHODS, "method", Method)
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")

@@ -155,8 +155,8 @@ def test_codes_among_numbers_are_told_with_the_option_that_leaves_them_out(senso
     said[:sensors][rng.random((sensors, 200)) < often] = -999
     rows = [(f"w{w}", f"t{t}", float(number)) for (w, t), number in np.ndenumerate(said)]
     [found] = [each for each in allalike.discover(rows, domain="real").summary["warnings"] if "-999" in each]
-    assert "abstain='-999'" in found
-    left = allalike.discover(rows, domain="real", abstain="-999")
+    assert "abstain_label='-999'" in found
+    left = allalike.discover(rows, domain="real", abstain_label="-999")
     assert not [each for each in left.summary["warnings"] if "-999" in each or "squared" in each]
 
 

@@ -94,7 +94,7 @@ def test_each_command_that_is_proposed_runs(recode: Callable[[int], Any], engine
         assert done.returncode == 0, done.stderr
         results[command[-1]] = pd.read_csv(tmp_path / "allalike-out" / "truth.csv")["label"].tolist()
     assert results[proposed[0][-1]] == truth.tolist()
-    assert results["--gold-only-measure"] == truth.tolist()  # as the crowd is right in nearly all answers
+    assert results["--no-use-gold"] == truth.tolist()  # as the crowd is right in nearly all answers
 
 
 def test_swapped_columns_are_proposed_the_right_way_round(tmp_path: Path) -> None:

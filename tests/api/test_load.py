@@ -64,7 +64,7 @@ def test_how_answers_were_read_and_what_was_known_is_loaded_too(tmp_path: Path) 
     lines = ["who;item;vote", *(f"w{w};t{t};{(w * t) % 3 % 2 or 'o'}" for t in range(12) for w in range(5)), "w1;t1;?"]
     (tmp_path / "a.csv").write_text("\n".join([*lines, "w0;t0;third"]), encoding="utf-8")
     past = {"worker": ["w0", "w1"], "answers": [50, 40], "error_rate": [0.1, 0.4]}
-    how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"o": "zero", 1: "one"}}
+    how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain_label": "?", "label_map": {"o": "zero", 1: "one"}}
     known: dict[str, Any] = {"gold": {"t1": "zero", "t99": "never said"}, "history": pd.DataFrame(past)}
     result = allalike.discover(tmp_path / "a.csv", **how, **known, seed=7, ties="first", min_confidence=0.6)
     assert result.run.encoding.n_labels == 3  # though the only answer with the third was set aside
@@ -183,7 +183,7 @@ def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
         *({**index, "call": {**told, "seed": 1}, "sum": each} for each in (index["sum"], None)),
         *(signed({**told, "domain": each}) for each in ({"name": "os"}, {"name": "real", "x": 1}, 7)),
         *(signed({**told, "method": each}) for each in ({"name": "auto", "options": {"x": 1}}, {"name": "eval"}, 5)),
-        *(signed({**told, "read": each}) for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"repeats": "x"})),
+        *(signed({**told, "read": each}) for each in ({"source": "/etc/passwd"}, {"columns": 3}, {"duplicates": "x"})),
     ]
     for each in wrong:
         (place / "call.json").write_text(each if isinstance(each, str) else json.dumps(each), encoding="utf-8")

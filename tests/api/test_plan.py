@@ -81,7 +81,7 @@ def test_nobody_is_asked_again_and_no_copy_of_one_who_has_answered() -> None:
     group = found.workers.set_index("worker")["copy_group"]
     assert (group != "").any()
     prices = dict.fromkeys(group.index, 1.0)
-    table = found.plan(400, prices=prices, max_load=100).table
+    table = found.plan(400, prices=prices, max_per_worker=100).table
     voice = {worker: group[worker] or worker for worker in group.index}
     heard = {(task, voice[worker]) for worker, task, _ in rows}
     asked = [(task, voice[worker]) for task, worker in zip(table["task"], table["worker"], strict=True)]
@@ -96,18 +96,18 @@ def test_good_workers_are_asked_first_as_often_as_they_may_and_the_cheaper_of_tw
     workers = result.workers.set_index("worker")
     left = workers["error_rate"][workers["answers"] < 40]  # the others have answered everything
     prices = dict.fromkeys(workers.index, 1.0)
-    table = result.plan(12, prices=prices, max_load=3).table
+    table = result.plan(12, prices=prices, max_per_worker=3).table
     assert table["worker"][:3].tolist() == [left.idxmin()] * 3
     assert table["worker"].value_counts().max() == 3
     assert table["worker"].nunique() > 3
-    dear = result.plan(12, prices=prices | {left.idxmin(): 50.0}, max_load=3).table
+    dear = result.plan(12, prices=prices | {left.idxmin(): 50.0}, max_per_worker=3).table
     assert left.idxmin() not in dear["worker"].tolist()
 
 
 def test_who_is_asked_as_often_as_she_may_is_asked_again_in_the_next_batch(result: allalike.Result) -> None:
     prices = dict.fromkeys(result.workers["worker"], 1.0)
     for batch in (None, 50):
-        plan = result.plan(100, prices=prices, max_load=1, batch=batch)
+        plan = result.plan(100, prices=prices, max_per_worker=1, batch=batch)
         assert plan.summary["all"]["answers"] > len(prices) >= plan.summary["next"]["answers"]
         assert plan.table["worker"].is_unique
 
@@ -119,20 +119,20 @@ def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result
     assert after[-1] < told[0]["before"]["expected"] == pytest.approx(1 - result.truth["confidence"].mean(), abs=1e-6)
     for each in told:
         assert each["all"]["after"]["low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["high"]
-    plan = result.plan(80, worth=0.05)
+    plan = result.plan(80, min_gain=0.05)
     assert plan.summary["stop"]
     assert (plan.table["gain"] > 0.05 * plan.table["price"]).all()
     assert 0 < plan.summary["all"]["cost"] < 80
-    nothing = result.plan(80, worth=1.0)
+    nothing = result.plan(80, min_gain=1.0)
     assert nothing.table.empty
     assert "Stop: by this crowd's own estimate, nobody who may still be asked brings as much as 1" in repr(nothing)
 
 
 def test_a_batch_is_the_beginning_of_a_plan_and_engines_agree(result: allalike.Result) -> None:
-    whole, batch = result.plan(20, max_load=30).table, result.plan(20, batch=6, max_load=30)
+    whole, batch = result.plan(20, max_per_worker=30).table, result.plan(20, batch=6, max_per_worker=30)
     pd.testing.assert_frame_equal(batch.table, whole[:6])
     assert (batch.summary["next"]["answers"], batch.summary["all"]["answers"]) == (6, 20)
-    on_disk = allalike.discover(ROWS[::-1], engine=Disk()).plan(20, max_load=30).table
+    on_disk = allalike.discover(ROWS[::-1], engine=Disk()).plan(20, max_per_worker=30).table
     pd.testing.assert_frame_equal(on_disk, whole)
 
 
@@ -185,11 +185,11 @@ def test_a_price_makes_the_budget_money(result: allalike.Result, tmp_path: Path)
     assert set(both.table["price"]) == {0.04, 0.05}
     pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "in.csv", index=False)
     call("discover", "in.csv", "-o", "out", "-q", folder=tmp_path)
-    done = call("next", "out", "--budget", "1", "--price", "0.05", folder=tmp_path)
+    done = call("plan", "out", "--budget", "1", "--price", "0.05", folder=tmp_path)
     assert done.stdout.startswith(repr(plan).splitlines()[0])
     assert "--price" not in done.stdout
-    assert "--price 0.05" in call("next", "out", folder=tmp_path).stdout
-    failed = call("next", "out", "--price", "0", folder=tmp_path)
+    assert "--price 0.05" in call("plan", "out", folder=tmp_path).stdout
+    failed = call("plan", "out", "--price", "0", folder=tmp_path)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "price above 0" in failed.stderr
 
@@ -200,21 +200,21 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
     prices = {**dict.fromkeys(workers, 2.0), "anyone": 1.0}
     pd.DataFrame({"worker": prices.keys(), "price": prices.values()}).to_csv(tmp_path / "prices.csv", index=False)
     assert call("discover", "in.csv", "-o", "out", "-q", folder=tmp_path).returncode == 0
-    words = ("next", "out", "--budget", "20", "--prices", "prices.csv", "--batch", "5", "-o", "plan.csv")
+    words = ("plan", "out", "--budget", "20", "--prices", "prices.csv", "--batch", "5", "-o", "plan.csv")
     done = call(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     expected = result.plan(20, prices=prices, batch=5)
     assert done.stdout.startswith(repr(expected).splitlines()[0])
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "plan.csv"), expected.table, check_dtype=False)
     told = json.loads(call(*words, "--json", folder=tmp_path).stdout)
-    Draft202012Validator(make_schema("next")).validate(told)
+    Draft202012Validator(make_schema("plan")).validate(told)
     assert [each["task"] for each in told["answers"]] == expected.table["task"].tolist()
     before = (tmp_path / "plan.csv").read_bytes()
-    failed = call("next", "out", "--prices", "nowhere.csv", "-o", "plan.csv", folder=tmp_path)
+    failed = call("plan", "out", "--prices", "nowhere.csv", "-o", "plan.csv", folder=tmp_path)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "these cannot be read. There is no file" in failed.stderr
     assert (tmp_path / "plan.csv").read_bytes() == before
-    failed = call("next", "out", "-o", "in.csv", "--overwrite", folder=tmp_path)
+    failed = call("plan", "out", "-o", "in.csv", "--overwrite", folder=tmp_path)
     assert failed.returncode == 2
     assert "in.csv is an input" in failed.stderr
     assert (tmp_path / "in.csv").read_text(encoding="utf-8").startswith("worker,task,label")
@@ -299,7 +299,7 @@ def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:
     expected = allalike.discover(rows).next_tasks(1000)
     pd.testing.assert_frame_equal(allalike.discover(rows, engine=Disk()).next_tasks(1000), expected)
     allalike.discover(rows).save(tmp_path)
-    assert pd.read_csv(tmp_path / "next.csv")["task"].tolist() == expected["task"].tolist()
+    assert pd.read_csv(tmp_path / "next_tasks.csv")["task"].tolist() == expected["task"].tolist()
 
 
 def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more(

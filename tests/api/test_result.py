@@ -33,7 +33,7 @@ def test_what_is_saved_reads_back_the_same(tmp_path: Path) -> None:
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
     kept = [f"state/{name}" for name in ("answers-1.parquet", "call.json", "gold-1.parquet")]
-    tables = ["confusion.csv", "groups.csv", "next.csv", "quality.csv"]
+    tables = ["confusion.csv", "groups.csv", "next_tasks.csv", "quality.csv"]
     files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
     assert written == {"schema": "allalike/discover/2", **result.summary, "state": {"format": 3}, "files": files}

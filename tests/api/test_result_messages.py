@@ -141,7 +141,7 @@ READING = [
     Message("uneven columns", discover({"worker": ["a", "b"], "task": [1], "label": ["x"]}), ("not equally long",)),
     Message("memory", lambda f: guard(f / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62)), ("memory", "a.csv")),
     Message("tool of rows", read(ROWS, tool="toloka"), ("tool is for files",)),
-    Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), only=("label",)), ("wide='tasks'",)),
+    Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), include=("label",)), ("wide='tasks'",)),
     Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("read or named already",)),
     Message("frame", lambda folder: allalike.discover(ROWS).tables_as("spark"), ("'spark'", "pandas, polars, arrow")),
 ]
@@ -215,13 +215,13 @@ WRITING = [
 ]
 JURY = [
     Message("verdicts", jury(JUDGES, verdicts="A,B"), ("'A', 'B'", "'x', 'y'")),
-    Message("all good", jury(JUDGES, repeats="first", good=["x", "y"]), ("every label",)),
+    Message("all good", jury(JUDGES, duplicates="first", good=["x", "y"]), ("every label",)),
     Message("no good", jury(ROWS, good="xx"), ("'xx'", "'x'")),
     Message("good of scores", jury(NUMBERS, domain="real", good="high"), ("'>=4'",)),
     Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", good="x>y"), ("levels",)),
     Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("the rate",)),
     Message("by", jury(ROWS, good="x", by="nothing"), ("no column 'nothing'", "'label'")),
-    Message("two groups", jury(JUDGES, repeats="first", good="x", by="judge"), ("two groups of 'judge'",)),
+    Message("two groups", jury(JUDGES, duplicates="first", good="x", by="judge"), ("two groups of 'judge'",)),
     Message("order", jury(PAIRS, order="nothing"), ("no column 'nothing'",)),
     Message("orders", jury(PAIRS, order="epoch"), ("3 different values",)),
     Message("about without order", jury(PAIRS, about="places"), ("Name the column",)),
@@ -268,7 +268,10 @@ UPDATING = [
 ]
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
 PLANNING = [
-    *(Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next.csv")) for one in KEPT),
+    *(
+        Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks.csv"))
+        for one in KEPT
+    ),
     Message("nobody answered twice", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task was answered twice",)),
     Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has not answered yet", "'anyone'")),
     Message("no prices", plan(prices={}), ("Nobody can be asked",)),
@@ -276,8 +279,8 @@ PLANNING = [
     Message("answers for nothing", plan(prices={"anyone": 0}), ("'anyone' is 0. What costs nothing needs no plan",)),
     Message("price", plan(price=0), ("price is 0",)),
     Message("batch", plan(batch=0), ("batch is 0",)),
-    Message("max_load", plan(max_load=1.5), ("max_load is 1.5",)),
-    Message("worth", plan(worth=-1.0), ("worth is -1",)),
+    Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
+    Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
     Message("a file of others", save_plan, ("mine.csv is there already",)),
     Message(
         "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)

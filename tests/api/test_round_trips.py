@@ -70,9 +70,9 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_label_studio_reads_what_was_written(
     kind: str, values: dict[str, Any], more: dict[str, Any], form: str, tmp_path: Path
 ) -> None:
-    found = allalike.discover(label_studio(kind, values, tmp_path, **more), tag="tag", method="UA")
+    found = allalike.discover(label_studio(kind, values, tmp_path, **more), question="tag", method="UA")
     path = written(found, tmp_path, f"label-studio(form={form})") / f"{form}.json"
-    assert again(path, found, tag="tag") == truths(found)
+    assert again(path, found, question="tag") == truths(found)
     (task,) = json.loads(path.read_text(encoding="utf-8"))
     (sheet,) = task[form]
     assert (task["id"], task["data"]) == (7, {"body": TEXT})
@@ -91,9 +91,9 @@ def test_answers_that_are_no_export_come_back_too(to: str, name: str, tmp_path: 
 
 @pytest.mark.parametrize("tag", ["label", "Category"])
 def test_a_real_project_of_label_studio_comes_back_as_it_was_found(tag: str, exports: Path, tmp_path: Path) -> None:
-    found = allalike.discover(exports / "label-studio-coders.json", tag=tag, method="UA")
+    found = allalike.discover(exports / "label-studio-coders.json", question=tag, method="UA")
     path = written(found, tmp_path, "label-studio(form=annotations)") / "annotations.json"
-    assert again(path, found, tag=tag) == truths(found)
+    assert again(path, found, question=tag) == truths(found)
 
 
 def test_boxes_of_label_studio_become_pixels_for_others_and_percent_again(exports: Path, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_tags_are_written_for_cvat_and_what_it_cannot_take_is_refused(tmp_path: 
     files = [
         write(tmp_path / f"{who}.xml", seen.format(tag)) for who, tag in zip("abc", ("in", "in", "out"), strict=True)
     ]
-    found = allalike.discover(files, tag="tags")
+    found = allalike.discover(files, question="tags")
     path = written(found, tmp_path, "cvat") / "annotations.xml"
     assert again(path, found, worker_from="filename") == truths(found) == {"a.jpg": "in"}
     assert '<image id="4" name="a.jpg">' in path.read_text(encoding="utf-8")
@@ -149,7 +149,7 @@ def test_tags_are_written_for_cvat_and_what_it_cannot_take_is_refused(tmp_path: 
     video = [write(tmp_path / f"v{who}.xml", frames) for who in "ab"]
     for given, tag in ((files, "ellipses"), (video, None)):
         with pytest.raises(UnsupportedError):
-            allalike.discover(given, tag=tag).save(tmp_path / "no", to="cvat")
+            allalike.discover(given, question=tag).save(tmp_path / "no", to="cvat")
     assert not (tmp_path / "no").exists()
 
 
@@ -210,7 +210,7 @@ def test_areas_of_several_classes_are_one_picture_of_coco_again(tmp_path: Path) 
         ]
         write(tmp_path / f"{worker}.json", {"images": images, "annotations": drawn, "categories": kinds})
     files = [tmp_path / f"{worker}.json" for worker in ("ada", "bob", "eve")]
-    found = allalike.discover(files, tag="segmentation")
+    found = allalike.discover(files, question="segmentation")
     assert list(truths(found)) == ["p0.jpg/cat", "p0.jpg/dog", "p1.jpg/cat", "p1.jpg/dog"]
     page = written(found, tmp_path, "coco") / "annotations.json"
     document = json.loads(page.read_text(encoding="utf-8"))
@@ -221,7 +221,7 @@ def test_areas_of_several_classes_are_one_picture_of_coco_again(tmp_path: Path) 
         (8, 3),
         (8, 5),
     ]
-    assert again(page, found, tag="segmentation", worker_from="filename") == truths(found)
+    assert again(page, found, question="segmentation", worker_from="filename") == truths(found)
 
 
 def test_masks_of_several_classes_are_one_task_of_label_studio_again(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def out(tmp_path: Path) -> Path:
     (tmp_path / "b.csv").write_text(MORE.replace("w9", "w8"), encoding="utf-8")
     (tmp_path / "c.csv").write_text(MORE, encoding="utf-8")
     (tmp_path / "gold.csv").write_text("task,label\nt0,yes\n", encoding="utf-8")
-    how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain": "?", "label_map": {"x": "no", "y": "yes"}}
+    how: dict[str, Any] = {"columns": {"worker": "who"}, "abstain_label": "?", "label_map": {"x": "no", "y": "yes"}}
     known: dict[str, Any] = {"gold": {"t1": "no", "t9": "no"}, "gold_map": {"no": "no"}, "min_confidence": 0.1}
     result = allalike.discover(tmp_path / "a.csv", method="UA", **how, **known)
     result.save(tmp_path / "out")
@@ -137,7 +137,7 @@ def use(out: Path) -> None:
     for command in (
         ("update", "out", "c.csv", *gold),
         ("explain", "out", "worker", "w1"),
-        ("next", "out", "--budget", "2", "-o", "plan.csv"),
+        ("plan", "out", "--budget", "2", "-o", "plan.csv"),
         ("discover", "c.csv", "--history", "out", "-o", "other", "--no-report"),
         ("jury", "a.csv", "--since", "out", "-o", "jury"),
     ):

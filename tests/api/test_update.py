@@ -119,9 +119,9 @@ def test_repeats_are_settled_as_if_they_had_come_at_once(domain: str, repeats: s
         other = [(worker, task, label[::-1] if isinstance(label, list) else label) for worker, task, label in other]
     rows = [*rows, *rows[:20], *other[10:50]]
     parts = cut(rows, 3, 5)
-    result = allalike.discover(allalike.read(parts[0], repeats=repeats, domain=kind(domain)), engine=engine)
+    result = allalike.discover(allalike.read(parts[0], duplicates=repeats, domain=kind(domain)), engine=engine)
     result = result.update(parts[1]).update(parts[2])
-    together = allalike.read([row for part in parts for row in part], repeats=repeats, domain=kind(domain))
+    together = allalike.read([row for part in parts for row in part], duplicates=repeats, domain=kind(domain))
     expected = allalike.discover(together, engine=engine)
     assert expected.summary["repeats_set_aside"] == 60
     assert_same(result, expected)
@@ -129,7 +129,7 @@ def test_repeats_are_settled_as_if_they_had_come_at_once(domain: str, repeats: s
 
 @both_engines
 def test_a_repeat_is_an_error_if_it_was_to_be_one(engine: Engine) -> None:
-    answers = allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("bob", 2, "y")], repeats="error")
+    answers = allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("bob", 2, "y")], duplicates="error")
     result = allalike.discover(answers, engine=engine)
     with pytest.raises(InputError, match="Worker 'bob' answered task 2 more than once"):
         result.update([("ada", 2, "x"), ("bob", 2, "x")])
@@ -145,7 +145,7 @@ def test_a_corrected_typing_error_leaves_no_trace_in_the_digits(method: str, rul
     wrong = [("w1", 3, 1e12), ("w2", 5, -3e14)]
     right = [("w1", 3, 1.1e-3), ("w2", 5, 0.9e-3)]
     first = [row for row in rows if row[:2] not in {("w1", 3), ("w2", 5)}] + wrong
-    options: dict[str, Any] = {"domain": Real(rule=rule), "repeats": "last"}
+    options: dict[str, Any] = {"domain": Real(rule=rule), "duplicates": "last"}
     result = allalike.discover(allalike.read(first, **options), method=method, engine=engine).update(right)
     assert_same(result, allalike.discover(allalike.read([*first, *right], **options), method=method, engine=engine))
 
@@ -154,8 +154,8 @@ def test_a_corrected_typing_error_leaves_no_trace_in_the_digits(method: str, rul
 def test_vectors_keep_their_digits_too(engine: Engine) -> None:
     first = [("ada", 1, [1e-3, 2.0]), ("bob", 1, [1e10, 2.0]), ("eve", 1, [2e-3, 1.0]), ("eve", 2, [1e-3, 1e9])]
     right = [("bob", 1, [1.5e-3, 3.0])]
-    result = allalike.discover(allalike.read(first, domain="vector", repeats="last"), method="P-TD", engine=engine)
-    expected = allalike.discover(allalike.read([*first, *right], domain="vector", repeats="last"), method="P-TD")
+    result = allalike.discover(allalike.read(first, domain="vector", duplicates="last"), method="P-TD", engine=engine)
+    expected = allalike.discover(allalike.read([*first, *right], domain="vector", duplicates="last"), method="P-TD")
     assert_same(result.update(right), expected)
 
 
@@ -192,7 +192,7 @@ def test_both_results_can_be_used_after_an_update_and_alone(engine: Engine, tmp_
 
 def test_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     rows = crowd("real", seed=1, n=5, m=20)
-    result = allalike.discover(rows[:60], domain="real", engine=Disk(folder=tmp_path, partitions=4))
+    result = allalike.discover(rows[:60], domain="real", engine=Disk(work_dir=tmp_path, partitions=4))
     result = result.update(rows[60:80]).update(rows[80:])
     assert len(result.truth) == 20
     assert len(list(tmp_path.iterdir())) == 1
@@ -386,7 +386,7 @@ def test_more_is_read_as_the_first_answers_were(engine: Engine, tmp_path: Path) 
     columns = {"worker": "who", "task": "what", "label": "said"}
     more = {**table, "who": ["bob", "bob", "eve"], "said": ["x", None, "x"]}
     together = {name: [*table[name], *more[name]] for name in table}
-    options: dict[str, Any] = {"columns": columns, "repeats": "last", "missing": "drop", "domain": "categorical"}
+    options: dict[str, Any] = {"columns": columns, "duplicates": "last", "missing": "drop", "domain": "categorical"}
     expected = discover(allalike.read(together, **options), engine=engine)
     assert (expected.summary["repeats_set_aside"], expected.summary["missing_dropped"]) == (1, 1)
     for read in (allalike.read, allalike.scan):
@@ -430,10 +430,10 @@ def test_outliers_that_are_corrected_one_after_the_other_leave_all_digits(engine
     rows = [answer for i in range(10) for answer in (("bad", i, 1e9 / 9**i), ("g1", i, 0.0), ("g2", i, 0.1))]
     rows += [answer for i in range(100, 160) for answer in (("bad", i, 0.0), ("g1", i, 0.1), ("g2", i, 0.2))]
     corrections = [[("bad", i, 0.3)] for i in range(7)]
-    result = allalike.discover(allalike.scan(rows, domain="real", repeats="last"), method="P-TD", engine=engine)
+    result = allalike.discover(allalike.scan(rows, domain="real", duplicates="last"), method="P-TD", engine=engine)
     for more in corrections:
         result = result.update(more)
-    whole = allalike.scan([*rows, *(more[0] for more in corrections)], domain="real", repeats="last")
+    whole = allalike.scan([*rows, *(more[0] for more in corrections)], domain="real", duplicates="last")
     expected = allalike.discover(whole, method="P-TD").workers["disparity"]
     np.testing.assert_allclose(result.workers["disparity"], expected, rtol=1e-9)
 

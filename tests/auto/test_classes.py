@@ -51,7 +51,7 @@ def hits(answers: Answers, method: Any) -> npt.NDArray[np.float64]:
     "name", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ()) for name in KNOWN]
 )
 def test_accuracy_on_real_crowds(name: str, data: Path) -> None:
-    assert 100 * hits(load_from(data, name), Auto(plain=True)).mean() == pytest.approx(KNOWN[name], abs=0.06)
+    assert 100 * hits(load_from(data, name), Auto(screening=False)).mean() == pytest.approx(KNOWN[name], abs=0.06)
 
 
 @pytest.mark.long

@@ -27,7 +27,7 @@ def copies_in(said: np.ndarray) -> list[tuple[int, ...]]:
 
 
 def error(rows: Rows, truth: np.ndarray, *, plain: bool = False) -> float:
-    labels = allalike.discover(rows, plain=plain).truth["label"].to_numpy()
+    labels = allalike.discover(rows, screening=not plain).truth["label"].to_numpy()
     return float(np.mean(labels != np.array(list("abcd"))[truth]))
 
 
@@ -204,7 +204,9 @@ def test_a_group_is_described_by_the_tasks_it_has_in_common() -> None:
 
 def test_plain_is_the_method_without_any_of_it() -> None:
     _, said = attack(6)
-    plain, same = (allalike.discover(rows_of(said), **how) for how in ({"plain": True}, {"method": Auto(plain=True)}))
+    plain, same = (
+        allalike.discover(rows_of(said), **how) for how in ({"screening": False}, {"method": Auto(screening=False)})
+    )
     assert plain.truth["label"].tolist() == same.truth["label"].tolist()
     assert plain.groups.empty
     assert "copy_group" not in plain.workers

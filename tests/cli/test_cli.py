@@ -74,11 +74,9 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
 
 def test_help_and_version(tmp_path: Path) -> None:
     assert "discover" in call("--help", folder=tmp_path).stdout
-    number, passes = call("--version", folder=tmp_path).stdout.splitlines()
-    assert number == allalike.__version__
-    assert passes.startswith(("compiled passes", "passes in numpy"))
+    assert call("--version", folder=tmp_path).stdout == f"{allalike.__version__}\n"
     printed = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert printed.splitlines() == [number, passes]
+    assert printed == f"{allalike.__version__}\n"
 
 
 def test_an_unexpected_error_is_one_line_and_exit_code_one(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,8 +131,8 @@ def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest
         ("agreement a.csv --fail-under 0.1", 0, ""),
         ("agreement a.csv --fail-under 0.95", 1, "alpha is 0.562, below 0.95"),
         ("agreement a.csv --by topic --fail-under 0.99", 2, "alpha of a"),
-        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.5", 0, ""),
-        ("discover a.csv --gold gold.csv --gold-map same --fail-over 0.1", 1, "error is 0.125, above 0.1"),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.5", 0, ""),
+        ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.1", 1, "error is 0.125, above 0.1"),
         ("jury a.csv --gold gold.csv --gold-map same --good x --fail-under 0.99", 1, "below 0.99"),
     ],
 )

@@ -89,7 +89,7 @@ WRONG = {
     "a pattern of labels": ("--label Q*", ""),
     "a gold column": ("--gold column:lable", "--gold column:label"),
     "no gold column": ("--gold column:truth", ""),
-    "a column of a matrix": ("--wide tasks --only lable --skip worker", "--wide tasks --skip worker"),
+    "a column of a matrix": ("--wide tasks --include lable --exclude worker", "--wide tasks --exclude worker"),
 }
 
 

@@ -63,7 +63,7 @@ def test_options_that_nobody_means_are_refused_at_once(spec: str, folder: Path) 
         make(spec, METHODS, "method")
     with pytest.raises(AllalikeError):
         make(spec[-1000:], METHODS, "method")
-    for flag in ("--method", "--domain", "--gold", "--only", "--memory", "-o"):
+    for flag in ("--method", "--domain", "--gold", "--include", "--memory", "-o"):
         done = call("discover", "good.csv", flag, spec, folder=folder)
         assert done.returncode == 2
         assert done.stderr.startswith("allalike: --"), done.stderr

@@ -28,7 +28,19 @@ ADDRESSES = (  # nothing listens at this port
     f"https://127.0.0.1:1/a.csv?sv=1&sig={SECRET}%3D",
     f"host=127.0.0.1 port=1 user=ada password={SECRET}",
 )
-PATHS = {"output", "history", "label_map", "gold", "gold_map", "folder", "block_list", "prices", "since", "truth", "to"}
+PATHS = {
+    "output",
+    "history",
+    "label_map",
+    "gold",
+    "gold_map",
+    "work_dir",
+    "block_list",
+    "prices",
+    "since",
+    "truth",
+    "to",
+}
 NEEDED = {"files": ["a.csv"], "out": ["out"], "kind": ["task"], "name": ["t1"], "model": ["one-coin"], "names": ["x"]}
 
 
@@ -40,7 +52,7 @@ def list_calls(words: tuple[str, ...], command: click.Command, value: str) -> It
         called = [*words, *(word for part in given.values() for word in part)]
         if each.name in usual:
             yield called
-        elif not isinstance(each, click.Option) or each.is_flag or each.name == "master":  # which starts Spark
+        elif not isinstance(each, click.Option) or each.is_flag or each.name == "spark_master":  # which starts Spark
             continue
         elif each.name in PATHS:
             yield [*called, each.opts[-1], value]
@@ -76,7 +88,10 @@ def test_no_command_prints_a_secret_wherever_it_is_typed(
 
 def test_no_cluster_and_no_traceback_prints_a_secret(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
-    for words in (["agreement", "a.csv", "--master", ADDRESSES[0]], ["discover", ADDRESSES[1], "-o", ADDRESSES[1]]):
+    for words in (
+        ["agreement", "a.csv", "--spark-master", ADDRESSES[0]],
+        ["discover", ADDRESSES[1], "-o", ADDRESSES[1]],
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "allalike.cli", *words],
             cwd=tmp_path,

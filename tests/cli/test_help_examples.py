@@ -12,21 +12,21 @@ from files.documented import prepare
 from running.program import call
 
 COMMANDS = {name: command for name, command in app.commands.items() if not hasattr(command, "commands")}
-ASIDE = ("--master", "--safe-csv")  # a cluster, and a text that a table may have
+ASIDE = ("--spark-master", "--safe-csv")  # a cluster, and a text that a table may have
 VALUE = re.compile(r"such as (?:--\w+ )?((?:'[^']*'|[^\s']+?)(?: or '[^']*')?)(?=[.;]? |[.;]?$)")
 ARGUMENTS = {
     "explain": "allalike-out task t1",
-    "next": "allalike-out",
+    "plan": "allalike-out",
     "simulate": "one-coin -o drawn.csv",
     "update": "allalike-out week2.csv",
 }
 INPUTS = {  # where an example is not about any answers
-    "--abstain": ["numbers.csv"],
+    "--abstain-label": ["numbers.csv"],
     "--domain real": ["numbers.csv"],
     "--fields": ["books.csv"],
     "--method": ["answers.csv", "numbers.csv"],
     "--methods": ["answers.csv", "numbers.csv"],
-    "--only": ["questions.csv --wide tasks"],
+    "--include": ["questions.csv --wide tasks"],
     "--price 0.05": ["allalike-out --budget 1"],
     "--price": ["models.csv --price gpt-5=0.001 --price gpt-6=0.001 --price gpt-7=0"],
     "--sample": ["runs.csv"],

@@ -24,7 +24,7 @@ CALLS: dict[str, list[list[str]]] = {
     "agreement": [["answers.csv"]],
     "explain": [["out", "task", "1"]],
     "update": [["out", "answers.csv", "--force"]],
-    "next": [["out", "--budget", "2"]],
+    "plan": [["out", "--budget", "2"]],
     "simulate": [["one-coin", "-o", "drawn.csv"]],
     "datasets list": [[]],
     "datasets show": [["snow_rte"]],

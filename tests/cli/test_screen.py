@@ -26,7 +26,7 @@ from allalike.result.flags import find_constant_workers
 from crowds import samples
 from running.program import call
 
-PATHS = [Path("out", name) for name in ("truth.csv", "next.csv", "report.html")]
+PATHS = [Path("out", name) for name in ("truth.csv", "next_tasks.csv", "report.html")]
 TYPED = ["discover", "my answers.csv", "--domain", "categorical"]
 
 
@@ -143,7 +143,7 @@ def test_texts_are_written_as_they_came_unless_they_shall_be_safe(tmp_path: Path
     truth = {row[0]: row[1] for row in cells(folder / "truth.csv")[1:]}
     assert truth == {"'@t1": "'=1+1", "''=t2": "-1", "'-t3": "'-x"}
     assert [row[0] for row in cells(folder / "workers.csv")] == ["worker", "'+eve", "'=ada", "bob"]
-    assert {row[0] for row in cells(folder / "next.csv")[1:]} == SAFE_TASKS
+    assert {row[0] for row in cells(folder / "next_tasks.csv")[1:]} == SAFE_TASKS
     assert cells(folder / "probabilities.csv")[0] == ["task", "-1", "'-x", "'=1+1"]
     for path in folder.rglob("*.csv"):
         assert not [cell for row in cells(path) for cell in row if guard_text(cell) != cell and cell[0] != "'"]

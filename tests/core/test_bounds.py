@@ -92,7 +92,7 @@ def test_the_limit_of_the_process_counts_as_memory(monkeypatch: pytest.MonkeyPat
 def ranked(rule: str, q: int, workers: int = 3, **options: Any) -> Any:
     rng = np.random.default_rng(q)
     rows = [(w, 1, np.argsort(np.arange(q) + rng.normal(0, q / 4, q)).tolist()) for w in range(workers)]
-    return allalike.discover(rows, domain=Ranking(rule=rule), method="UA", plain=True, **options)
+    return allalike.discover(rows, domain=Ranking(rule=rule), method="UA", screening=False, **options)
 
 
 @pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])

@@ -23,7 +23,7 @@ from running.program import run
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
 STATE = [f"state/{name}" for name in ("answers-1.parquet", "call.json")]
-FILES = ["confusion.csv", "next.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
+FILES = ["confusion.csv", "next_tasks.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> No
         ("answers", "truth.csv", "worker,task,label\na,1,x\nb,1,y\n"),
         ("--gold", "truth.csv", ""),
         ("--history", "workers.csv", ""),
-        ("--label-map", "next.csv", "from,to\nX,x\n"),
+        ("--label-map", "next_tasks.csv", "from,to\nX,x\n"),
     ],
 )
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])

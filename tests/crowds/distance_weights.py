@@ -11,7 +11,7 @@ from allalike.methods import Auto, Fit
 
 def weigh(run: Run, *, plain: bool = False) -> Fit:
     """Fit the workers of a run by the default method."""
-    return Auto(plain=plain).fit(run)
+    return Auto(screening=not plain).fit(run)
 
 
 def all_distances(run: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:

@@ -111,7 +111,7 @@ def solve(data: Path, name: str, method: str, domain: allalike.Domain) -> Result
     task = np.repeat(answers.tasks.tolist(), np.diff(answers.starts)).tolist()
     worker, label = answers.workers.take(answers.worker).tolist(), answers.encoding.decode(answers.label).tolist()
     rows = list(zip(worker, task, label, strict=True))
-    return allalike.discover(rows, domain=domain, method=method, plain=True, ties="first")
+    return allalike.discover(rows, domain=domain, method=method, screening=False, ties="first")
 
 
 def exact_scores(result: Result, gold: dict[Any, Any]) -> list[float]:

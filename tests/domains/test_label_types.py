@@ -262,7 +262,7 @@ def load(data: Path, name: str) -> tuple[allalike.Answers, dict[str, str], dict[
     folder = data / "crowdwsa2019"
     columns = {"worker": "worker", "task": "sentence", "label": "workeranswer"}
     path = folder / "data" / f"CrowdWSA2019_{name}_label_anonymous.tsv"
-    answers = allalike.read(path, columns=columns, repeats="last", domain=Text(lower=True, tokens="words"))
+    answers = allalike.read(path, columns=columns, duplicates="last", domain=Text(lower=True, tokens="words"))
     lines = (folder / "data" / f"CrowdWSA2019_{name}_gt.tsv").read_text(encoding="utf-8").splitlines()[1:]
     known = json.loads((folder / "SOURCE.json").read_text(encoding="utf-8"))["verification"][name]
     return answers, dict(line.split("\t") for line in lines), known

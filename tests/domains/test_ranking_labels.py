@@ -230,8 +230,8 @@ def test_repeats_are_added_up_unless_they_are_set_aside() -> None:
     answers = allalike.read(rows, domain="ranking")
     assert answers.notes["repeats_added"] == 2
     assert answers.encoding.kernels.distance_between(answers.label[:1], answers.label[1:]) == pytest.approx([1 / 3])
-    assert allalike.read(rows, domain="ranking", repeats="first").notes["repeats_set_aside"] == 2
-    assert allalike.read(rows, domain="ranking", repeats="last").label[0] != answers.label[0]
+    assert allalike.read(rows, domain="ranking", duplicates="first").notes["repeats_set_aside"] == 2
+    assert allalike.read(rows, domain="ranking", duplicates="last").label[0] != answers.label[0]
 
 
 @pytest.mark.parametrize("method", ["auto", "P-TD", "D-TD", "OA"])

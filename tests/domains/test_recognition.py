@@ -65,7 +65,7 @@ def test_words_for_nothing_are_missing_labels_in_text_files(
     result = found(path, engine, missing="drop")
     assert (result.summary["missing_dropped"], result.summary["answers"]) == (3, 15)
     if word.strip() and engine == "memory":
-        kept = allalike.read(path, na=["?"], domain="categorical")
+        kept = allalike.read(path, na_values=["?"], domain="categorical")
         assert (kept.n_answers, kept.encoding.n_classes) == (18, 3)
 
 
@@ -73,7 +73,7 @@ def test_words_for_nothing_are_missing_labels_in_text_files(
 def test_other_words_for_nothing_can_be_given_for_every_source(engine: str, tmp_path: Path) -> None:
     labels = ["cat", "?", "dog", "cat", "dog", "cat"]
     for source in (csv(tmp_path, labels), table(labels), table(labels).to_dict("records")):
-        result = found(source, engine, na=["?"], missing="drop")
+        result = found(source, engine, na_values=["?"], missing="drop")
         assert result.summary["missing_dropped"] == 1
     assert allalike.read(table(["NA", "cat"] * 3)).encoding.n_classes == 2
     assert allalike.read(csv(tmp_path, labels).rename(tmp_path / "NA.csv")).tasks.tolist() == ["t000", "t001"]
@@ -86,7 +86,7 @@ def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) ->
     sources = [csv(tmp_path, labels), frame, frame.astype({"label": float}), frame.astype({"label": str})]
     for source in sources:
         for abstain in (-1, -1.0, "-1", ["-1", 7]):
-            result = found(source, engine, abstain=abstain, domain="categorical")
+            result = found(source, engine, abstain_label=abstain, domain="categorical")
             assert (result.summary["abstained_dropped"], result.summary["answers"]) == (3, 6)
             assert result.summary["domain"]["classes"] == 2
 
@@ -97,7 +97,7 @@ def test_a_column_without_any_label_is_an_error(engine: str, tmp_path: Path) -> 
         with pytest.raises(InputError, match="all 6 rows"):
             found(source, engine, missing="drop")
     with pytest.raises(InputError, match="all 6 rows"):
-        found(csv(tmp_path, ["-1"] * 6), engine, abstain=-1)
+        found(csv(tmp_path, ["-1"] * 6), engine, abstain_label=-1)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -194,7 +194,7 @@ def test_what_labels_are_taken_for_is_said_with_the_option_that_overrides_it(
 def test_a_label_among_numbers_that_is_none_settles_by_a_command(tmp_path: Path) -> None:
     with pytest.raises(LabelError, match="row 3") as caught:
         allalike.read(csv(tmp_path, ["1.5", "2.5", "x"]))
-    assert [each.options for each in caught.value.proposals] == [{"abstain": "x"}]
+    assert [each.options for each in caught.value.proposals] == [{"abstain_label": "x"}]
 
 
 SPANS = [[[0, 4, "PER"]], [[0, 4, "PER"], [9, 12, "LOC"]], []]

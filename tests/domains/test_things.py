@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:All .* answers are about one tas
 
 
 def solve(rows: list[Any], domain: Any, method: str = "UA", **how: Any) -> Result:
-    return allalike.discover(rows, domain=domain, method=method, ties="first", plain=True, **how)
+    return allalike.discover(rows, domain=domain, method=method, ties="first", screening=False, **how)
 
 
 def test_boxes_of_the_worked_example() -> None:

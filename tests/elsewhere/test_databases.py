@@ -295,7 +295,7 @@ def test_a_file_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
 
 def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
     address = "postgresql://ada:sesame@host/crowd"
-    for command in (["update", address, "a.csv"], ["next", address], ["explain", address, "task", "t1"]):
+    for command in (["update", address, "a.csv"], ["plan", address], ["explain", address, "task", "t1"]):
         done = call(*command, folder=tmp_path)
         assert done.returncode == 2
         assert done.stderr.startswith("allalike: postgresql://ada@host/crowd is no folder.")
@@ -306,7 +306,7 @@ def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
 def test_no_option_tells_a_password_that_was_put_in_the_wrong_place(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("worker,task,label\nada,1,x\nbob,1,x\n")
     address = "postgresql://ada:sesame@127.0.0.1:1/crowd"
-    for option in ("--gold", "--gold-map", "--label-map", "--history", "--block-list", "--folder", "-o"):
+    for option in ("--gold", "--gold-map", "--label-map", "--history", "--block-list", "--work-dir", "-o"):
         done = call("discover", "a.csv", option, address, "--force", "--no-report", folder=tmp_path)
         assert done.returncode == 2, option
         assert "sesame" not in done.stderr + done.stdout

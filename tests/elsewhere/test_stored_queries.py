@@ -44,7 +44,7 @@ def test_a_query_in_a_saved_result_is_refused_and_not_run(tmp_path: Path, stored
     before = {each: each.read_bytes() for each in (tmp_path / "out").rglob("*") if each.is_file()}
     with pytest.raises(InputError, match=r"call\.json"):
         allalike.load(tmp_path / "out")
-    for words in (["update", "out", "new.db"], ["next", "out"], ["explain", "out", "task", "t0"]):
+    for words in (["update", "out", "new.db"], ["plan", "out"], ["explain", "out", "task", "t0"]):
         done = call(*words, folder=tmp_path)
         assert done.returncode == 2
         assert "call.json" in done.stderr

@@ -71,7 +71,7 @@ def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: 
 
 def test_the_work_folder_is_gone_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(allalike.AllalikeError, match="Row 3"):
-        allalike.discover([("a", 1, "x"), ("b", 1, "y"), ("c", 1, None)], engine=Disk(folder=tmp_path))
+        allalike.discover([("a", 1, "x"), ("b", 1, "y"), ("c", 1, None)], engine=Disk(work_dir=tmp_path))
     assert not work_folders(tmp_path)
 
 
@@ -97,7 +97,7 @@ def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> int:
     program = str(Path(sys.executable).with_name("allalike"))
     engine, method = "disk(processes=2)", "DS(tol=0, max_iter=100000000)"
     command = [program, "discover", str(answers), "--engine", engine, "--method", method]
-    with subprocess.Popen([*command, "--folder", str(work), "-o", str(tmp_path / "out")]) as process:
+    with subprocess.Popen([*command, "--work-dir", str(work), "-o", str(tmp_path / "out")]) as process:
         try:
             while not list(work.glob("allalike-*/*/*.blocks")) and process.poll() is None:
                 time.sleep(0.01)
@@ -114,7 +114,7 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> Non
         import resource, sys, allalike
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         try:
-            allalike.discover(sys.argv[1], engine=allalike.Disk(folder=sys.argv[2]))
+            allalike.discover(sys.argv[1], engine=allalike.Disk(work_dir=sys.argv[2]))
         except allalike.AllalikeError as error:
             print(type(error).__name__, error)
     """
@@ -154,7 +154,7 @@ def test_files_larger_than_half_of_the_free_memory_go_to_disk(tmp_path: Path, mo
 def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     from allalike.readers import scan
 
-    run = Disk(folder=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
+    run = Disk(work_dir=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
     changed = run.map(lambda block: block)
     [space] = work_folders(tmp_path)
     assert len(list(space.glob("allalike-*"))) == 2
@@ -201,7 +201,7 @@ def test_a_process_that_was_forked_does_not_remove_the_work_folder() -> None:
 
 @pytest.mark.long
 def test_an_update_with_a_new_class_does_not_keep_the_files_of_results_that_are_gone(tmp_path: Path) -> None:
-    result = allalike.discover(crowd(2000), engine=Disk(folder=tmp_path, partitions=4), method="UA")
+    result = allalike.discover(crowd(2000), engine=Disk(work_dir=tmp_path, partitions=4), method="UA")
     sizes = []
     for number in range(4):
         result = result.update([("new", f"task-{number}", f"class-{number}")])

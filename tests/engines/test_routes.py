@@ -36,12 +36,12 @@ Row = tuple[Any, Any, Any]
 NAMES = ("worker", "task", "label")
 
 
-def shards_of(routed: Routed, repeats: str | None = "first") -> list[Answers]:
+def shards_of(routed: Routed, duplicates: str | None = "first") -> list[Answers]:
     """Make answers of each partition."""
     routed = pickle.loads(pickle.dumps(routed))  # as other processes get it
     numbers = range(routed.n_partitions)
     encoding, _ = routed.encode(None)
-    return [Answers.of_shard(*routed.columns(n), encoding, repeats=repeats) for n in numbers]
+    return [Answers.of_shard(*routed.columns(n), encoding, duplicates=duplicates) for n in numbers]
 
 
 def listed(answers: Answers) -> list[Row]:
@@ -72,7 +72,8 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
     except AllalikeError as error:
         with pytest.raises(type(error)) as caught:
             shards_of(
-                route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions), **_repeats(how)
+                route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions),
+                **_choose_duplicates(how),
             )
         if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
             return None  # both are wrong, and the label that does not fit came first
@@ -85,7 +86,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
         assert not end or told.endswith(end[-20:])
         return None
     routed = route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions)
-    shards = shards_of(routed, **_repeats(how))
+    shards = shards_of(routed, **_choose_duplicates(how))
     assert joined(shards) == listed(expected)
     assert routed.workers.tolist() == expected.workers.tolist()
     assert [type(worker) for worker in routed.workers.tolist()] == [
@@ -98,8 +99,8 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
     return routed
 
 
-def _repeats(how: dict[str, Any]) -> dict[str, str | None]:
-    return {"repeats": how.get("repeats")}
+def _choose_duplicates(how: dict[str, Any]) -> dict[str, str | None]:
+    return {"duplicates": how.get("duplicates")}
 
 
 def write(folder: Path, name: str, table: pa.Table) -> Path:
@@ -159,7 +160,7 @@ def some_rows(draw: st.DrawFn) -> list[Row]:
 HOW = st.fixed_dictionaries(
     {},
     optional={
-        "repeats": st.sampled_from(["first", "last", "error"]),
+        "duplicates": st.sampled_from(["first", "last", "error"]),
         "missing": st.sampled_from(["drop", "error"]),
         "domain": st.sampled_from(["categorical", "real"]),
     },
@@ -206,15 +207,15 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
         min_size=1,
         max_size=30,
     ),
-    repeats=st.sampled_from(["first", "last"]),
+    duplicates=st.sampled_from(["first", "last"]),
 )
 @pytest.mark.long
 def test_ids_of_any_type_are_routed_in_memory(
-    rows: list[Row], repeats: str, tmp_path_factory: pytest.TempPathFactory
+    rows: list[Row], duplicates: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for source in (rows, pd.DataFrame(rows, columns=["worker", "task", "label"])):
-        check(source, tmp_path_factory.mktemp("work"), repeats=repeats)
-        check([row[1::-1] + row[2:] for row in rows], tmp_path_factory.mktemp("work"), repeats=repeats)
+        check(source, tmp_path_factory.mktemp("work"), duplicates=duplicates)
+        check([row[1::-1] + row[2:] for row in rows], tmp_path_factory.mktemp("work"), duplicates=duplicates)
 
 
 @pytest.mark.parametrize("domain", KINDS)

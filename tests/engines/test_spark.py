@@ -283,15 +283,15 @@ def test_a_master_that_is_not_there_is_named_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     with pytest.raises(EngineError, match="No Spark master answers at spark://127.0.0.1:1"):
-        Spark(master="spark://127.0.0.1:1").load(some())
+        Spark(spark_master="spark://127.0.0.1:1").load(some())
     with pytest.raises(EngineError, match=r"does not know where YARN is\. Set HADOOP_CONF_DIR or YARN_CONF_DIR\."):
-        Spark(master="yarn").load(some())
+        Spark(spark_master="yarn").load(some())
 
 
 def test_another_master_beside_the_active_one_is_refused(spark: Spark) -> None:
     run = spark.load(some())
     with pytest.raises(UnsupportedError, match=r"runs already with master 'local\[2\]', and cannot run with 'local'"):
-        Spark(master="local").load(some())
+        Spark(spark_master="local").load(some())
     assert Spark().load(some()).shards.context is run.shards.context
     peer_sums(run)
 

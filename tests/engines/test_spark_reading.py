@@ -85,7 +85,7 @@ def test_files_give_what_they_give_in_memory(spark: Spark, tmp_path: Path, endin
     gold = {"t1": "red", "t7": "blue", "nobody": "green"}
     path = written(table(repeats=True), tmp_path, ending)
     for repeats in ("first", "last"):
-        check(spark, path, repeats=repeats, gold=gold)
+        check(spark, path, duplicates=repeats, gold=gold)
 
 
 def test_a_data_frame_a_table_and_what_spark_wrote_are_read(
@@ -121,7 +121,7 @@ def test_the_order_of_a_data_frame_says_which_answer_was_first(
 ) -> None:
     answers = table(repeats=True)
     rows = [tuple(row.values()) for row in answers.to_pylist()]
-    check(spark, session.createDataFrame(rows, answers.column_names), rows, repeats=repeats)
+    check(spark, session.createDataFrame(rows, answers.column_names), rows, duplicates=repeats)
 
 
 @pytest.mark.parametrize("n", [9, pytest.param(400, marks=pytest.mark.long)])
@@ -244,7 +244,12 @@ def test_a_zero_byte_in_an_id_is_named_by_its_row(spark: Spark, tmp_path: Path) 
 def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, ending: str) -> None:
     texts = ["The answer is 42.", "**42**", "42", "7 ", "no idea", "NA", "-1", "forty-two"]
     path = written(with_label([texts[k % len(texts)] for k in range(90)]), tmp_path, ending)
-    how = {"domain": Categorical(extract="number"), "abstain": -1, "label_map": {"forty-two": 42}, "na": ["NA"]}
+    how = {
+        "domain": Categorical(extract="number"),
+        "abstain_label": -1,
+        "label_map": {"forty-two": 42},
+        "na_values": ["NA"],
+    }
     check(spark, path, missing="drop", gold={"t1": "It is 42.0"}, **how)
     fail(spark, path, **how)
 
@@ -309,7 +314,7 @@ RANKED: dict[str, tuple[list[Any], list[str], dict[str, Any]]] = {
     "in parts": (
         [(f"w{k % 4}", k // 30, PARTS[k % 5]) for k in range(90)],
         ["worker", "task", "label"],
-        {"domain": "ranking", "repeats": "add"},
+        {"domain": "ranking", "duplicates": "add"},
     ),
 }
 

@@ -81,11 +81,11 @@ def test_files_that_spark_passes_over_or_reads_once_are_read_around_it(tmp_path:
     plain, hidden = csv(tmp_path / "text" / "a.csv", ROWS[:30]), csv(tmp_path / "text" / "_b.csv", ROWS[30:])
     for paths in ([plain, hidden], [hidden], [plain, plain]):
         assert on_executors(paths)  # which open them
-        same(paths, repeats="last")
+        same(paths, duplicates="last")
     plain, hidden = parquet(tmp_path / "a.parquet"), parquet(tmp_path / "_b.parquet")
     for paths in ([plain, hidden], [hidden], [plain, plain]):
         assert not on_executors(paths)
-        same(paths, repeats="last")
+        same(paths, duplicates="last")
     assert on_executors(plain)
 
 
@@ -156,7 +156,7 @@ def test_moments_do_not_depend_on_where_spark_is(session: SparkSession, tmp_path
     session.conf.set("spark.sql.session.timeZone", zone)
     assert on_executors(path, columns={"task": "moment"})
     same(path, columns={"task": "moment"})
-    same(path, columns={"task": "worker", "worker": "moment"}, repeats="last")
+    same(path, columns={"task": "worker", "worker": "moment"}, duplicates="last")
     session.conf.set("spark.sql.session.timeZone", str(before))
 
 

@@ -62,7 +62,7 @@ def test_what_is_broken_is_refused_and_what_is_not_is_opened(path: Path, folder:
         assert is_read(written, group)
     elif group not in ("tools/brat", "tools/conll", "tools/cvat"):  # of which one file is of one worker
         tag = {"label-studio": "c", "labelbox": "q", "mt-bench": "winner", "doccano": "label"}.get(path.parent.name)
-        table = open_files([written], Files(tool=options_of(group).get("tool"), tag=tag))
+        table = open_files([written], Files(tool=options_of(group).get("tool"), question=tag))
         assert all(len(column) for column in table.load(table.names).values())
 
 

@@ -95,10 +95,10 @@ VARIANTS = {
     "real": """P-TD(weighting="max"); P-TD(weighting="printed"); P-TD-AK(nonpositive="clip"); P-TD-AK(ridge=4);
     D-TD(rounds=3); iP-TD(weighting="max", average=False); iP-TD(max_iter=3); CRH(max_iter=1);
     CRH(loss="absolute", start="median"); CRH(standardise=True); CATD(n_iter=1, zero="clip"); GTM(beta=10);
-    auto(plain=True)""",
+    auto(screening=False)""",
     "binary": """P-TD-AK(mu="exact"); P-TD(per_pair=True); MACE(form="em", starts=1); EVD(diagonal="raw");
     EXP(chance="mean", tail="printed"); TOP2(method="pair"); GLAD(max_iter=5)""",
-    "categorical": """DS(smoothing=0.1, max_iter=10); LA(passes=1); CRH(normaliser="max"); auto(plain=True)""",
+    "categorical": """DS(smoothing=0.1, max_iter=10); LA(passes=1); CRH(normaliser="max"); auto(screening=False)""",
 }
 for _kind, _variants in VARIANTS.items():
     for _variant in _variants.replace("\n    ", " ").split("; "):

@@ -11,7 +11,7 @@ import allalike
 from golden.record import add, attempt, case, facts
 
 JUDGES, TASKS = 5, 60
-TABLES = ("truth", "judges", "pairs", "sizes", "coverage", "pivotal", "orders", "samples", "rates", "drift", "ask")
+TABLES = ("truth", "judges", "pairs", "sizes", "coverage", "orders", "samples", "rates", "drift", "ask")
 FIRST = 10  # rows of each table that are stored
 PRICES = {f"j{judge}": price for judge, price in enumerate((1.0, 0.5, 0.2, 0.1, 0.02))}
 
@@ -77,15 +77,15 @@ def scores(folder: Path, **options: Any) -> Any:
 
 OF_CLASSES: dict[str, dict[str, Any]] = {
     "plain": {},
-    "gold and prices": {"gold": first(GOLD, 52), "prices": PRICES, "max_error": 0.15, "keep": 0.95},
+    "gold and prices": {"gold": first(GOLD, 52), "prices": PRICES, "retain": 0.95},
     "abstaining": {"min_confidence": 0.9, "quorum": 2, "verdicts": "pass"},
-    "rates": {"good": "pass", "gold": first(GOLD, 40), "by": "topic"},
-    "rates of picked gold": {"good": "pass", "gold": first(GOLD, 40), "gold_drawn": "truth"},
+    "rates": {"positive": "pass", "gold": first(GOLD, 40), "by": "topic"},
+    "rates of picked gold": {"positive": "pass", "gold": first(GOLD, 40), "gold_drawn": "truth"},
 }
 OF_SCORES: dict[str, dict[str, Any]] = {
     "plain": {},
-    "gold and prices": {"gold": first(SCORES, 52), "prices": PRICES, "max_error": 1.0},
-    "rates": {"good": ">=5", "gold": first(SCORES, 30)},
+    "gold and prices": {"gold": first(SCORES, 52), "prices": PRICES},
+    "rates": {"positive": ">=5", "gold": first(SCORES, 30)},
     "quorum": {"quorum": 4},
 }
 for _name, _options in OF_CLASSES.items():
@@ -130,7 +130,7 @@ def _open(folder: Path) -> Any:
 @case("panels/drift of classes")
 def _drift(folder: Path) -> Any:
     allalike.jury(draw_classes(), by="topic").save(folder / "out")
-    return describe(allalike.jury(draw_classes(6, harsh=True), by="topic", since=folder / "out", good="pass"))
+    return describe(allalike.jury(draw_classes(6, harsh=True), by="topic", baseline=folder / "out", positive="pass"))
 
 
 @case("panels/drift of scores")
@@ -138,7 +138,7 @@ def _score_drift(folder: Path) -> Any:
     allalike.jury(_table(draw_scores()), domain="real").save(folder / "out")
     later = draw_scores(7)
     later[1] += 1.5
-    return describe(allalike.jury(_table(later), domain="real", since=folder / "out"))
+    return describe(allalike.jury(_table(later), domain="real", baseline=folder / "out"))
 
 
 def both_orders(folder: Path, **options: Any) -> Any:
@@ -157,8 +157,7 @@ def both_orders(folder: Path, **options: Any) -> Any:
     return describe(allalike.jury(table, order="shown", **options))
 
 
-add("panels/both orders", both_orders)
-add("panels/both orders of answers", partial(both_orders, about="answers"))
+add("panels/both orders of answers", partial(both_orders, verdicts_name="answers"))
 
 
 @case("panels/samples of classes")
@@ -175,7 +174,7 @@ def _score_samples(folder: Path) -> Any:
 
 @case("panels/saved files")
 def _saved(folder: Path) -> Any:
-    panel = allalike.jury(draw_classes(), gold=first(GOLD, 52), good="pass", by="topic")
+    panel = allalike.jury(draw_classes(), gold=first(GOLD, 52), positive="pass", by="topic")
     panel.save(folder / "out")
     found = allalike.load(folder / "out").explain(task="t01").summary()
     files = sorted(path.relative_to(folder / "out").as_posix() for path in (folder / "out").rglob("*"))

@@ -113,7 +113,7 @@ OBJECTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "pandas, ordered": (FRAME.assign(label=pd.Categorical(FRAME["label"], ["red", "blue"], ordered=True)), {}),
     "polars": (pl.DataFrame(FRAME.to_dict("list")), {}),
     "arrow": (pa.table(FRAME.to_dict("list")), {}),
-    "label matrix": (np.array([[0, 1, -1], [1, 1, 0], [0, 0, 0]]), {"abstain": [-1], "domain": "categorical"}),
+    "label matrix": (np.array([[0, 1, -1], [1, 1, 0], [0, 0, 0]]), {"abstain_label": [-1], "domain": "categorical"}),
 }
 
 

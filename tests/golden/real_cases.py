@@ -35,7 +35,7 @@ for _file in FILES.split():
     add(f"exports/{_file}", partial(read_exports, _file), data=EXPORTS)
 READ: dict[str, tuple[str, dict[str, Any]]] = {
     "three judges": ("judgebench-*.jsonl", {}),
-    "spans of coders": ("label-studio-coders.json", {"tag": "label"}),
+    "spans of coders": ("label-studio-coders.json", {"question": "label"}),
     "survey of marks": ("zooniverse-classifications.csv", {"columns": {"label": "T3"}}),
 }
 for _name, (_pattern, _how) in READ.items():
@@ -106,7 +106,7 @@ for _file in FRAMES.split():
 OF_EXPORTS: dict[str, dict[str, Any]] = {
     "crowdtruth-rte.csv": {},
     "label-studio-boxes.json": {},
-    "label-studio-coders.json": {"tag": "label"},
+    "label-studio-coders.json": {"question": "label"},
     "mturk-batch.csv": {},
     "prodigy.jsonl": {},
     "tied.toc": {},
@@ -131,7 +131,7 @@ OF_DATA_SETS: dict[str, dict[str, Any]] = {
     },
     "probabilities_gjp_mini/data/gjp/survey_fcasts_mini.yr1.csv": {
         "columns": {"worker": "user_id", "task": "ifp_id", "label": "value"},
-        "repeats": "last",
+        "duplicates": "last",
     },
 }
 for _file, _how in OF_DATA_SETS.items():

@@ -59,6 +59,12 @@ NAMES = {
     "needed": "in_smallest_panel",
     "decides": "pivotal_tasks",
     "adds_voices": "added_effective_judges",
+    "question": "tag",
+    "duplicates": "repeats",
+    "abstain_label": "abstain",
+    "na_values": "na",
+    "include": "only",
+    "exclude": "skip",
 }
 # Phrases that name a choice of the program, and may be worded otherwise later -> what is stored.
 CHOICES = {

@@ -80,7 +80,7 @@ def _copies(folder: Path) -> Any:
     names = "abcd"
     rows = [(worker, task, names[int(label)]) for worker, task, label in triples(drawn.answers)]
     rows += [("zz", task, "a") for task in sorted({task for _, task, _ in rows})]
-    result, plain = allalike.discover(rows), allalike.discover(rows, plain=True)
+    result, plain = allalike.discover(rows), allalike.discover(rows, screening=False)
     labels = {"label": "".join(result.truth["label"]), "plain": "".join(plain.truth["label"])}
     return {**labels, "workers": result.workers, "groups": result.groups, "summary": facts(result.summary)}
 
@@ -101,9 +101,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "min_confidence": {"min_confidence": 0.8},
     "first of ties": {"ties": "first", "method": "UA"},
     "another seed": {"seed": 7, "method": "UA"},
-    "last of repeats": {"repeats": "last", "method": "P-TD"},
+    "last of repeats": {"duplicates": "last", "method": "P-TD"},
     "label map": {"label_map": {0: "no", 1: "yes", 2: "yes"}},
-    "abstentions": {"abstain": [2]},
+    "abstentions": {"abstain_label": [2]},
 }
 for _name, _options in OPTIONS.items():
     add(f"runs/{_name}", partial(run_with, "categorical", **_options))
@@ -188,8 +188,8 @@ GOLD = "task,label\n" + "".join(f"t{t},{'abc'[t % 3]}\n" for t in range(6))
 COMMANDS = """
 discover a.csv --json
 discover a.csv --method P-TD --gold gold.csv --json
-discover a.csv --gold gold.csv --fail-over 0.0 -q
-discover a.csv --fail-over 0.9 --gold gold.csv -q
+discover a.csv --gold gold.csv --fail-above 0.0 -q
+discover a.csv --fail-above 0.9 --gold gold.csv -q
 discover none.csv
 discover a.csv --method nobody
 discover a.csv --worker nobody
@@ -205,8 +205,8 @@ jury a.csv --gold gold.csv --fail-under 0.99 -o panel2
 explain allalike-out task t1 --json
 explain allalike-out worker 1 --json
 explain allalike-out task nobody
-next allalike-out --budget 4 --json
-next none
+plan allalike-out --budget 4 --json
+plan none
 update allalike-out more.csv --json
 simulate one-coin -o drawn.csv --workers 5 --tasks 9 --json
 simulate nobody -o drawn.csv

@@ -96,7 +96,10 @@ for _name, _content in MESSY.items():
     add(f"texts/{_name}", partial(read_text, _content))
 for _name in ("spellings of missing", "ragged rows"):
     add(f"texts/{_name}, dropped", partial(read_text, MESSY[_name], missing="drop"))
-add("texts/na", partial(read_text, MESSY["spellings of missing"], na=["-", "NA", "n/a", "None", ""], missing="drop"))
+add(
+    "texts/na",
+    partial(read_text, MESSY["spellings of missing"], na_values=["-", "NA", "n/a", "None", ""], missing="drop"),
+)
 add("texts/decimal comma said", partial(read_text, MESSY["decimal commas"], decimal=","))
 
 WORDS = {

@@ -55,7 +55,7 @@ class Setting:
 
     def discover(self, engine: Engine) -> Result:
         """Find the truth."""
-        how = {"method": self.method, "gold": self.gold, "seed": self.seed, "plain": self.plain}
+        how = {"method": self.method, "gold": self.gold, "seed": self.seed, "screening": not self.plain}
         return allalike.discover(self.rows, domain=self.domain, engine=engine, **how)  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def write(setting: Setting, file: Path) -> list[str]:
     file.write_text("\n".join(lines) + "\n")
     words = ["discover", str(file), "--domain", setting.kind, "--rule", str(setting.domain.rule)]
     words += ["--method", setting.method, "--seed", str(setting.seed), "--no-report", "--force"]
-    words += ["--plain"] * setting.plain
+    words += ["--no-screening"] * setting.plain
     if setting.gold:
         gold = file.with_name("gold.jsonl")
         gold.write_text("\n".join(json.dumps({"task": task, "label": label}) for task, label in setting.gold) + "\n")

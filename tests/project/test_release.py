@@ -58,22 +58,8 @@ def test_two_checkouts_give_the_same_bytes(built: dict[str, Path], tmp_path: Pat
         assert len(digests) == 1, f"{file.name} is not reproducible"
 
 
-def test_without_a_compiler_the_wheel_is_for_every_platform(
-    built: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert built[".whl"].stem.split("-")[2:4] == ["py3", "none"]
-    assert not built[".whl"].stem.endswith("-any")
-    monkeypatch.setenv("CC", "no-such-compiler")
-    wheel = build(tmp_path / "plain")[".whl"]
-    assert wheel.stem.endswith("-py3-none-any")
-    environment = tmp_path / "environment"
-    uv("venv", "--python", sys.executable, "--system-site-packages", environment, folder=tmp_path)
-    uv("pip", "install", "--python", environment, "--no-deps", wheel, folder=tmp_path)
-    [interpreter] = (
-        environment / name for name in ("bin/python", "Scripts/python.exe") if (environment / name).exists()
-    )
-    say = "from allalike._core.compiled.library import describe; print(describe())"
-    assert run(interpreter, "-I", "-c", say, folder=tmp_path).startswith("passes in numpy")
+def test_the_wheel_is_for_every_platform(built: dict[str, Path]) -> None:
+    assert built[".whl"].stem.endswith("-py3-none-any")
 
 
 def test_registries_accept_wheel_and_source(built: dict[str, Path]) -> None:
@@ -97,7 +83,7 @@ def test_the_wheel_runs_alone(built: dict[str, Path], age: str, resolution: str,
         if (environment / name).is_dir()
     ]
     assert program is not None
-    assert run(program, "--version", folder=tmp_path).splitlines() == [allalike.__version__, "compiled passes"]
+    assert run(program, "--version", folder=tmp_path).splitlines() == [allalike.__version__]
     run(program, "demo", folder=tmp_path)
     written = {file.name for file in (tmp_path / "allalike-demo").iterdir()}
     assert {"truth.csv", "workers.csv", "summary.json", "report.html"} <= written

@@ -44,7 +44,7 @@ def write(path: Path, *columns: str, rows: list[tuple[Any, ...]] | None = None) 
 def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
     result = allalike.discover(allalike.scan(write(tmp_path / "a.csv"), columns=COLUMNS), engine=engine)
     truth = result.truth.set_index("task")
-    assert (result.summary["answers"], result.summary["guessed"]["repeats"]) == (60, "set")
+    assert (result.summary["answers"], result.summary["guessed"]["duplicates"]) == (60, "set")
     assert "repeats_set_aside" not in result.summary
     for subject in range(10):
         found = truth.loc[f"s{subject}"]
@@ -65,7 +65,7 @@ def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
 def test_without_an_id_rows_are_parts_if_it_is_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", *HEADS[1:5])
     assert allalike.read(path, columns=COLUMNS).domain.name == "categorical"
-    fields = allalike.read(path, columns=COLUMNS, repeats="set").encoding.describe()["fields"]
+    fields = allalike.read(path, columns=COLUMNS, duplicates="set").encoding.describe()["fields"]
     assert {"species", "count zebra"} <= set(fields)
 
 
@@ -105,7 +105,7 @@ def test_counts_are_levels_and_what_is_affirmed_is_the_set_of_those(tmp_path: Pa
 
 def test_rows_of_python_can_be_called_parts_of_answers() -> None:
     rows = [("ada", 1, "x"), ("ada", 1, "y"), ("bob", 1, "x")]
-    answers = allalike.read(rows, repeats="set")
+    answers = allalike.read(rows, duplicates="set")
     assert sorted(map(len, answers.encoding.decode(answers.label).tolist())) == [1, 2]
 
 

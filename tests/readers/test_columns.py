@@ -161,7 +161,7 @@ SETTLED: dict[str, tuple[Any, dict[str, Any]]] = {
     "two workers with names of roles": (two_workers("item", "student", "expert"), TASKS),
     "two workers, numbered": (two_workers("x", "coder 1", "coder 2"), TASKS),
     "two questions": (two_workers("respondent", "q1", "q2"), WORKERS),
-    "two workers, other columns": ({**TWO, **BESIDE}, {"wide": "tasks", "only": ("Anna", "Bob")}),
+    "two workers, other columns": ({**TWO, **BESIDE}, {"wide": "tasks", "include": ("Anna", "Bob")}),
 }
 
 
@@ -197,8 +197,8 @@ def test_a_sheet_with_answers_comes_before_one_with_notes(tmp_path: Path) -> Non
         MANY.to_excel(book, sheet_name="Data", index=False)
         FRAME[["A"]].drop_duplicates().assign(age=30, town="Ulm").to_excel(book, sheet_name="People", index=False)
     error = ask(path)
-    assert error.options == {"tag": "Data", **ABC}
-    assert {each.options["tag"] for each in error.proposals} == {"Data"}
+    assert error.options == {"question": "Data", **ABC}
+    assert {each.options["question"] for each in error.proposals} == {"Data"}
 
 
 def test_files_of_workers_are_seen_as_such_and_their_columns_found(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_aske
     frame.loc[[3, 90], "C"] = "There is no solution."
     frame.to_csv(tmp_path / "a.csv", index=False)
     found = [each.options for each in ask(tmp_path / "a.csv").proposals[:2]]
-    assert found == [{**ABC, **way} for way in ({"abstain": "There is no solution."}, {"domain": "categorical"})]
+    assert found == [{**ABC, **way} for way in ({"abstain_label": "There is no solution."}, {"domain": "categorical"})]
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])

@@ -206,7 +206,7 @@ def share_lists(n_rows: int) -> pa.Array:
 @pytest.mark.parametrize("engine", [None, "memory", "disk"])
 def test_a_parquet_file_of_millions_of_equal_rows_is_refused(tmp_path: Path, engine: str | None) -> None:
     pq.write_table(make_rows(1000), tmp_path / "honest.parquet")
-    assert allalike.read(tmp_path / "honest.parquet", repeats="first").n_answers == 4
+    assert allalike.read(tmp_path / "honest.parquet", duplicates="first").n_answers == 4
     path = write_parquet(tmp_path / "a.parquet", 10)
     assert path.stat().st_size < PART
     with pytest.raises(InputError, match=REFUSED):
@@ -233,7 +233,7 @@ def test_a_long_text_of_a_dictionary_is_not_written_out_for_each_row(tmp_path: P
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_an_arrow_file_is_measured_before_it_is_unpacked(tmp_path: Path, compression: str) -> None:
     honest = write_arrow(tmp_path / "a.arrow", make_rows(1000), compression=compression)
-    assert allalike.read(honest, repeats="first").n_answers == 4
+    assert allalike.read(honest, duplicates="first").n_answers == 4
     zeros = pa.array(np.zeros(PART, np.int64))
     path = write_arrow(tmp_path / "b.arrow", pa.table({"label": zeros}), compression=compression)
     assert path.stat().st_size < measure_arrow(path) == 8 * PART
@@ -276,7 +276,7 @@ def test_what_does_not_fit_in_memory_goes_to_disk_or_is_refused(
     pq.write_table(make_rows(10_000).set_column(1, "task", pa.array(np.arange(10_000) % 50)), path)
     free = 4 * path.stat().st_size
     monkeypatch.setattr(import_module("allalike.discover"), "free_memory", lambda: free)
-    assert allalike.discover(path, repeats="first").summary["guessed"]["engine"] == "disk"
+    assert allalike.discover(path, duplicates="first").summary["guessed"]["engine"] == "disk"
     monkeypatch.setattr("allalike._core.system.memory.free_memory", lambda: free)
     monkeypatch.setattr("allalike._core.system.memory._LITTLE", 0)
     with pytest.raises(TooLargeError, match=r"GB of memory, and there are .*engine='disk'"):
@@ -290,6 +290,6 @@ def test_a_damaged_footer_is_one_message(tmp_path: Path, place: int) -> None:
         content[place] = value
         (tmp_path / "b.arrow").write_bytes(content)
         try:
-            allalike.read(tmp_path / "b.arrow", repeats="first")
+            allalike.read(tmp_path / "b.arrow", duplicates="first")
         except (InputError, TooLargeError) as error:
             assert "b.arrow" in str(error)

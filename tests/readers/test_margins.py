@@ -176,11 +176,11 @@ def test_the_sheet_with_columns_wins(tmp_path: Path) -> None:
 
     add("data", ROWS)
     answers = allalike.read(tmp_path / "answers.xlsx")
-    assert (answers.n_answers, answers.notes["guessed"]["tag"]) == (50, "data")
+    assert (answers.n_answers, answers.notes["guessed"]["question"]) == (50, "data")
     add("more", ROWS[:20])
     with pytest.raises(InputError, match="has 3 sheets") as asked:
         allalike.read(tmp_path / "answers.xlsx")
-    assert asked.value.options == {"tag": "data"}
+    assert asked.value.options == {"question": "data"}
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -90,9 +90,9 @@ def test_columns_that_are_no_answers_are_refused_by_name() -> None:
     frame["Age"] = np.arange(40) % 17 + 20
     frame["mail"] = [f"p{row % 4}@example.org" for row in range(40)]
     others = ("text", "when", "Name", "Age", "mail")
-    assert ask(frame, wide="tasks").options == {"gold": "column:gold", "skip": others}
-    assert ask(frame, wide="tasks", skip=("w1", "gold")).options == {"skip": ("w1", "gold", *others)}
-    assert len(read(frame, skip=("gold", *others)).workers) == 4
+    assert ask(frame, wide="tasks").options == {"gold": "column:gold", "exclude": others}
+    assert ask(frame, wide="tasks", exclude=("w1", "gold")).options == {"exclude": ("w1", "gold", *others)}
+    assert len(read(frame, exclude=("gold", *others)).workers) == 4
 
 
 @pytest.mark.parametrize("names", [["Age", "Timestamp"], ["Startdatum", "Enddatum"]])
@@ -101,14 +101,14 @@ def test_people_and_times_of_a_survey_are_no_answers(names: list[str]) -> None:
     frame = pd.DataFrame({f"Q{number}": rng.integers(1, 6, 30) for number in range(5)})
     frame[names[0]] = rng.integers(18, 60, 30) if names[0] == "Age" else "15.01.2024"
     frame[names[1]] = [f"{1 + row % 28:02}.03.2024" for row in range(30)]
-    assert ask(frame, wide="workers").options == {"skip": tuple(names)}
+    assert ask(frame, wide="workers").options == {"exclude": tuple(names)}
 
 
 def test_only_and_skip_choose_columns() -> None:
     frame = cells(20).rename(columns={"w0": "Q1", "w1": "Q2", "w2": "Rate [a]"})
-    assert read(frame, only=("Q*",)).workers.tolist() == ["Q1", "Q2"]
-    assert read(frame, skip=("Q?", "w3")).workers.tolist() == ["Rate [a]"]
-    assert read(frame, only=("Rate [a]",)).workers.tolist() == ["Rate [a]"]  # a bracket in a name is no pattern
+    assert read(frame, include=("Q*",)).workers.tolist() == ["Q1", "Q2"]
+    assert read(frame, exclude=("Q?", "w3")).workers.tolist() == ["Rate [a]"]
+    assert read(frame, include=("Rate [a]",)).workers.tolist() == ["Rate [a]"]  # a bracket in a name is no pattern
 
 
 def test_what_nobody_answered_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def voted(name: str, adjudicated: float = 0.0) -> dict[str, list[str]]:
 def test_a_consensus_is_not_a_worker(name: str, how: dict[str, Any]) -> None:
     table = voted(name)
     error = ask(table, **how)
-    assert {"wide": "tasks", **error.options} == {"wide": "tasks", "skip": (name,)}
+    assert {"wide": "tasks", **error.options} == {"wide": "tasks", "exclude": (name,)}
     for options in ({**how, **each.options} for each in error.proposals):
         if options.get("wide") == "tasks":
             assert allalike.discover(table, **options).workers["worker"].tolist() == ["Anna", "Bob", "Cem"]
@@ -185,8 +185,8 @@ def test_gold_labels_beside_workers_are_proposed_as_such(name: str, adjudicated:
     assert options == {"wide": "tasks", "gold": f"column:{name}"}
     assert allalike.discover(table, **options).summary["gold"]["tasks"] == 60
     both = {**voted("final"), "gold": voted("gold", 0.9)["gold"]}
-    assert ask(both).options == {"wide": "tasks", "gold": "column:gold", "skip": ("final",)}
-    assert ask(both, wide="tasks", gold="column:gold").options == {"skip": ("gold", "final")}
+    assert ask(both).options == {"wide": "tasks", "gold": "column:gold", "exclude": ("final",)}
+    assert ask(both, wide="tasks", gold="column:gold").options == {"exclude": ("gold", "final")}
 
 
 def test_a_column_that_agrees_with_the_majority_is_mentioned_and_kept() -> None:
@@ -194,9 +194,9 @@ def test_a_column_that_agrees_with_the_majority_is_mentioned_and_kept() -> None:
     answers = allalike.read(table, wide="tasks")
     assert answers.workers.tolist() == ["Anna", "Bob", "Cem", "Zed"]
     [note] = [note for note in answers.notes["remarks"] if "'Zed'" in note]
-    assert "skip='Zed'" in note
-    assert {"wide": "tasks", "skip": ("Zed",)} in [each.options for each in ask(table).proposals]
-    assert not allalike.read(table, wide="tasks", only=("Anna", "Bob", "Cem", "Zed")).notes.get("remarks")
+    assert "exclude='Zed'" in note
+    assert {"wide": "tasks", "exclude": ("Zed",)} in [each.options for each in ask(table).proposals]
+    assert not allalike.read(table, wide="tasks", include=("Anna", "Bob", "Cem", "Zed")).notes.get("remarks")
 
 
 @pytest.mark.parametrize("right", [0.99, 0.8])

@@ -18,7 +18,7 @@ from allalike.result.commands import complete_words
 from allalike.serve.session import parse_options
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
-SEVERAL = {"na", "abstain", "only", "skip"}
+SEVERAL = {"na_values", "abstain_label", "include", "exclude"}
 ON_NO_PAGE = {"label_map", "layout", "query"}  # these open files or databases, or describe folders
 DOORS: list[Callable[..., Any]] = [
     allalike.agreement,
@@ -63,7 +63,7 @@ def test_files_are_read_as_they_are_named_without_a_step_between(door: Callable[
     path = tmp_path / "answers.csv"
     lines = ["worker,task,label", *(f"{worker},{task},été" for worker in "abc" for task in (1, 2)), "d,1,?", "d,2,Été"]
     path.write_text("\n".join(lines), encoding="latin-1")
-    how: dict[str, Any] = {"encoding": "latin-1", "na": ["?"], "missing": "drop", "label_map": {"Été": "été"}}
+    how: dict[str, Any] = {"encoding": "latin-1", "na_values": ["?"], "missing": "drop", "label_map": {"Été": "été"}}
     found, before = door(path, domain="categorical", **how), door(allalike.read(path, domain="categorical", **how))
     run, other = (each.result.run if isinstance(each, allalike.Panel) else each.run for each in (found, before))
     assert run.answer_counts.tolist() == other.answer_counts.tolist() == [2, 2, 2, 1]

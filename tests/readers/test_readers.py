@@ -137,7 +137,7 @@ def test_values_of_a_text_file_come_back_as_they_were(
         table["task"] = range(len(table))
     table[role] = values * 2
     table.to_csv(tmp_path / "answers.csv", index=False)
-    answers = allalike.read(tmp_path / "answers.csv", domain="categorical", repeats="first")
+    answers = allalike.read(tmp_path / "answers.csv", domain="categorical", duplicates="first")
     found = {"worker": answers.workers, "task": answers.tasks}.get(role) or answers.encoding.labels  # type: ignore[attr-defined]
     assert found.tolist() == expected
     paths = allalike.discover(answers).save(tmp_path / "out")
@@ -208,7 +208,7 @@ def test_many_different_whole_numbers_are_real_even_if_the_first_rows_have_few()
 def test_repeated_answers_are_set_aside() -> None:
     rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 1, "z"), ("ada", 1, "y")]
     for repeats, expected in (("first", ["x", "y"]), ("last", ["y", "y"])):
-        answers = allalike.read(rows, repeats=repeats)
+        answers = allalike.read(rows, duplicates=repeats)
         assert answers.encoding.decode(answers.label).tolist() == expected
         assert answers.notes["repeats_set_aside"] == 2
 

@@ -102,9 +102,9 @@ BARE_VERDICTS = [f"Case {n} was long, and after all of that: {'AB'[n % 2]}." for
 ASKED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "two units": ([*KILOGRAMS, "99 lb"], {}, "different units"),
     "no unit": ([*KILOGRAMS, "99"], {"domain": 'real(form="1234.5 kg")'}, "others have none"),
-    "a word": ([*KILOGRAMS, "heavy"], {"abstain": "heavy"}, "'heavy' is none"),
-    "bounds": (["<46", *spread("{:.1f}")[:49]], {"abstain": "<46"}, "Most different labels are numbers"),
-    "brackets": (["(46.7)", *spread("{:.1f}")[:49]], {"abstain": "(46.7)"}, "Correct it, or leave it out"),
+    "a word": ([*KILOGRAMS, "heavy"], {"abstain_label": "heavy"}, "'heavy' is none"),
+    "bounds": (["<46", *spread("{:.1f}")[:49]], {"abstain_label": "<46"}, "Most different labels are numbers"),
+    "brackets": (["(46.7)", *spread("{:.1f}")[:49]], {"abstain_label": "(46.7)"}, "Correct it, or leave it out"),
     "shares beside per cent": (
         [*spread("{:.0f}%")[:40], *spread("{:.3f}", 0.4, 0.01)[:10]],
         {"domain": 'real(form="1234.5%")'},
@@ -119,10 +119,10 @@ ASKED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "days and months": (BOTH_ORDERS, {}, "no order"),
     "dates that recur": (["31/01/2024", "30/01/2024"], {"domain": 'date(form="31/12/2024")'}, "dates that recur"),
     "two things": (THINGS, {"domain": 'set(separator=";")'}, "may be sets"),
-    "no opinion": (["never", "often", "always", "Don't know"], {"abstain": "Don't know"}, "levels of a scale"),
-    "a code": ([-999, *(20 + n / 4 for n in range(49))], {"abstain": -999}, "-999, far from"),
-    "a code of a scale": ([1, 2, 3, 4, 99], {"abstain": 99}, "99, far from"),
-    "a code of years": ([9999, *range(1950, 1999)], {"abstain": 9999}, "9999, far from"),
+    "no opinion": (["never", "often", "always", "Don't know"], {"abstain_label": "Don't know"}, "levels of a scale"),
+    "a code": ([-999, *(20 + n / 4 for n in range(49))], {"abstain_label": -999}, "-999, far from"),
+    "a code of a scale": ([1, 2, 3, 4, 99], {"abstain_label": 99}, "99, far from"),
+    "a code of years": ([9999, *range(1950, 1999)], {"abstain_label": 9999}, "9999, far from"),
     "numbers at the end": (THOUGHTS, {"domain": "categorical(extract=number)"}, "end in a number"),
     "letters at the end": (VERDICTS, {"domain": "categorical(extract=choice)"}, "end in a letter"),
     "bare letters": (BARE_VERDICTS, {"domain": r'categorical(extract="([A-Z])\W*$")'}, "end in a letter"),
@@ -139,13 +139,13 @@ def test_what_is_unclear_is_asked_once(
         allalike.read(path)
     assert asked.value.options == options
     options = options or {"domain": "categorical"}
-    left_out = sum(label == options.get("abstain") for _, _, label in cells(labels))
+    left_out = sum(label == options.get("abstain_label") for _, _, label in cells(labels))
     assert allalike.read(path, **options).n_answers == 50 - left_out
 
 
 def test_an_answer_that_is_left_out_may_leave_a_scale() -> None:
     labels = ["never", "often", "always", "Don't know"]
-    found = allalike.read(cells(labels), abstain="Don't know").domain
+    found = allalike.read(cells(labels), abstain_label="Don't know").domain
     assert spell_domain(found) == 'ordinal(levels=("never", "often", "always"))'
 
 

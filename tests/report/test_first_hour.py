@@ -63,7 +63,11 @@ def test_screen_and_report_propose_the_same_command_with_all_options(tmp_path: P
     wide.insert(0, "the note", "n")
     (tmp_path / "data of may").mkdir()
     wide.to_csv(tmp_path / "data of may" / "a.csv")
-    typed = [*shlex.split("discover 'data of may/a.csv' --wide tasks --skip 'the note' --seed 3"), "-o", "my results"]
+    typed = [
+        *shlex.split("discover 'data of may/a.csv' --wide tasks --exclude 'the note' --seed 3"),
+        "-o",
+        "my results",
+    ]
     screen = call(*typed, folder=tmp_path).stdout
     page = (tmp_path / "my results" / "report.html").read_text(encoding="utf-8")
     commands = map(html.unescape, re.findall(r'<p class="command"><code>(.*?)</code>', page))

@@ -25,7 +25,7 @@ from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS
 from golden.record import differences, plain
 
-TABLES = ("truth.csv", "workers.csv", "groups.csv", "next.csv", "quality.csv", "confusion.csv")
+TABLES = ("truth.csv", "workers.csv", "groups.csv", "next_tasks.csv", "quality.csv", "confusion.csv")
 ROWS = samples.crowd("categorical", seed=1, n=8, m=40, missing=0.3)
 HOSTILE = (
     "<script>alert(1)</script>",

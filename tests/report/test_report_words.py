@@ -91,7 +91,7 @@ def test_every_method_has_papers_that_its_page_and_its_docstring_name() -> None:
 
 
 OPTIONS = shlex.split(
-    "--wide tasks --skip 'the note' --na - --missing drop --domain 'categorical(classes=4)'"
+    "--wide tasks --exclude 'the note' --na-values - --missing drop --domain 'categorical(classes=4)'"
     " --method 'auto(use_gold=False)' --seed 3 --min-confidence 0.5 --safe-csv --probabilities -o 'my results'"
 )
 
@@ -124,7 +124,7 @@ def test_a_command_of_the_report_repeats_the_run_with_all_of_its_options(tmp_pat
     out = tmp_path / "my results"
     before = {name: (out / name).read_bytes() for name in ("truth.csv", "workers.csv", "probabilities.csv")}
     commands = read_commands((out / "report.html").read_text(encoding="utf-8"))
-    repeated = [command for command in commands if "--plain" not in command]
+    repeated = [command for command in commands if "--no-screening" not in command]
     assert len(repeated) < len(commands)
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     for command in commands:
@@ -144,7 +144,7 @@ def test_what_was_found_in_python_is_repeated_there() -> None:
 def test_the_page_of_serve_proposes_what_was_chosen_on_it(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     write_matrix(source)
-    options = "--wide tasks --skip 'the note' --na=- --missing drop --domain categorical"
+    options = "--wide tasks --exclude 'the note' --na-values=- --missing drop --domain categorical"
     session = Session(tmp_path, limit=10**6)
     with source.open("rb") as file:
         session.upload("answers", "a.csv", file, source.stat().st_size)

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[2]
-BUILT_FROM = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src")
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
 KEPT = ("HOME", "JAVA_HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 
 

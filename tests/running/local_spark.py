@@ -11,7 +11,7 @@ from allalike.errors import UnsupportedError
 # Optimising what runs once takes the Java machine more time than it saves.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-SPARK = Spark(master="local[2]", partitions=3)
+SPARK = Spark(spark_master="local[2]", partitions=3)
 
 
 def need_spark() -> list[pytest.MarkDecorator]:

@@ -218,7 +218,7 @@ def test_requests_that_are_no_orders_are_refused(server: Server) -> None:
         "--history out",
         "-o /tmp/x",
         "--output=/tmp/x",
-        "--folder /tmp",
+        "--work-dir /tmp",
         "--engine spark",
         "--query 'SELECT 1'",
         "/etc/passwd",

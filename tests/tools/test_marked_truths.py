@@ -68,11 +68,11 @@ def test_golden_columns_of_toloka_are_gold(tmp_path: Path) -> None:
     rows = ["INPUT:url\tOUTPUT:animal\tOUTPUT:sure\tGOLDEN:animal\tASSIGNMENT:worker_id"]
     rows += [f"{n}.jpg\t{said}\t1\t{'cat' if n < 2 else ''}\t{who}" for n in range(4) for who, said in DRAWN.items()]
     path = write(tmp_path / "pool.tsv", "\n".join(rows))
-    found = allalike.discover(path, tag="animal", gold="export", method="UA")
+    found = allalike.discover(path, question="animal", gold="export", method="UA")
     assert (found.summary["gold"]["tasks"], found.summary["answers"]) == (2, 12)
     assert found.summary["gold"]["error"] == 0
     with pytest.raises(GoldError, match="marks no truths"):
-        allalike.discover(path, tag="sure", gold="export")
+        allalike.discover(path, question="sure", gold="export")
 
 
 DRAWN = {"ada": "cat", "bob": "cat", "eve": "dog"}

@@ -110,7 +110,7 @@ def test_whatever_is_broken_in_json_is_named(tool: str, disk: dict[str, bytes]) 
     for part in [[record] for record in sample] if isinstance(sample, list) else [sample]:
         for variant, tag in zip(broken(part), cycle(TAGS.get(tool, [None])), strict=False):
             disk[name] = json.dumps(variant).encode()
-            refused.append(is_refused(name, tool=tool, tag=tag))
+            refused.append(is_refused(name, tool=tool, question=tag))
     assert min(refused.count(True), refused.count(False)) > 4
     for cut in (text[: len(text) // 2], text[:-1], "", "null", "[null]", "[" * 100_000, '{"a": ' * 100_000):
         disk[name] = cut.encode()
@@ -163,7 +163,7 @@ def test_whatever_is_broken_in_text_is_named(tool: str, text: str, tag: str | No
     for place in range(0, len(text), 1 + len(text) // 100):
         for variant in (text[:place], text[:place] + text[place + 1 :], text[:place] + "\x00<" + text[place:]):
             disk.update(zip(names, (text.encode(), variant.encode()), strict=True))
-            refused += is_refused(*names, tool=tool, tag=tag)
+            refused += is_refused(*names, tool=tool, question=tag)
     assert refused > 5
     disk[names[1]] = b"\xff\xfe\x00\xd8"
-    assert is_refused(*names, tool=tool, tag=tag)
+    assert is_refused(*names, tool=tool, question=tag)

@@ -179,10 +179,10 @@ def test_logs_are_read_in_each_way_without_their_texts(name: str, tmp_path: Path
     if len(expected) > 1:
         with pytest.raises(InputError) as asked:
             opened(*paths)
-        assert {proposal.options["tag"] for proposal in asked.value.proposals} == set(expected)
-        assert asked.value.options["tag"] == next(iter(expected))
+        assert {proposal.options["question"] for proposal in asked.value.proposals} == set(expected)
+        assert asked.value.options["question"] == next(iter(expected))
     for tag, rows in expected.items():
-        table = opened(*paths, tag=tag or None)
+        table = opened(*paths, question=tag or None)
         found = sorted(zip(*table.load(table.names).values(), strict=True), key=repr)
         assert [row[: len(rows[0])] for row in found] == rows
         assert REMARKS.get(name, "") in " ".join(table.remarks)
@@ -215,7 +215,7 @@ def test_orders_can_be_read_one_by_one(tmp_path: Path) -> None:
     judgments = [{"decision": "A>B"}, {"decision": "A>B"}]
     judged = write(tmp_path / "judge.jsonl", [{"pair_id": "p", "label": "A>B", "judgments": judgments}])
     for path, labels in {arena: ["m", "n"], bench: ["m", "n"], judged: ["A>B", "B>A"]}.items():
-        assert opened(path, tag="orders").load(["label", "order"]) == {"label": labels, "order": [1, 2]}
+        assert opened(path, question="orders").load(["label", "order"]) == {"label": labels, "order": [1, 2]}
 
 
 @pytest.mark.parametrize("method", [ZSTANDARD, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])

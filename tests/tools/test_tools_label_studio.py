@@ -41,8 +41,8 @@ def test_what_was_skipped_and_what_is_about_regions_is_left_out(tmp_path: Path) 
         annotation(3, choice("b", id="r3"), was_cancelled=True),
     ]
     path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": people}])
-    assert answers(path, tag="ner") == [(1, 1, [[0, 3, "PER"]]), (2, 1, [])]
-    remarks = " ".join(opened(path, tag="ner").remarks)
+    assert answers(path, question="ner") == [(1, 1, [[0, 3, "PER"]]), (2, 1, [])]
+    remarks = " ".join(opened(path, question="ner").remarks)
     assert all(words in remarks for words in ("'certainty'", "1 relations", "1 skipped"))
 
 

@@ -50,16 +50,16 @@ def test_polygons_and_run_lengths_of_coco_are_one_area_per_class_and_picture(tmp
     two = {"category_id": 3, "segmentation": [flat(SQUARE), [8, 0, 10, 0, 10, 2, 8, 2]]}
     ada = write(tmp_path / "ada.json", coco(two, {"category_id": 3, "segmentation": runs}))
     bob = write(tmp_path / "bob.json", coco({"category_id": 4, "segmentation": [flat(SQUARE)]}))
-    assert areas(ada, bob, tag="segmentation") == [
+    assert areas(ada, bob, question="segmentation") == [
         ("ada", "a.jpg/cat", 12 + 4 + 8),
         ("bob", "a.jpg/cat", 0),
         ("ada", "a.jpg/dog", 0),
         ("bob", "a.jpg/dog", 12),
     ]
-    assert "1 pictures in which nobody drew anything" in opened(ada, bob, tag="segmentation").remarks[0]
+    assert "1 pictures in which nobody drew anything" in opened(ada, bob, question="segmentation").remarks[0]
     uncompressed = {"size": [10, 12], "counts": [5, 2, 113]}
     eve = write(tmp_path / "eve.json", coco({"category_id": 4, "segmentation": uncompressed}))
-    found = {row[0]: row[2].pixels() for row in drawn(bob, eve, tag="segmentation")}
+    found = {row[0]: row[2].pixels() for row in drawn(bob, eve, question="segmentation")}
     compressed = coco_masks.frPyObjects(uncompressed, 10, 12)
     assert np.array_equal(found["eve"], coco_masks.decode(compressed).astype(bool))
 
@@ -67,8 +67,8 @@ def test_polygons_and_run_lengths_of_coco_are_one_area_per_class_and_picture(tmp
 def test_a_picture_without_a_size_ends_where_its_outlines_do_and_that_is_said(tmp_path: Path) -> None:
     mark = {"category_id": 3, "segmentation": [flat(SQUARE)]}
     paths = [write(tmp_path / f"{name}.json", coco(mark, size=None)) for name in ("ada", "bob")]
-    assert drawn(*paths, tag="segmentation")[0][2].pixels().shape == (4, 6)
-    assert "is not said of 1" in " ".join(opened(*paths, tag="segmentation").remarks)
+    assert drawn(*paths, question="segmentation")[0][2].pixels().shape == (4, 6)
+    assert "is not said of 1" in " ".join(opened(*paths, question="segmentation").remarks)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_broken_areas_are_clear_errors(drawing: Any, size: tuple[int, int], word
     ada = write(tmp_path / "ada.json", coco({"category_id": 3, "segmentation": [flat(SQUARE)]}))
     eve = write(tmp_path / "eve.json", coco({"category_id": 3, "segmentation": drawing}, size=size))
     with pytest.raises(InputError, match=words):
-        opened(ada, eve, tag="segmentation")
+        opened(ada, eve, question="segmentation")
 
 
 def test_polygons_of_label_studio_are_in_percent_of_the_picture(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_frames_of_a_video_of_cvat_were_seen_by_all_and_have_its_size(tmp_path: 
     box = '<box frame="{0}" outside="0" xtl="1" ytl="2" xbr="4" ybr="6"/><box frame="9" outside="1"/>'
     page = f'<annotations><version>1.1</version>{meta}<track id="0" label="car">{outline}{box}</track></annotations>'
     paths = [write(tmp_path / f"{name}.xml", page.format(frame)) for name, frame in (("ada", 3), ("bob", 4))]
-    assert sorted(areas(*paths, tag="areas")) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
-    assert drawn(*paths, tag="areas")[0][2].pixels().shape == (10, 12)
-    boxes = [(worker, frame, len(marks)) for worker, frame, marks in answers(*paths, tag="boxes")]
+    assert sorted(areas(*paths, question="areas")) == [("ada", 3, 12), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 12)]
+    assert drawn(*paths, question="areas")[0][2].pixels().shape == (10, 12)
+    boxes = [(worker, frame, len(marks)) for worker, frame, marks in answers(*paths, question="boxes")]
     assert boxes == [("ada", 3, 1), ("ada", 4, 0), ("bob", 3, 0), ("bob", 4, 1)]
 
 
@@ -140,7 +140,7 @@ def test_polygons_and_freehand_lines_of_zooniverse_are_areas(tmp_path: Path) -> 
     assert drawn(zooniverse(tmp_path / "u.csv", [old], [new], about=unknown))[0][2].pixels().shape == (4, 6)
     other = {**old, "tool": 1, "tool_label": "Vessel"}
     two = zooniverse(tmp_path / "d.csv", [old, other], [new], [other])
-    assert areas(two, tag="T0: Vessel") == [("w0", "s1", 12), ("w1", "s1", 0), ("w2", "s1", 12)]
+    assert areas(two, question="T0: Vessel") == [("w0", "s1", 12), ("w1", "s1", 0), ("w2", "s1", 12)]
     broken = zooniverse(tmp_path / "e.csv", [{"tool": 0, "points": [{"x": 1}]}], [old])
     with pytest.raises(InputError, match="row 1"):
         opened(broken)
@@ -154,8 +154,8 @@ def test_twenty_people_outline_pictures_of_twelve_million_pixels(tmp_path: Path)
         mark = {"category_id": 3, "segmentation": [[left, 1000, right, 1000, right, 1600, left, 1600]]}
         paths.append(write(tmp_path / f"w{number:02}.json", coco(mark, size=(3000, 4000))))
     out = tmp_path / "out"
-    run("discover", *paths, "--tag", "segmentation", "-o", out, "--no-report", "-q", "--force")
-    masks = allalike.read([str(path) for path in paths], tag="segmentation").label
+    run("discover", *paths, "--question", "segmentation", "-o", out, "--no-report", "-q", "--force")
+    masks = allalike.read([str(path) for path in paths], question="segmentation").label
     assert sum(mask.bits.nbytes for mask in masks) < 20 * 3000 * 4000 / 8 / 20
     assert (out / "truth.csv").read_text(encoding="utf-8").count("labels/") == 1
 
@@ -164,8 +164,8 @@ def test_coco_has_boxes_key_points_areas_and_lists_of_results(tmp_path: Path) ->
     paths = [write(tmp_path / f"{name}/instances.json", coco_file(keypoints=[5, 6, 2])) for name in ("ada", "bob")]
     box = {"bbox": [1, 2, 3, 4], "label": "cat"}
     assert answers(*paths)[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
-    assert areas(*paths, tag="segmentation") == [("ada", "a.jpg", 1), ("bob", "a.jpg", 1)]
-    assert answers(*paths, tag="keypoints")[0] == ("ada", "a.jpg", [{"x": 5, "y": 6, "label": "eye"}])
+    assert areas(*paths, question="segmentation") == [("ada", "a.jpg", 1), ("bob", "a.jpg", 1)]
+    assert answers(*paths, question="keypoints")[0] == ("ada", "a.jpg", [{"x": 5, "y": 6, "label": "eye"}])
     results = [{"image_id": 7, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
     models = [write(tmp_path / f"{name}.json", results) for name in ("m1", "m2")]
     assert answers(*models)[0] == ("m1", 7, [{"bbox": [1, 2, 3, 4], "label": 3, "score": 0.5}])
@@ -174,8 +174,8 @@ def test_coco_has_boxes_key_points_areas_and_lists_of_results(tmp_path: Path) ->
 def test_cvat_has_boxes_points_tags_and_their_attributes(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{name}/annotations.xml", CVAT) for name in ("ada", "bob")]
     box = {"bbox": [1.0, 2.0, 3.0, 4.0], "label": "cat"}
-    assert answers(*paths, tag="boxes")[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
-    assert answers(*paths, tag="tags") == [("ada", "a.jpg", "outside"), ("bob", "a.jpg", "outside")]
-    assert answers(*paths, tag="outside.light")[0] == ("ada", "a.jpg", "dim")
-    assert [point["x"] for point in answers(*paths, tag="points")[0][2]] == [1.0, 3.0]
-    assert "2 marks of the kind 'cuboid'" in " ".join(opened(*paths, tag="tags").remarks)
+    assert answers(*paths, question="boxes")[:2] == [("ada", "a.jpg", [box]), ("ada", "b.jpg", [])]
+    assert answers(*paths, question="tags") == [("ada", "a.jpg", "outside"), ("bob", "a.jpg", "outside")]
+    assert answers(*paths, question="outside.light")[0] == ("ada", "a.jpg", "dim")
+    assert [point["x"] for point in answers(*paths, question="points")[0][2]] == [1.0, 3.0]
+    assert "2 marks of the kind 'cuboid'" in " ".join(opened(*paths, question="tags").remarks)

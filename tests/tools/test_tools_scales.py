@@ -61,7 +61,7 @@ def test_agreement_is_computed_scale_by_scale(survey: Path, tool: str) -> None:
     groups = allalike.agreement(survey, by="block")
     assert sorted(groups.table["tasks"]) == [1, 2, 3, 4]
     pattern = {"qualtrics": "Q3_*", "limesurvey": "G1Q2*"}.get(tool, "How often*")
-    alone = allalike.agreement(survey, only=(pattern,))
+    alone = allalike.agreement(survey, include=(pattern,))
     assert any(abs(group.alpha - alone.alpha) < 1e-12 for group in groups.values())
     assert math.isnan(allalike.agreement(survey).alpha)  # nobody knows it of several scales
     gender = {"qualtrics": "Q9", "limesurvey": "gender"}.get(tool, "What is your gender?")

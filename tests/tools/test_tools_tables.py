@@ -239,7 +239,7 @@ def test_tasks_of_several_workflows_are_not_mixed_and_who_did_not_log_in_is_told
     rows = [classify(n, "", {"task": "T0", "value": "ab"[n // 2 % 2]}, flow="12"[n % 2]) for n in range(8)]
     path = written(RAW, *rows)
     assert open_table(path).roles["label"] == ("1:T0", "2:T0")
-    table = open_table(path, Files(tag="2:T0"))
+    table = open_table(path, Files(question="2:T0"))
     assert [row[0] for row in answers(table)] == ["ip1", "ip3", "ip5", "ip7"]
 
 
@@ -272,10 +272,10 @@ def test_a_google_form_has_neither_names_nor_ages_nor_texts_among_its_tasks(writ
     path = written(head, *PEOPLE)
     assert {task for _, task, _ in answers(open_table(path))} == set(QUESTIONS[:2])
     assert {worker for worker, *_ in answers(open_table(path))} == {f"{n}@x.org" for n in range(1, 6)}
-    assert {task for _, task, _ in answers(open_table(path, Files(only=("Age",))))} == {"Age"}
-    assert {task for _, task, _ in answers(open_table(path, Files(skip=("*right*",))))} == {QUESTIONS[0]}
+    assert {task for _, task, _ in answers(open_table(path, Files(include=("Age",))))} == {"Age"}
+    assert {task for _, task, _ in answers(open_table(path, Files(exclude=("*right*",))))} == {QUESTIONS[0]}
     with pytest.raises(InputError, match=r"Q\*"):
-        open_table(path, Files(only=("Q*",)))
+        open_table(path, Files(include=("Q*",)))
     nameless = [[row[0], "ab"[n % 2], *row[3:]] for n, row in enumerate(PEOPLE)]
     table = open_table(written(["Timestamp", "Group letter", "Age", *QUESTIONS], *nameless))
     assert {worker for worker, *_ in answers(table)} == {"1", "2", "3", "4", "5"}

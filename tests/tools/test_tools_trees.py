@@ -168,7 +168,7 @@ def test_records_are_read(name: str, tmp_path: Path) -> None:
     records, expected = RECORDS[name]
     path = write(tmp_path / "export.jsonl", records)
     assert recognised(path) == [name.partition(",")[0]]
-    assert answers(path, tag={"labelbox, boxes beside masks": "boxes"}.get(name)) == expected
+    assert answers(path, question={"labelbox, boxes beside masks": "boxes"}.get(name)) == expected
     if expected is MOODS:
         assert opened(path).remarks[0].startswith("Left out: 1 responses")
 
@@ -178,7 +178,7 @@ def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
     path = write(tmp_path / "records.json", [{"id": 1, "responses": [submitted(given)]}])
     with pytest.raises(InputError, match="2 questions: .*'rank'.*'stars'") as asked:
         opened(path)
-    assert asked.value.options == {"tag": "rank"}
+    assert asked.value.options == {"question": "rank"}
 
 
 def test_prodigy_without_names_needs_a_file_for_each_annotator(tmp_path: Path) -> None:

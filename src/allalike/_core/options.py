@@ -134,9 +134,9 @@ def check_flag(value: Any, option: str) -> bool:
 def check_choice(value: str, choices: Iterable[str], option: str) -> str:
     """Return the value if it is one of the choices.
 
-    >>> check_choice("frist", ["first", "last"], "repeats")
+    >>> check_choice("frist", ["first", "last"], "duplicates")
     Traceback (most recent call last):
-    allalike.errors.OptionError: repeats is 'frist'. Choose one of: first, last.
+    allalike.errors.OptionError: duplicates is 'frist'. Choose one of: first, last.
     """
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:

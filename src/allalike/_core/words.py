@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NAMES = (
-    "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|query"
-    "|quorum|only|repeats|sample|skip|table|tie|verdicts|wide|worker_from"
+    "about|abstain_label|domain|duplicates|engine|exclude|gold|gold_map|include|memory|min_confidence|missing|na_values"
+    "|order|overwrite|per_task|query|question|quorum|sample|screening|table|tie|verdicts|wide|work_dir|worker_from"
 )
-_OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
+_OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|(False)\b|'([^']*)'|(?=[\s.,;)])))")
 
 
 def count(number: int, noun: str) -> str:
@@ -25,13 +25,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{ending}"
 
 
-def write_options(sentence: str, write: Callable[[str, str], str]) -> str:
+def write_options(sentence: str, write: Callable[[str, Any], str]) -> str:
     """Replace the options that a sentence names as in Python by their names in another interface.
 
     >>> write_options("Use engine='memory', or leave out per_task().", lambda name, value: f"<{name} {value}>")
     'Use <engine memory>, or leave out <per_task >.'
     """
-    return _OPTION.sub(lambda found: write(found[1], found[2] or ""), sentence)
+    return _OPTION.sub(lambda found: write(found[1], found[2] is None and (found[3] or "")), sentence)
 
 
 def cut(text: str, most: int) -> str:

@@ -130,24 +130,24 @@ class Answers:
 
     @classmethod
     def of_columns(
-        cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str | None = None
+        cls, worker: Column, task: Column, label: Column, domain: Domain, *, duplicates: str | None = None
     ) -> Answers:
         """Sort three columns into answers; a worker's second answer to a task is set aside, added, or an error."""
-        return cls.of_shard(worker, task, label, domain.learn(label), repeats=repeats)
+        return cls.of_shard(worker, task, label, domain.learn(label), duplicates=duplicates)
 
     @classmethod
     def of_shard(
-        cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, repeats: str | None
+        cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, duplicates: str | None
     ) -> Answers:
         """Sort the columns of some whole tasks, with the encoding of all labels.
 
         The values of the worker column may be those of all shards, so that a worker has the same number in each.
         """
-        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, repeats, fit=True)
-        return replace(answers, read_options={"repeats": repeats})
+        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, duplicates, fit=True)
+        return replace(answers, read_options={"duplicates": duplicates})
 
     @classmethod
-    def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str | None) -> Answers:
+    def join(cls, parts: Sequence[Answers], encoding: Encoding, *, duplicates: str | None) -> Answers:
         """Join answers whose workers have the same numbers; of repeats, those of earlier parts come first.
 
         The encoding is that of the labels of all parts. Gold must be given again.
@@ -156,7 +156,7 @@ class Answers:
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
         worker = np.concatenate([part.worker for part in parts])
         labels = np.concatenate([encoding.remap(part.label, part.encoding) for part in parts])
-        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, repeats, fit=False)
+        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, duplicates, fit=False)
 
     @classmethod
     def _of_rows(
@@ -165,12 +165,12 @@ class Answers:
         worker_factors: tuple[Codes, Values],
         labels: Array,
         encoding: Encoding,
-        repeats: str | None,
+        duplicates: str | None,
         *,
         fit: bool,
     ) -> Answers:
-        chosen = repeats or ("first" if encoding.domain.repeats is None else "add")
-        choice = check_choice(chosen, ("first", "last", "error", "add"), "repeats")
+        chosen = duplicates or ("first" if encoding.domain.repeats is None else "add")
+        choice = check_choice(chosen, ("first", "last", "error", "add"), "duplicates")
         (task, tasks), (worker, workers) = task_factors, worker_factors
         task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
         new = np.append(True, (task[1:] != task[:-1]) | (worker[1:] != worker[:-1]))[: len(rows)]
@@ -179,7 +179,7 @@ class Answers:
             place = int(np.argmin(new))
             raise InputError(
                 f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and there are"
-                f" {n_repeats} such rows. Keep the first or the last with repeats='first' or repeats='last'."
+                f" {n_repeats} such rows. Keep the first or the last with duplicates='first' or duplicates='last'."
             )
         if n_repeats and choice == "add":
             labels, rows = _add_repeats(labels[rows], new, encoding.domain), np.arange(len(rows) - n_repeats)
@@ -321,8 +321,8 @@ def _add_repeats(labels: Array, new: npt.NDArray[np.bool_], domain: Domain) -> A
     """Add up the labels of a worker and a task, which are neighbours; it is marked where each of them begins."""
     if domain.repeats is None:
         raise OptionError(
-            f"repeats is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer to a"
-            " task with repeats='first' or repeats='last'."
+            f"duplicates is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer to"
+            " a task with duplicates='first' or duplicates='last'."
         )
     return np.asarray(domain.repeats.add(labels, np.flatnonzero(new)))
 

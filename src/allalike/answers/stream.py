@@ -39,7 +39,7 @@ class Stream:
     domain: Domain | None = None
     encoding: Encoding | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-    repeats: str | None = None
+    duplicates: str | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
     notes: dict[str, Any] = field(default_factory=dict)
 

@@ -22,8 +22,8 @@ from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
 from allalike.cli.lists import echo_json, list_
-from allalike.cli.next import next_answers
 from allalike.cli.options import write_flags
+from allalike.cli.plan import plan_answers
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.cli.update import update
@@ -46,9 +46,7 @@ _OTHERWISE = ["No flag of this command says so: mend the file, or run 'allalike 
 
 def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from allalike._core.compiled.library import describe
-
-        echo(f"{__version__}\n{describe()}")
+        echo(__version__)
         context.exit()
 
 
@@ -59,7 +57,7 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version, and whether compiled passes run.",
+    help="Show the version.",
 )
 def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
@@ -71,7 +69,7 @@ def app() -> None:
 for _command in (
     discover,
     update,
-    next_answers,
+    plan_answers,
     compare,
     jury,
     agreement,

@@ -14,6 +14,7 @@ from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    OFF,
     command,
     find_typed,
     list_notes,
@@ -57,7 +58,7 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
     if source.wide is not None:
         raise OptionError(
             f"--label {wanted[0]} names a column of labels, but in a matrix (--wide) all columns are. Choose some of"
-            " them with --only and --skip."
+            " them with --include and --exclude."
         )
     names = [name for each in wanted for name in (_matching(source, each) if _is_pattern(each) else [each])]
     names, domain = list(dict.fromkeys(names)), source.domain
@@ -135,15 +136,10 @@ _FAST = ("UA", "P-TD", "iP-TD")
     show_default=True,
 )
 @option("--history", group="Method", help="Worker statistics from an earlier run: its folder or workers.csv.")
-@option("--plain", group="Method", is_flag=True, help="Do not merge copies or drop uninformative workers.")
+@option("--no-screening", "screening", group="Method", help="Do not merge copies or drop uninformative workers.", **OFF)
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
-@option(
-    "--gold-only-measure",
-    group="Gold",
-    is_flag=True,
-    help="Use gold to measure the error only.",
-)
-@option("--fail-over", group="Output", type=float, help="Exit with code 3 if the error on gold is above, as 0.1.")
+@option("--no-use-gold", "use_gold", group="Gold", help="Use gold to measure the error only.", **OFF)
+@option("--fail-above", group="Output", type=float, help="Exit with code 3 if the error on gold is above, as 0.1.")
 @option(
     "--min-confidence",
     group="Method",
@@ -166,8 +162,14 @@ _FAST = ("UA", "P-TD", "iP-TD")
     is_flag=True,
     help="Write the probability of each class of a task.",
 )
-@option("--no-report", group="Output", is_flag=True, help="Leave out report.html, the page to look at.")
-@option("--no-answers", group="Output", is_flag=True, help="Do not save the answers, which 'allalike update' needs.")
+@option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
+@option(
+    "--no-save-answers",
+    "save_answers",
+    group="Output",
+    help="Do not save the answers, which 'allalike update' needs.",
+    **OFF,
+)
 @take("Tables", "Overwrite", "Output")
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the truth in FILES, and how good each worker is.
@@ -183,7 +185,6 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     files = spool_input(files, options)
     _check_options(options)
     options |= {"engine": name_engine(options), "quiet": quiet}
-    options["report"] = not options["no_report"]
     fast = options["method"].partition("(")[0].strip() in _FAST
     bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar:
@@ -212,7 +213,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
             )
         click.get_current_context().exit(2)
     for result, _ in found.values():
-        leave_if(find_large_error(result.summary, options["fail_over"]))
+        leave_if(find_large_error(result.summary, options["fail_above"]))
 
 
 def _check_options(options: dict[str, Any]) -> None:
@@ -225,8 +226,8 @@ def _check_options(options: dict[str, Any]) -> None:
     if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
         raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
     make(options["method"], METHODS, "method")
-    if options["fail_over"] is not None and options["gold"] is None:
-        raise OptionError(f"--fail-over {options['fail_over']:g} needs known truths. Name their file with --gold.")
+    if options["fail_above"] is not None and options["gold"] is None:
+        raise OptionError(f"--fail-above {options['fail_above']:g} needs known truths. Name their file with --gold.")
 
 
 Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of the labels, if there are several
@@ -239,14 +240,14 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
     _check_output(source, folder, options)
     answers, gold = open_answers(source, options)
-    known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
-    result = run(answers, **gold, **known, use_gold=not options["gold_only_measure"])
+    named = ("history", "screening", "seed", "ties", "min_confidence", "method", "engine", "use_gold")
+    result = run(answers, **gold, **{name: options[name] for name in named})
     result = replace(result, command=options.get("typed", ()))
     report("saving")
     how = {
         "format": options["file_format"],
         **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv", "probabilities")},
-        "answers": not options["no_answers"],
+        "answers": options["save_answers"],
     }
     listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
     return result, [*result.save(folder, **how), *listed]

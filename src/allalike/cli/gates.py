@@ -20,10 +20,10 @@ FAILED = 3  # the exit code
 def take_gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of what must be fulfilled."""
     drift = option(
-        "--fail-if-drift", group="Output", is_flag=True, help="Exit with code 3 if a judge changed (--since)."
+        "--fail-if-drift", group="Output", is_flag=True, help="Exit with code 3 if a judge changed (--baseline)."
     )
     under = option(
-        "--fail-under", group="Output", type=float, help="Exit with code 3 if the rate (--good) is below, as 0.9."
+        "--fail-under", group="Output", type=float, help="Exit with code 3 if the rate (--positive) is below, as 0.9."
     )
     decorated: Callable[..., Any] = under(drift(command))
     return decorated
@@ -32,42 +32,43 @@ def take_gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_gates(options: Mapping[str, Any]) -> None:
     """Refuse what a panel can neither fulfil nor not.
 
-    >>> check_gates({"fail_under": 0.9, "good": (), "fail_if_drift": False})
+    >>> check_gates({"fail_under": 0.9, "positive": (), "fail_if_drift": False})
     Traceback (most recent call last):
-    allalike.errors.OptionError: --fail-under 0.9 needs a rate. Say with --good which label it is the rate of.
+    allalike.errors.OptionError: --fail-under 0.9 needs a rate. Name the label with --positive.
     """
     least = options["fail_under"]
     if least is not None and not 0 <= least <= 1:
         raise OptionError(f"--fail-under is {least:g}. It must be a share of the tasks, from 0 to 1.")
-    if least is not None and not options["good"]:
-        raise OptionError(f"--fail-under {least:g} needs a rate. Say with --good which label it is the rate of.")
-    if options["fail_if_drift"] and not options["since"]:
-        raise OptionError("--fail-if-drift needs an earlier panel. Name its folder with --since.")
+    if least is not None and not options["positive"]:
+        raise OptionError(f"--fail-under {least:g} needs a rate. Name the label with --positive.")
+    if options["fail_if_drift"] and not options["baseline"]:
+        raise OptionError("--fail-if-drift needs an earlier panel. Name its folder with --baseline.")
 
 
 def find_failures(panel: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a panel does not fulfil: a rate that is not below some share, judges who did not change.
+    """Yield the gates that a panel fails: a rate below the least one, and judges who changed.
 
-    >>> rate = {"good": ["pass"], "estimate": 0.87, "low": 0.81, "high": 0.92, "apparent": 0.9, "known": 80}
+    >>> rate = {"positive": ["pass"], "estimate": 0.87, "ci_low": 0.81, "ci_high": 0.92, "apparent": 0.9, "known": 80}
     >>> list(find_failures({"rate": rate}, {"fail_under": 0.9, "fail_if_drift": False}))
-    ['the rate of pass is 0.87, below 0.9 (limits 0.81 to 0.92, by 80 known truths).']
+    ['the rate of pass is 0.87, below 0.9 (95 % confidence interval 0.81 to 0.92, by 80 gold labels).']
     >>> list(find_failures({"rate": rate}, {"fail_under": 0.8, "fail_if_drift": False}))
     []
     """
     if options["fail_under"] is not None:
         told = panel["rate"]
-        rate, sure = told["apparent"], "as the panel calls it, not corrected by known truths"
+        rate, sure = told["apparent"], "as the panel calls it, not corrected by gold labels"
         if told["estimate"] is not None:
-            rate, sure = told["estimate"], f"{_limit(told['low'], told['high'])}, by {told['known']:,} known truths"
-        name = f"the rate of {' or '.join(map(str, told['good']))}"
+            interval = f"95 % confidence interval {told['ci_low']:.3g} to {told['ci_high']:.3g}"
+            rate, sure = told["estimate"], f"{interval}, by {count(told['known'], 'gold label')}"
+        name = f"the rate of {' or '.join(map(str, told['positive']))}"
         yield from _compare(name, rate, sure, least=options["fail_under"])
     if options["fail_if_drift"] and panel["drift"]["drifted"]:
-        first = panel["drift"]["named"][0]
-        where = f" in {first['group']}" if first["group"] else ""
+        drift = panel["drift"]
+        first = drift["named"][0]
         yield (
-            f"{', '.join(panel['drift']['drifted'])} changed since {panel['drift']['since']}"
-            f" ({first['judge']} {first['what']}{where}: {first['before']:.3g} before, {first['now']:.3g} now;"
-            f" limits of the change {first['low']:.3g} to {first['high']:.3g})."
+            f"{', '.join(drift['drifted'])} changed since {drift['baseline']}"
+            f" ({first['judge']}, {first['what']}: {first['before']:.3g} before, {first['now']:.3g} now;"
+            f" 95 % confidence interval of the change {first['ci_low']:.3g} to {first['ci_high']:.3g})."
         )
 
 

@@ -47,13 +47,15 @@ _EXAMPLES = "\b\n" + "\n".join(
     (
         "allalike jury verdicts.csv",
         "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
-        "allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv",
-        "allalike jury today.csv --gold gold.csv --good pass --since yesterday --fail-under 0.9",
+        "allalike jury verdicts.csv --min-confidence 0.9 --prices prices.csv",
+        "allalike jury today.csv --gold gold.csv --positive pass --baseline yesterday --fail-under 0.9",
         "allalike jury pairs.csv --order shown --sample epoch --quorum 2",
     )
 )
-_ASKED = ("quorum", "order", "about", "sample", "tie", "verdicts")
-_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since", "epsilon", *_ASKED)
+_KNOWN = (
+    *("seed", "ties", "min_confidence", "retain", "gold_drawn", "by", "baseline", "epsilon"),
+    *("quorum", "order", "verdicts_name", "sample", "tie", "verdicts"),
+)
 _N_JUDGES = 8  # that are shown
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _HEADS = {
@@ -64,54 +66,55 @@ _HEADS = {
     "weight": "weight",
     "cost_per_correct": "per correct",
 }
+_MARKS = ("shared errors", "smallest panel")
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
 @command(epilog=_EXAMPLES)
 @option("-o", "--output", group="Output", default="allalike-out", help="Output folder.", show_default=True)
 @option("--prices", group="Panel", help="Prices of judges: a CSV file with worker and price.")
-@option("--price", group="Panel", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
+@option("--price", group="Panel", multiple=True, help="Price of one judge, such as gpt-4=0.002 (repeatable).")
 @option(
-    "--keep", group="Panel", type=float, default=0.99, help="Share that the smallest panel keeps.", show_default=True
-)
-@option("--max-error", group="Panel", type=float, help="Find the smallest panel that errs no more, such as 0.1.")
-@option(
-    "--good",
+    "--retain",
     group="Panel",
-    multiple=True,
-    help="Positive label: finds the share of tasks with it. With gold, yes, pass, true, 1, correct or good of two.",
+    type=float,
+    default=0.99,
+    help="Worth that the smallest panel retains.",
+    show_default=True,
+)
+@option(
+    "--positive", group="Panel", multiple=True, help="Positive label whose rate to estimate (default: pass, yes, ...)."
 )
 @option("--gold-drawn", group="Gold", default="random", help="Sampling of gold: random or truth.", show_default=True)
-@option("--by", group="Panel", help="A column of FILES that says in which group a task is, for a rate of each.")
-@option("--since", group="Panel", help="Folder of an earlier panel to compare with.")
-@option("--humans", group="Panel", multiple=True, help="Human judge; tests whether models may replace humans.")
+@option("--by", group="Panel", help="Column with the group of a task, for a rate per group.")
+@option("--baseline", group="Panel", help="Folder of an earlier panel to compare with.")
+@option("--humans", group="Panel", multiple=True, help="Human judge, to test whether models may replace them.")
 @option("--epsilon", group="Panel", type=float, default=0.15, help="Margin of this test.", show_default=True)
-@option("--quorum", group="Panel", type=float, help="How many independent voices a verdict needs.")
-@option("--order", group="Panel", help="The column that says in which of two orders a pair was shown.")
-@option("--about", group="Panel", help="Meaning of verdicts in two orders: answers or places (default: inferred).")
-@option("--sample", group="Panel", help="The column that tells a judge's samples on one task apart, such as epoch.")
-@option("--tie", group="Panel", help="The label that means a tie. Recognised if it is called so.")
-@option("--verdicts", group="Panel", help="The labels that are verdicts, such as A,B,tie; all others are unreadable.")
+@option("--quorum", group="Panel", type=float, help="Effective number of answers that a verdict needs.")
+@option("--order", group="Panel", help="Column with the order in which a pair was shown.")
+@option("--verdicts-name", group="Panel", help="Meaning of verdicts in two orders: answers or places.")
+@option("--sample", group="Panel", help="Column that numbers repeated samples of a judge, such as epoch.")
+@option("--tie", group="Panel", help="Label that means a tie (default: tie, draw, equal, ...).")
+@option("--verdicts", group="Panel", help="Labels that are verdicts, such as A,B,tie; others are unreadable.")
 @take_gate_options
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
+@option("--min-confidence", group="Method", type=float, help="Confidence below which the panel abstains, 0 to 1.")
 @option(
-    "--min-confidence",
-    "--abstain-below",
-    "min_confidence",
-    group="Method",
-    type=float,
-    help="How sure a verdict must be, from 0 to 1; the panel abstains from less sure ones.",
+    "--format",
+    "file_format",
+    group="Output",
+    default="csv",
+    help="Format of tables: csv or parquet.",
+    show_default=True,
 )
-@option("--format", "file_format", group="Output", default="csv", help="The tables: csv or parquet.", show_default=True)
-@option("--report", group="Output", is_flag=True, help="Write report.html, too.")
+@option("--report", group="Output", is_flag=True, help="Also write report.html.")
 @take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    """Let the judges or models in FILES decide as a panel, and say who of them is needed.
+    """Let the judges or models in FILES decide as a panel, and find those it needs.
 
-    FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
-    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth), pivotal (tasks that one decides)
-    and coverage (what abstaining costs); with --good rates and ask (whose truths to find out next), with --since drift.
-    A gate that fails gives exit code 3.
+    FILES are as in 'allalike discover': long, wide, or a file for each model. The output contains truth.csv, judges.csv
+    and summary.json; further tables contain pairs with correlated errors, smaller panels, coverage by confidence, and
+    with --positive rates and tasks to label next, with --baseline drift. A gate that fails gives exit code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -127,7 +130,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         _check_output(source, options, wants_page=options["report"])
         answers, gold = open_answers(source, options)
         known = {name: options[name] for name in _KNOWN}
-        known |= {name: options[name] or None for name in ("good", "humans")}
+        known |= {name: options[name] or None for name in ("positive", "humans")}
         panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
         panel = replace(panel, result=replace(panel.result, command=find_typed()))
         report("saving")
@@ -148,7 +151,7 @@ next(option for option in jury.params if option.name == "missing").default = "dr
 
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
-    """Return the prices of a file, and those that are given one by one, which go before."""
+    """Return the prices of a file, and those of single judges, which take precedence."""
     from allalike.result.prices import read_prices
 
     if path is None and not single:
@@ -162,7 +165,7 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
-    """Refuse an output that must not be, before hours of work."""
+    """Refuse an output folder that must not be written, before hours of work."""
     from allalike.result.targets import PANEL_TABLES, REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
@@ -174,36 +177,28 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
 
 
 def _propose_rate(panel: Panel) -> list[str]:
-    """Name the command that finds the corrected rate of a label, for verdicts of two classes without one."""
+    """Name the command that estimates the rate of a label, for verdicts of two classes without one."""
     from allalike.panels.jury import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
-    if "rate" in panel.summary["panel"] or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:
+    if panel.panel_summary.rate is not None or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:
         return []
-    positive = find_positive(encoding)
-    good = encoding.vocabulary[0] if positive is None else positive
+    positive = find_positive(encoding) or encoding.vocabulary[0]
     known = {} if panel.run.n_gold else {"gold": "gold.csv"}
-    command = complete_command(typed, {**known, "good": good})
-    return [
-        "",
-        f"The share of tasks that are {visible(good)}, corrected for the panel's errors:",
-        f"  {visible(command)}",
-    ]
+    command = complete_command(typed, {**known, "positive": positive})
+    return ["", f"Share of tasks that are {visible(positive)}, corrected for errors:", f"  {visible(command)}"]
 
 
 def draw_panel(panel: Panel, paths: Sequence[Path], further: Sequence[str] = ()) -> list[str]:
-    """Say what the panel decided, who is needed, who is wrong with whom, and what cannot be known.
+    """Return the lines of the screen: messages, judges, coverage, a further command, and the files.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
     >>> draw_panel(allalike.jury(rows), [])[0]
-    '6 verdicts of 3 judges on 2 tasks (categorical).'
+    '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
     lines = [line for remark in panel.messages for line in fold(dress(remark), "  ")]
-    lines += ["", *_judge_lines(panel)]
-    if "coverage" in panel.summary["panel"]:
-        lines += ["", *_level_lines(panel)]
-    lines += further
+    lines += ["", *_judge_lines(panel), *_level_lines(panel), *further]
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 
@@ -215,22 +210,22 @@ def _judge_lines(panel: Panel) -> list[str]:
         del names["weight"]  # for which there is no room
     shown = [name for name in names if name in table and table[name].notna().any()]
     widths = {name: max(len(names[name]), _WIDTH) for name in shown}
-    ids = WIDTH - sum(width + _GAP for width in widths.values()) - len("together needed") - 4 * _GAP
+    ids = WIDTH - sum(width + _GAP for width in widths.values()) - len(" ".join(_MARKS)) - 4 * _GAP
     heads = [names[name].rjust(width) for name, width in widths.items()]
-    lines: list[tuple[object, ...]] = [("judge", *heads, "together", "needed")]
+    lines: list[tuple[object, ...]] = [("judge", *heads, *_MARKS)]
     for row in table.head(_N_JUDGES).to_dict("records"):
         numbers = [f"{row[name]:.3g}".rjust(width) for name, width in widths.items()]
-        needed = "yes" if row["in_smallest"] else ""
-        lines.append((shorten(row["worker"], ids), *numbers, row["wrong_together"], needed))
+        marks = row["shared_error_group"], "yes" if row["in_smallest_panel"] else ""
+        lines.append((shorten(row["worker"], ids), *numbers, *marks))
     more = len(table) - _N_JUDGES
     return [*rows(lines).splitlines(), *([f"... and {more:,} more (see the table of judges)"] if more > 0 else [])]
 
 
 def _level_lines(panel: Panel) -> list[str]:
-    lines: list[tuple[object, ...]] = [("as sure as", "tasks", "expected right", "known right")]
-    for row in panel.summary["panel"]["coverage"]:
-        if row["level"] in _LEVELS:
-            shares = [row["share"], row["expected"], row["accuracy"]]
-            cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
-            lines.append((f"{row['level']:g}", *cells))
-    return [visible(line) for line in rows(lines).splitlines()]
+    levels = [each for each in panel.panel_summary.coverage or () if each.level in _LEVELS]
+    lines: list[tuple[object, ...]] = [("confidence", "tasks", "expected right", "known right")]
+    for each in levels:
+        shares = each.share, each.expected, each.accuracy
+        cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
+        lines.append((f"from {each.level:g}", *cells))
+    return ["", *(visible(line) for line in rows(lines).splitlines())] if levels else []

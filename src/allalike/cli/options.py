@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.result.summary import Summary
 
 GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data")
-_ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
+_ENGINE_OF_OPTION = {"memory": "disk", "work_dir": "disk", "spark_master": "spark"}
 
 
 class _Text(click.types.StringParamType):
@@ -81,6 +81,7 @@ def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
 _FLAG: dict[str, Any] = {"is_flag": True}
 _MANY: dict[str, Any] = {"multiple": True}
 _SHOWN: dict[str, Any] = {"show_default": True}
+OFF: dict[str, Any] = {"flag_value": False, "is_flag": True, "default": True}  # of a flag that turns something off
 _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
     "Input": {
         "--domain": ("Label type, such as real or 'categorical(classes=4)' (default: inferred).", {}),
@@ -89,10 +90,10 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--fields": ("Fields of records with their types, such as 'name:text, year:real'.", {}),
         "--per-task": ("Make every task a problem of its own, with its own weights.", _FLAG),
         "--tool": ("Tool that exported the files (default: detected); see 'allalike list formats'.", {}),
-        "--tag": ("Question of an export to read.", {}),
+        "--question": ("Question of an export to read.", {}),
         "--missing": ("Rows without a label: error or drop.", {"default": "error", **_SHOWN}),
-        "--na": ("Word for a missing label, instead of NA, null and the like.", _MANY),
-        "--abstain": ("Label that means 'no answer', such as --abstain=-1.", _MANY),
+        "--na-values": ("Word for a missing label, instead of NA, null and the like.", _MANY),
+        "--abstain-label": ("Label that means 'no answer', such as --abstain-label=-1.", _MANY),
         "--label-map": ("Meaning of spellings: a file with the columns from and to.", {}),
         "--encoding": ("Character encoding, such as latin-1 (default: detected).", {}),
         "--decimal": ("Decimal mark: a point or a comma.", {"default": "."}),
@@ -107,13 +108,13 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--columns": ("The three columns in short: worker=...,task=...,label=... .", {}),
         "--worker-from": ("Source of the worker, if each has a file: filename.", {}),
         "--wide": ("Matrix with one row per task ('tasks') or per worker ('workers').", {}),
-        "--repeats": (
+        "--duplicates": (
             "Several labels by a worker for a task: first, last, error, add (rankings) or set (one answer)."
             " [default: first; add]",
             {},
         ),
-        "--only": ("Columns of a matrix that are answers, such as 'Q*'.", _MANY),
-        "--skip": ("Columns of a matrix that are not answers.", _MANY),
+        "--include": ("Columns of a matrix that are answers, such as 'Q*'.", _MANY),
+        "--exclude": ("Columns of a matrix that are not answers.", _MANY),
         "--layout": ("Masks in a folder: tasks/workers or workers/tasks (default: inferred from names).", {}),
     },
     "Gold": {
@@ -142,8 +143,8 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
     "Large data": {
         "--engine": ("Engine: memory, disk or spark (default: memory, and disk for large files).", {}),
         "--memory": ("Memory of the disk engine, such as 2GB (default: half of the free).", {}),
-        "--folder": ("Folder of the disk engine's work folder (default: the system's).", {}),
-        "--master": ("Address of Spark, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
+        "--work-dir": ("Folder of the disk engine's work folder (default: the system's).", {}),
+        "--spark-master": ("Address of Spark, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
     },
 }
 _NAMES = {"--json": ("--json", "as_json"), "--quiet": ("-q", "--quiet")}
@@ -154,7 +155,7 @@ def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Ca
 
     >>> made = click.command(cls=Command)(take("Large data", files=True)(lambda **options: None))
     >>> [parameter.name for parameter in made.params]
-    ['files', 'engine', 'memory', 'folder', 'master']
+    ['files', 'engine', 'memory', 'work_dir', 'spark_master']
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,8 +267,8 @@ def dress(remark: Remark) -> str:
 
     >>> dress(Remark("Recognised: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
     "Recognised: 'who' is the worker (--columns 'worker=who,task=a b')."
-    >>> dress(Remark("Copies: ada b, bob (plain=True counts each).", names=["ada b", "bob"]))
-    'Copies: ada\x00b, bob (--plain counts each).'
+    >>> dress(Remark("Copies: ada b, bob (screening=False counts each).", names=["ada b", "bob"]))
+    'Copies: ada\x00b, bob (--no-screening counts each).'
     """
     said = visible(write_flags(remark.sentence))
     for name in (*remark.names, *remark.words):

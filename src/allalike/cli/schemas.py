@@ -253,8 +253,8 @@ class PlannedAnswers(Section):
     budget: float
     price: _Number
     batch: int | None
-    worth: float
-    max_load: int
+    min_gain: float
+    max_per_worker: int
     tasks: int
     known: int
     before: ExpectedError
@@ -292,7 +292,7 @@ SCHEMAS: Mapping[str, tuple[type[Section], ...]] = {
     "explain": (ExplainedTask, ExplainedWorker),
     "simulate": (SimulatedCrowd,),
     "datasets": (ListedDatasets, DataSetFacts),
-    "next": (PlannedAnswers,),
+    "plan": (PlannedAnswers,),
     "error": (Failure,),
 }
 

@@ -334,7 +334,7 @@ def _next_commands(
         if not can_update:
             found.append((f"{complete_command(typed, {})} more.csv", "with more answers"))
         elif budget := _count_worth(result):
-            words = ["allalike", "next", folder, "--budget", str(budget)]
+            words = ["allalike", "plan", folder, "--budget", str(budget)]
             found.append((shlex.join(words), "whom to ask about tasks that are not sure"))
     if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
         told = _JOINING.search(alike[0])

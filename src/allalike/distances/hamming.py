@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
-from allalike._core.compiled import calls
-from allalike._core.compiled.library import compiled
 from allalike._core.late import sparse
 
 _PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # nanoseconds, about: for a pair of answers, an entry, and a step to it
@@ -63,16 +61,9 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
            [1., 0., 1.]], dtype=float32)
     """
     rows, group = rows or slice(0, block.n_workers), block[LabelGroups].group
-    if not is_crowded(block):
-        return _sparse_pair_sums(block, rows, group)
-    common = _products(block, rows, block.task)
-    return {"distance": common - _products(block, rows, group), "common": common}
-
-
-@compiled(calls.sparse_pair_sums)
-def _sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
-    common = _sparse_products(block, rows, block.task)
-    return {"distance": common - _sparse_products(block, rows, group), "common": common}
+    multiply = _products if is_crowded(block) else _sparse_products
+    common = multiply(block, rows, block.task)
+    return {"distance": common - multiply(block, rows, group), "common": common}
 
 
 def _products(block: Block, rows: slice, column: Array) -> Array:

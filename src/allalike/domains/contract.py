@@ -405,7 +405,12 @@ def spell_domain(domain: Domain) -> str:
 
 
 def choose_options(domain: Domain, choices: Mapping[str, str]) -> Domain:
-    """Return a domain with another distance or rule; unless a rule was asked for, it is one that fits."""
+    """Return a domain with another distance or rule; unless a rule was asked for, it is one that fits.
+
+    A target is a default: it is chosen for label types that have one if the user chose none.
+    """
+    if getattr(domain, "target", "none") is not None:
+        choices = {name: value for name, value in choices.items() if name != "target"}
     fitting = {"rule": ""} if domain.rule == domain.rules[0].name else {}
     return replace(domain, **{**fitting, **choices}) if choices else domain
 

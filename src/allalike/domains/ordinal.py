@@ -28,7 +28,7 @@ from allalike._core.blocks.block import group_labels
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa
 from allalike._core.limits import MAX_LEVELS
-from allalike._core.options import option
+from allalike._core.options import choice, option
 from allalike._core.registry import did_you_mean
 from allalike.distances import absolute, euclidean, hamming
 from allalike.domains.categorical import code_type
@@ -37,7 +37,7 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General, Noise, OneCoin
 from allalike.rules.base import Rule, unknown
-from allalike.rules.levels import level_mean, level_median, weigh_levels
+from allalike.rules.levels import level_mean, level_median, take_nearest, weigh_levels
 from allalike.rules.vote import plurality
 
 if TYPE_CHECKING:
@@ -78,8 +78,12 @@ class Ordinal(Domain):
     distance
         ``linear``, the number of levels between two labels relative to the whole scale; ``squared``, its square; or
         ``hamming``, in which the order does not count.
+    target
+        What is estimated: ``level``, one correct level (the weighted median), or ``mean``, the level nearest to the
+        mean of opinions. Default: ``mean`` for panels (`allalike.jury`), ``level`` elsewhere.
     rule
-        Aggregation rule: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted.
+        Aggregation rule: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted. By default
+        that of the target.
 
     >>> import allalike
     >>> said = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
@@ -104,6 +108,12 @@ class Ordinal(Domain):
     )
     distances: ClassVar[tuple[str, ...]] = ("linear", "squared", "hamming")
     levels: tuple[Any, ...] | list[Any] | None = option(None, _check_levels)
+    target: str | None = choice(None, "level", "mean")
+
+    def __post_init__(self) -> None:
+        if not self.rule and self.target == "mean":
+            object.__setattr__(self, "rule", "mean")
+        super().__post_init__()
 
     @property
     def n_classes(self) -> int:
@@ -235,7 +245,13 @@ class OrdinalEncoding(Encoding):
 
     def describe(self) -> dict[str, Any]:
         source = "data" if self.domain.levels is None else "given"
-        return {**super().describe(), "levels": self.levels.tolist(), "levels_from": source}
+        target = {"mean": "mean", "median": "level"}.get(str(self.domain.rule), "")
+        return {
+            **super().describe(),
+            **({"target": target} if target else {}),
+            "levels": self.levels.tolist(),
+            "levels_from": source,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,11 +287,18 @@ class OrdinalKernels(Kernels):
         The error of a mean is known where faults are variances; it is in levels.
         """
         found = super().aggregate(block, weights, faults, ties=ties)
-        weight, total = block.answer_weights(weights)
-        near = np.minimum(weigh_levels(block, weight, found["label"], 1) / total, 1.0)
         variances = self.domain.distance == "squared"
         error = found["error"] * self._length if variances else unknown(block.n_tasks)
-        return {**found, "error": error, "within_one": near}
+        return {**found, "error": error, "within_one": self._within_one(block, weights, found["label"])}
+
+    def take_nearest(self, block: Block, weights: Floats, place: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the level nearest to a place on the scale, and the weight within one level of it."""
+        label, tied = take_nearest(block, weights, np.clip(place, 0, self.n_levels - 1), ties)
+        return {"label": label, "tied": tied, "within_one": self._within_one(block, weights, label)}
+
+    def _within_one(self, block: Block, weights: Floats, label: Array) -> Floats:
+        weight, total = block.answer_weights(weights)
+        return np.asarray(np.minimum(weigh_levels(block, weight, label, 1) / total, 1.0))
 
 
 def _whole(value: Any) -> int:

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 _ANSWER_BYTES = 24  # of an answer written as text, about
 
 
-def add_answers(engine: Engine, run: Run, more: Answers, *, repeats: str | None, gold: Gold | None = None) -> Run:
+def add_answers(engine: Engine, run: Run, more: Answers, *, duplicates: str | None, gold: Gold | None = None) -> Run:
     """Return a run over the answers of another and more, as if all had come at once.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
-    >>> whole = add_answers(allalike.Memory(), run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
+    >>> whole = add_answers(allalike.Memory(), run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), duplicates="first")
     >>> whole.workers.tolist(), whole.answer_counts, whole.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
     """
-    source = _GrownAnswers(source=None, run=run, more=more, domain=run.domain, repeats=repeats)
+    source = _GrownAnswers(source=None, run=run, more=more, domain=run.domain, duplicates=duplicates)
     if engine.reads(source):
         whole = engine.open(source, gold, run.ties)
     else:
@@ -95,7 +95,7 @@ class _GrownAnswers(Scan):
             size=self.size,
             domain=self.run.domain,
             encoding=self._encoding,
-            repeats=self.repeats,
+            duplicates=self.duplicates,
             cleaning=Cleaning(spelling=Spelling(strip=False)),
         )
 
@@ -120,4 +120,4 @@ class _GrownAnswers(Scan):
         codes, workers = unite([self.run.workers, self.more.workers])
         place, other = np.split(codes, [len(self.run.workers)])
         parts = [*(part.among(workers, place) for part in list_answers(self.run)), self.more.among(workers, other)]
-        return Answers.join(parts, self._encoding, repeats=self.repeats)
+        return Answers.join(parts, self._encoding, duplicates=self.duplicates)

@@ -88,7 +88,7 @@ class Memory(Options, Engine):
         shards, tallies, answer_counts = [], [], np.zeros(len(routed.workers), np.int64)
         for number in range(routed.n_partitions):
             report("preparing", number, routed.n_partitions)
-            answers = encode(*routed.columns(number), encoding, truths, stream.repeats)
+            answers = encode(*routed.columns(number), encoding, truths, stream.duplicates)
             shard, tally = of_answers(answers)
             shards.append(shard)
             tallies.append(tally)

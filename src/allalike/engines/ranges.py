@@ -18,8 +18,6 @@ import numpy as np
 from allalike._core.blocks.block import find_answer_weights
 from allalike._core.blocks.matrices import MatrixSum, list_entries
 from allalike._core.blocks.pairs import count_later, count_partners
-from allalike._core.compiled import calls
-from allalike._core.compiled.library import compiled
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
@@ -127,7 +125,6 @@ def _chain(block: Block, rows: slice) -> dict[str, Any]:
     return {"met": met.result()}
 
 
-@compiled(calls.connect)
 def _connect(block: Block) -> Array:
     """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
     heard = np.flatnonzero(find_answer_weights(block).weight > 0)

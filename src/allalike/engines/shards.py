@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Threads: work on one part after the other, as many at a time as there are cores, with the results in order.
 #
-# Compiled passes and large parts of numpy run beside each other. Parts are cut by the data alone, and what comes of
+# Large parts of numpy run beside each other. Parts are cut by the data alone, and what comes of
 # them is added in their order, so that the numbers are the same, to the last bit, for any number of threads.
 
 
@@ -173,10 +173,10 @@ def fitting_answers(n_workers: int) -> int:
 
 
 def encode(
-    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, repeats: str | None
+    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, duplicates: str | None
 ) -> Answers:
     """Turn three columns into the answers of a shard."""
-    answers = Answers.of_shard(worker, task, label, encoding, repeats=repeats)
+    answers = Answers.of_shard(worker, task, label, encoding, duplicates=duplicates)
     return answers if truths is None else answers.with_truths(truths)
 
 

@@ -28,14 +28,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.compiled.calls import cells_of, keep_cells
 from allalike._core.options import number, whole
 from allalike.methods.base import Method
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.fit import Fit
 from allalike.methods.ibcc import expected_logs
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.ballots import add_up, by_problem, count, softmax, take_most_probable, vote_shares
+from allalike.methods.steps.ballots import (
+    add_up,
+    by_problem,
+    cells_of,
+    count,
+    keep_cells,
+    softmax,
+    take_most_probable,
+    vote_shares,
+)
 from allalike.methods.steps.draws import draw_subtypes
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
 from allalike._core.late import pd
@@ -30,7 +29,7 @@ from allalike._core.options import check_number
 from allalike.engines import Run
 from allalike.errors import OptionError, UnsupportedError
 from allalike.panels.summary import AnnotatorTest, ModelTest
-from allalike.panels.verdicts import sample_block
+from allalike.panels.verdicts import find_distances, sample_block
 
 EPSILON = 0.15  # for trained annotators
 _LEVEL = 0.05  # of the false discovery rate
@@ -45,6 +44,8 @@ def compare_with_humans(
     run: Run, humans: Iterable[Any], epsilon: float = EPSILON
 ) -> tuple[AnnotatorTest, pd.DataFrame]:
     """Test each judge who is not a human; return winning rates, and a row per model and human."""
+    from scipy.stats import false_discovery_control
+
     names = [*map(str, run.workers.tolist())]
     wanted = [*map(str, [humans] if isinstance(humans, str) else humans)]
     if strangers := [name for name in wanted if name not in names]:
@@ -57,7 +58,7 @@ def compare_with_humans(
             f"The alternative annotator test compares a model with at least {_MIN_HUMANS} humans. These are"
             f" {len(human)} humans and {len(models)} models. Name the humans with humans=."
         )
-    distance = _find_distances(run)
+    distance = find_distances(run, sample_block(run, _MAX_ANSWERS))
     rows, tests = [], []
     for model in models:
         found = []
@@ -65,31 +66,15 @@ def compare_with_humans(
             others = [each for each in human if each != left_out]
             found.append(compare_annotator(distance[np.ix_([model, left_out], others)], epsilon))
         table = pd.DataFrame(found, columns=["tasks", "model_wins", "human_wins", "p_value"])
-        table["rejected"] = control_false_discoveries(table["p_value"].to_numpy(), _LEVEL)
+        table["rejected"] = false_discovery_control(table["p_value"], method="by") <= _LEVEL
         rate, advantage = float(table["rejected"].mean()), float(table["model_wins"].mean())
-        tests.append(
-            ModelTest(
-                model=names[model], winning_rate=rate, advantage_probability=advantage, passes=rate >= _LEAST_RATE
-            )
-        )
+        passes = rate >= _LEAST_RATE
+        tests.append(ModelTest(model=names[model], winning_rate=rate, advantage_probability=advantage, passes=passes))
         table.insert(0, "model", names[model])
         table.insert(1, "human", [names[each] for each in human])
         rows.append(table)
     tests = sorted(tests, key=lambda each: (-each.winning_rate, -each.advantage_probability))
     return AnnotatorTest(humans=len(human), epsilon=epsilon, models=tuple(tests)), pd.concat(rows, ignore_index=True)
-
-
-def _find_distances(run: Run) -> Floats:
-    """Return the distance of every two judges on each task, NaN where one has no label: judge, judge, task."""
-    block = sample_block(run, _MAX_ANSWERS)
-    place = np.full((block.n_tasks, len(run.workers)), -1)
-    place[block.task, block.worker] = np.arange(len(block.label))
-    distance = np.full((len(run.workers), len(run.workers), block.n_tasks), np.nan)
-    for one, other in np.argwhere(~np.eye(len(run.workers), dtype=bool)).tolist():
-        both = np.flatnonzero((place[:, one] >= 0) & (place[:, other] >= 0))
-        left, right = (block.label[place[both, judge]] for judge in (one, other))
-        distance[one, other, both] = run.kernels.distance_between(left, right)
-    return distance
 
 
 def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, float, float, float]:
@@ -117,15 +102,3 @@ def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, 
     elif np.ptp(difference) > 0:
         probability = ttest_1samp(difference, 0.0, alternative="less").pvalue
     return n, float(model.mean()), float(human.mean()), float(probability)
-
-
-def control_false_discoveries(probability: Floats, level: float) -> npt.NDArray[np.bool_]:
-    """Mark the null hypotheses that the procedure of Benjamini and Yekutieli rejects.
-
-    >>> control_false_discoveries(np.array([0.001, 0.04, 0.5]), 0.05)
-    array([ True, False, False])
-    """
-    n = len(probability)
-    limit = level * np.arange(1, n + 1) / (n * (1 / np.arange(1, n + 1)).sum())
-    below = np.flatnonzero(np.sort(probability) <= limit)
-    return np.asarray(probability <= (np.sort(probability)[below[-1]] if len(below) else -1.0))

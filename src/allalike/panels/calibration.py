@@ -230,7 +230,7 @@ class ConfidenceModel:
         )
         notes: dict[str, Any] = {
             "temperature": self.open_labels.beta,
-            "told_by": "gold" if calibrated else "answers",
+            "estimated_from": "gold" if calibrated else "answers",
             "wrong_labels": self.open_labels.n_wrong,
         }
         notes |= {} if correlation is None else {"error_correlation": correlation}
@@ -385,6 +385,6 @@ def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
         kept = calibrated[calibrated["confidence"] >= level]
         rows.append((level, len(kept) / len(calibrated), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
-    error = CalibrationError(own=find_calibration_error(tasks), mended=find_calibration_error(calibrated))
+    error = CalibrationError(own=find_calibration_error(tasks), calibrated=find_calibration_error(calibrated))
     facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
     return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})

@@ -71,7 +71,7 @@ class Panel(Framed[Frame]):
     >>> "".join(panel.truth["label"]), panel.smallest
     ('xxyyzxyzyx', ['ada'])
     >>> panel.judges.columns.tolist()[-3:]
-    ['decides', 'decides_right', 'adds_voices']
+    ['cost', 'cost_per_correct', 'added_effective_judges']
     """
 
     result: Result[Frame]
@@ -107,16 +107,13 @@ class Panel(Framed[Frame]):
     def __repr__(self) -> str:
         facts, counts = self.panel_summary, Summary.from_dict(self.result.summary).counts
         few, (answers, many, tasks) = facts.smallest, counts
-        worth, source = "", " (known)" if facts.by_gold else " (expected)"
-        if facts.accuracy is not None:
-            worth = f", accuracy {100 * facts.accuracy:.3g} %{source}"
-        elif isinstance(facts.error, float):
-            worth = f", {facts.error_unit} {facts.error:.3g}{source}"
+        error = "" if facts.error is None else f", {facts.error_unit} {facts.error:.3g}"
+        source = "" if not error else " (measured)" if facts.by_gold else " (expected)"
         lines = [
-            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')}, {count(tasks, 'task')}{worth}.",
-            f"{few.size:,} of {many:,} keep{'s' if few.size == 1 else ''} {100 * few.kept:.3g} % of that;"
-            f" {facts.pairs.found:,} of {facts.pairs.looked_at:,} pairs have correlated errors.",
-            'See .truth, .judges, .pairs, .sizes, .pivotal, .summary, .report("report.html"), .save("folder").',
+            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')}, {count(tasks, 'task')}{error}{source}.",
+            f"{few.size:,} of {many:,} retain{'s' if few.size == 1 else ''} {100 * few.retained:.3g} % of its worth;"
+            f" {facts.pairs.found:,} of {facts.pairs.compared:,} pairs have correlated errors.",
+            'See .truth, .judges, .pairs, .sizes, .summary, .report("report.html"), .save("folder").',
         ]
         return "\n".join(lines)
 
@@ -133,9 +130,9 @@ class Panel(Framed[Frame]):
     def judges(self) -> Frame:
         """One row per judge: answers, error with interval, weight, copy group, error on gold labels, price and cost.
 
-        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``fault``. ``group`` numbers copies,
-        ``wrong_together`` the groups that pairs with correlated errors connect. ``decides`` counts the tasks whose
-        verdict changes without the judge, and ``adds_voices`` is its part of the effective number of judges.
+        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``mean_error``.
+        ``shared_error_group`` numbers the groups that pairs with correlated errors connect, ``in_smallest_panel`` marks
+        the members of the smallest panel, and ``added_effective_judges`` is the judge's part of the effective number.
         """
         return self._dress(self._judges)
 
@@ -164,24 +161,12 @@ class Panel(Framed[Frame]):
         return self._frame("coverage")
 
     @cached_property
-    def pivotal(self) -> Frame:
-        """One row per task whose verdict changes without one judge, the least confident first.
-
-        >>> import allalike
-        >>> said = {"ada": "xxyy", "bob": "xxyx", "eve": "xxxy"}
-        >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
-        >>> allalike.jury(rows).pivotal[["task", "decided_by"]].sort_values("task").to_numpy().tolist()
-        [[2, 'ada'], [3, 'ada']]
-        """
-        return self._frame("pivotal")
-
-    @cached_property
     def rates(self) -> Frame:
-        """One row for all tasks and one per group: the rate of good tasks with its interval; empty if no label is good.
+        """One row for all tasks and one per group: the rate of positive tasks with its interval.
 
         >>> import allalike
         >>> rows = [(judge, task, "yes" if task < 3 else "no") for judge in ("ada", "bob", "eve") for task in range(4)]
-        >>> allalike.jury(rows, gold={0: "yes", 1: "no", 3: "no"}, good="yes").rates[["tasks", "apparent", "rate"]]
+        >>> allalike.jury(rows, gold={0: "yes", 1: "no", 3: "no"}, positive="yes").rates[["tasks", "apparent", "rate"]]
            tasks  apparent   rate
         0      4      0.75  0.375
         """
@@ -203,19 +188,19 @@ class Panel(Framed[Frame]):
 
         >>> import allalike
         >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxy"], "shown": [*"pqpq"]}
-        >>> allalike.jury(rows, columns={"label": "said"}, order="shown", about="answers").orders["same"].tolist()
+        >>> allalike.jury(rows, columns={"label": "said"}, order="shown", verdicts_name="answers").orders["same"].tolist()
         [1.0, 0.0]
         """
         return self._frame("orders", "order")
 
     @cached_property
     def samples(self) -> Frame:
-        """One row per judge, the panel first, and number of samples: accuracy, and the share of it that is retained.
+        """One row per number of samples: accuracy or RMSE of the panel, and the share of its worth that is retained.
 
         >>> import allalike
         >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxx"], "epoch": [1, 2, 1, 2]}
-        >>> allalike.jury(rows, columns={"label": "said"}, sample="epoch").samples["kept"].tolist()
-        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        >>> allalike.jury(rows, columns={"label": "said"}, sample="epoch").samples["retained"].tolist()
+        [1.0, 1.0]
         """
         return self._frame("samples", "sample")
 
@@ -286,7 +271,7 @@ class Panel(Framed[Frame]):
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in panel.save(folder + "/out")][6:]
-        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'pivotal.csv', 'verdicts.csv', 'summary.json']
+        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'verdicts.csv', 'summary.json']
         """
         truth = self._silent_truths()
         tables = {**({} if truth is None else {"truth": truth}), **self._tables}

@@ -1,14 +1,11 @@
-"""Rates and means: the share of tasks that are truly good, and the mean score, from verdicts and some gold labels.
+"""Rates and means: the share of tasks that are truly positive, and the mean score, from verdicts and some gold labels.
 
-A panel calls a share p of the tasks good, and errs. Three estimators correct it.
+A panel calls a share p of the tasks positive, and errs. Three estimators correct it.
 
-**Double sampling** (Tenenbein 1970). Gold labels show which share of the tasks called good is good, g1, and which of
-those called not good, g0. The rate is ``p g1 + (1 - p) g0``, with the variance ::
-
-    p^2 g1 (1 - g1) / n1 + (1 - p)^2 g0 (1 - g0) / n0 + (g1 - g0)^2 p (1 - p) / N
-
-for n1 and n0 gold labels among N tasks. It needs a random sample of gold labels, of all tasks or of those with one
-verdict. The 95 % interval is that of Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three shares.
+**Double sampling** (Tenenbein 1970). Gold labels show which share of the tasks called positive is so, g1, and which of
+the others, g0. The rate is ``p g1 + (1 - p) g0``. It needs a random sample of gold labels, of all tasks or of those
+with one verdict. The 95 % interval is that of Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three
+shares.
 
 **Prediction-powered inference** (PPI++; Angelopoulos, Duchi and Zrnic 2023) for any prediction f, such as the panel's
 confidence or score. With n gold labels y and N other tasks, the mean of y is estimated by ::
@@ -18,18 +15,17 @@ confidence or score. With n gold labels y and N other tasks, the mean of y is es
 with the variance ``var(y - lambda f) / n + lambda^2 var(f) / N``, and Student's t for few gold labels. Whatever f is,
 the interval is valid, and for large n not wider than without f. It needs a random sample of all tasks.
 
-**Rogan and Gladen** (1978). Gold labels show how often good tasks are called good, the sensitivity, and how often
+**Rogan and Gladen** (1978). Gold labels show how often positive tasks are called so, the sensitivity, and how often
 others are not, the specificity. The rate is ``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the
 interval of Lang and Reiczigel (2014). It holds also for gold labels that were selected by their labels, or that come
-from other tasks with another rate. If the panel hardly separates good from bad, the interval is 0 to 1. If the whole
-interval lies outside of 0 and 1, the panel errs here in another way than on gold labels (a misfit).
-
-**Further gold labels.** Those of n1 tasks called good and of n0 others reduce the first two parts of the variance most
-if n1 and n0 are in proportion to the roots of these parts times n (Neyman 1934). The last part stays, so that the
-interval cannot always be halved.
+from other tasks with another rate. If the panel hardly separates positive tasks from others, the interval is 0 to 1. If
+the whole interval lies outside of 0 and 1, the panel errs here in another way than on gold labels (a misfit).
 
 **Groups.** A group with twenty gold labels of its own has a rate from these. Any other has one by the errors of the
-panel on all tasks (Rogan and Gladen), unless these differ between groups.
+panel on all tasks (Rogan and Gladen).
+
+**Further gold labels** narrow the interval most if their numbers among tasks called positive and among others are in
+proportion to the share of these tasks times the standard deviation of their labels (Neyman 1934).
 
 References
 ----------
@@ -60,20 +56,16 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import FurtherGold, GoldSelection, GroupRate, GroupRates, IntervalFacts, MeanScore, Rate
+from allalike.panels.summary import GroupRate, Interval, MeanScore, Rate
 from allalike.panels.verdicts import NO_LABEL, NORMAL, Statistics, divide, ratio
 
-BAD, GOOD = 0, 1  # verdicts
+NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
 _LIMITS = (0.025, 0.975)
 _DRAWS = 20_000  # after which limits are known to 1 % of their width
-_FIRST = 50  # gold labels to begin with
-_HALVINGS = 60
-_ROUNDING = 1e-6
+_FURTHER = 50  # gold labels to collect next
 _MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tasks for a mean
-_SIGNIFICANCE = 0.01
-_MAX_NAMED = 20  # groups in a summary
-_MAX_LISTED = 10
+_MAX_NAMED, _MAX_LISTED = 20, 10  # groups in a summary, labels in a message
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
@@ -83,13 +75,13 @@ class Estimate(NamedTuple):
     """A share of tasks or a mean, with its 95 % confidence interval; NaN if unknown."""
 
     estimate: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
 
     @property
-    def facts(self) -> IntervalFacts:
+    def facts(self) -> Interval:
         """The same for a summary."""
-        return IntervalFacts(estimate=self.estimate, low=self.low, high=self.high)
+        return Interval(**self._asdict())
 
     def minus(self, then: Estimate) -> Estimate:
         """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER).
@@ -98,43 +90,43 @@ class Estimate(NamedTuple):
         [-0.3, -0.38, -0.2]
         """
         difference = self.estimate - then.estimate
-        low = difference - math.hypot(self.estimate - self.low, then.high - then.estimate)
-        high = difference + math.hypot(self.high - self.estimate, then.estimate - then.low)
+        low = difference - math.hypot(self.estimate - self.ci_low, then.ci_high - then.estimate)
+        high = difference + math.hypot(self.ci_high - self.estimate, then.estimate - then.ci_low)
         return Estimate(difference, low, high)
 
 
 class Counts(NamedTuple):
-    """Number of tasks, gold labels and good gold labels, of the tasks called not good and called good.
+    """Number of tasks, gold labels and positive gold labels, of the tasks called negative and called positive.
 
     >>> counts = Counts.of(np.array([1, 1, 0, 0]), np.array([1.0, 0.0, np.nan, 0.0]))
-    >>> counts.tasks, counts.known, counts.good, counts.apparent
+    >>> counts.tasks, counts.known, counts.positive, counts.apparent
     (array([2., 2.]), array([1., 2.]), array([0., 1.]), 0.5)
     """
 
     tasks: Floats
     known: Floats
-    good: Floats
+    positive: Floats
 
     @classmethod
     def of(cls, verdict: npt.NDArray[np.intp], truth: Floats) -> Counts:
         """Count tasks by verdict (0 or 1) and truth (0, 1, or NaN if unknown)."""
-        chosen = (slice(None), ~np.isnan(truth), truth == GOOD)
+        chosen = (slice(None), ~np.isnan(truth), truth == POSITIVE)
         return cls(*(np.bincount(verdict[some], minlength=2).astype(np.float64) for some in chosen))
 
     @property
     def apparent(self) -> float:
-        """The share that the panel calls good."""
-        return ratio(float(self.tasks[GOOD]), float(self.tasks.sum()))
+        """The share that the panel calls positive."""
+        return ratio(float(self.tasks[POSITIVE]), float(self.tasks.sum()))
 
     @property
     def truly(self) -> Floats:
-        """The number of gold labels that are not good, and good."""
-        return np.array([(self.known - self.good).sum(), self.good.sum()])
+        """The number of gold labels that are negative, and positive."""
+        return np.array([(self.known - self.positive).sum(), self.positive.sum()])
 
     @property
     def called_right(self) -> Floats:
-        """The number of gold labels that the panel calls rightly not good, and good."""
-        return np.array([self.known[BAD] - self.good[BAD], self.good[GOOD]])
+        """The number of gold labels that the panel calls rightly negative, and positive."""
+        return np.array([self.known[NEGATIVE] - self.positive[NEGATIVE], self.positive[POSITIVE]])
 
     @property
     def hit_rates(self) -> Floats:
@@ -151,10 +143,10 @@ def estimate_rate(counts: Counts) -> Estimate:
     """
     if not counts.known.any():
         return Estimate()
-    p, share = counts.apparent, np.where(counts.known > 0, counts.good / np.maximum(counts.known, 1), 0.5)
-    estimate = p * float(share[GOOD]) + (1 - p) * float(share[BAD])
-    hits = np.array([counts.tasks[GOOD], *counts.good]) + PRIOR
-    misses = np.array([counts.tasks[BAD], *(counts.known - counts.good)]) + PRIOR
+    p, share = counts.apparent, np.where(counts.known > 0, counts.positive / np.maximum(counts.known, 1), 0.5)
+    estimate = p * float(share[POSITIVE]) + (1 - p) * float(share[NEGATIVE])
+    hits = np.array([counts.tasks[POSITIVE], *counts.positive]) + PRIOR
+    misses = np.array([counts.tasks[NEGATIVE], *(counts.known - counts.positive)]) + PRIOR
     called, bad, good = np.random.default_rng(0).beta(hits, misses, (_DRAWS, 3)).T
     low, high = np.quantile(called * good + (1 - called) * bad, _LIMITS).tolist()
     return Estimate(estimate, min(low, estimate), max(high, estimate))
@@ -166,8 +158,8 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
     >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
-    >>> found, power = estimate_mean(truth[:100], scores[:100], scores[100:])
-    >>> [round(each, 2) for each in found], round(power, 2)
+    >>> mean, power = estimate_mean(truth[:100], scores[:100], scores[100:])
+    >>> [round(each, 2) for each in mean], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
     from scipy.stats import t
@@ -186,34 +178,22 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     return Estimate(estimate, estimate - half, estimate + half), power
 
 
-def correct_rate(counts: Counts, tasks: Floats | None = None) -> Estimate:
-    """Correct the share called good, of some tasks or of those without gold labels, by sensitivity and specificity.
+def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
+    """Correct the share called positive, of some tasks or of those without gold labels, by sensitivity and specificity.
+
+    Return also whether no rate explains that share if the panel errs as on gold labels. Two more gold labels of each
+    kind are added, half of them right.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
-    >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)]
+    >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
     [0.1667, 0.0564, 0.2627]
     """
-    return _correct(counts, tasks)[0]
-
-
-def is_misfit(counts: Counts, tasks: Floats | None = None) -> bool:
-    """Return whether no rate explains the share called good, if the panel errs as on gold labels.
-
-    >>> counts = Counts(np.array([10.0, 990.0]), np.array([110.0, 90.0]), np.array([30.0, 70.0]))
-    >>> is_misfit(counts, counts.tasks), [round(each, 2) for each in correct_rate(counts, counts.tasks)]
-    (True, [1.0, 0.82, 1.0])
-    """
-    return _correct(counts, tasks)[1]
-
-
-def _correct(counts: Counts, tasks: Floats | None) -> tuple[Estimate, bool]:
-    """Return the corrected rate, and whether no rate fits; two more gold labels of each kind are added, half right."""
     asked = counts.tasks - counts.known if tasks is None else tasks
     asked = asked if asked.sum() else counts.tasks
     if not counts.truly.all() or not asked.sum():
         return Estimate(), False
-    p, slope = float(asked[GOOD] / asked.sum()), float(counts.hit_rates.sum()) - 1
-    plain = min(max((p + float(counts.hit_rates[BAD]) - 1) / slope, 0.0), 1.0) if slope > 0 else math.nan
+    p, slope = float(asked[POSITIVE] / asked.sum()), float(counts.hit_rates.sum()) - 1
+    plain = min(max((p + float(counts.hit_rates[NEGATIVE]) - 1) / slope, 0.0), 1.0) if slope > 0 else math.nan
     truths = counts.truly + 2
     hit, size = (counts.called_right + 1) / truths, float(asked.sum()) + NORMAL**2
     slope = float(hit.sum()) - 1
@@ -222,13 +202,13 @@ def _correct(counts: Counts, tasks: Floats | None) -> tuple[Estimate, bool]:
 
     def find_limits(rate: float) -> tuple[float, float]:
         bad, good = (hit * (1 - hit) / truths).tolist()
-        called = rate * slope + 1 - float(hit[BAD])
+        called = rate * slope + 1 - float(hit[NEGATIVE])
         variance = called * (1 - called) / size + (1 - rate) ** 2 * bad + rate**2 * good
         middle = rate + 2 * NORMAL**2 * (rate * good - (1 - rate) * bad)
         half = NORMAL * math.sqrt(variance) / slope
         return middle - half, middle + half
 
-    rate = ((float(asked[GOOD]) + NORMAL**2 / 2) / size + float(hit[BAD]) - 1) / slope
+    rate = ((float(asked[POSITIVE]) + NORMAL**2 / 2) / size + float(hit[NEGATIVE]) - 1) / slope
     low, high = find_limits(rate)
     if misfit := low >= 1 or high <= 0:
         low, high = find_limits(min(max(rate, 0.0), 1.0))
@@ -236,100 +216,55 @@ def _correct(counts: Counts, tasks: Floats | None) -> tuple[Estimate, bool]:
     return Estimate(plain, low, high), misfit
 
 
-class GoldPlan(NamedTuple):
-    """Further gold labels to collect by verdict, and the relative width of the interval with them and with all."""
+def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
+    """Return how many further gold labels to collect, of tasks called negative and of those called positive.
 
-    labels: npt.NDArray[np.int64]
-    width: float
-    reach: float
-
-    @property
-    def total(self) -> int:
-        """The number of gold labels of both verdicts."""
-        return int(self.labels.sum())
-
-    @property
-    def facts(self) -> FurtherGold:
-        """The same for a summary."""
-        bad, good = self.labels.tolist()
-        counts = {"truths": self.total, "called_good": good, "called_other": bad}
-        return FurtherGold(**counts, width=self.width, least_width=self.reach)
-
-
-def plan_gold(counts: Counts) -> GoldPlan:
-    """Find the fewest further gold labels that halve the interval, or bring half of what gold labels can.
-
-    Without any, they are the first fifty.
-
-    >>> plan_gold(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0]))).labels
-    array([110, 180])
+    >>> allot_gold(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0])))
+    array([17, 33])
     """
-    if not counts.known.any():
-        part = min(_FIRST / max(float(counts.tasks.sum()), 1.0), 1.0)
-        return GoldPlan(np.ceil(counts.tasks * part).astype(np.int64), np.nan, np.nan)
-    share, p = (counts.good + PRIOR) / (counts.known + 2 * PRIOR), counts.apparent
-    fixed = float(share[GOOD] - share[BAD]) ** 2 * p * (1 - p) / float(counts.tasks.sum())
-    spread = np.array([1 - p, p]) ** 2 * share * (1 - share)
-
-    def variance(known: Floats) -> float:
-        return float((spread / (known + 2 * PRIOR)).sum()) + fixed
-
-    def allot(level: float) -> Floats:
-        return np.clip(level * np.sqrt(spread), counts.known, counts.tasks)
-
-    now, least = variance(counts.known), variance(counts.tasks)
-    aim = now / 4 if least <= now / 4 else (now + least) / 2
-    few, many = 0.0, float(counts.tasks.max() / np.sqrt(spread).min())
-    for _ in range(_HALVINGS):
-        middle = (few + many) / 2
-        few, many = (few, middle) if variance(allot(middle)) <= aim else (middle, many)
-    further = np.ceil(allot(many) - counts.known - _ROUNDING)
-    width = np.sqrt(variance(counts.known + further) / now)
-    return GoldPlan(further.astype(np.int64), float(width), float(np.sqrt(least / now)))
+    share = (counts.positive + PRIOR) / (counts.known + 2 * PRIOR)
+    part = counts.tasks / counts.tasks.sum() * np.sqrt(share * (1 - share))
+    return np.minimum(np.round(number * part / part.sum()), counts.tasks - counts.known).astype(np.int64)
 
 
-# Good labels: some classes or levels, or numbers within bounds.
+# Positive labels: some classes or levels, or numbers within bounds.
 
 
-def choose_good(encoding: Encoding, good: Sequence[Any]) -> Callable[[Array], Array]:
-    """Return the function that marks good labels, as codes: some classes or levels, or numbers within bounds.
+def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Array], Array]:
+    """Return the function that marks positive labels, as codes: some classes or levels, or numbers within bounds.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 1, 2.5), ("bob", 1, 4.0)], domain="real")
-    >>> choose_good(answers.encoding, [">=3"])(answers.label)
+    >>> choose_positive(answers.encoding, [">=3"])(answers.label)
     array([False,  True])
     """
+    bounds = [_BOUND.fullmatch(str(each).strip()) for each in positive]
     if encoding.n_classes is None and encoding.numeric:
-        return partial(_meets_any, bounds=[*map(_need_bound, good)])
-    bounds = [_read_bound(each) for each in good]
+        try:
+            return partial(_meets_any, bounds=[_take_bound(*each) for each in zip(positive, bounds, strict=True)])
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"positive is {positive[0]!r}, and labels are numbers. Write a bound, such as '>=4'."
+            ) from None
     if encoding.nominal or not any(bounds):
-        return partial(np.isin, test_elements=find_codes(encoding, good))
-    levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
-    numbers = [float(text) if _NUMBER.fullmatch(text) else math.nan for text in map(str, levels)]
-    if any(map(math.isnan, numbers)):
-        raise OptionError(f"good is {good[0]!r}, but the levels are not numbers. Name those that are good.")
-    within = _meets_any(np.array(numbers), bounds=[bound for bound in bounds if bound])
-    named = [each for each, bound in zip(good, bounds, strict=True) if not bound]
+        return partial(np.isin, test_elements=find_codes(encoding, positive))
+    levels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
+    if not all(map(_NUMBER.fullmatch, levels)):
+        raise OptionError(f"positive is {positive[0]!r}, but the levels are not numbers. Name those that are positive.")
+    within = _meets_any(np.array(levels, np.float64), bounds=[_take_bound("", each) for each in bounds if each])
+    named = [each for each, bound in zip(positive, bounds, strict=True) if not bound]
     return partial(np.isin, test_elements=np.union1d(np.flatnonzero(within), find_codes(encoding, named)))
 
 
-def _read_bound(good: Any) -> tuple[str, float] | None:
-    found = _BOUND.fullmatch(str(good).strip())
-    return None if found is None else (found[1], float(found[2]))
-
-
-def _need_bound(good: Any) -> tuple[str, float]:
-    try:
-        return _read_bound(good) or ("==", float(good))
-    except (TypeError, ValueError):
-        raise OptionError(f"good is {good!r}, and labels are numbers. Write a bound, such as '>=4'.") from None
+def _take_bound(positive: Any, bound: re.Match[str] | None) -> tuple[str, float]:
+    return ("==", float(positive)) if bound is None else (bound[1], float(bound[2]))
 
 
 def _meets_any(numbers: Array, *, bounds: Sequence[tuple[str, float]]) -> Array:
     return np.asarray(np.any([_COMPARE[sign](numbers, number) for sign, number in bounds], axis=0))
 
 
-def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]:
+def find_codes(encoding: Encoding, positive: Sequence[Any]) -> npt.NDArray[np.int64]:
     """Return the codes of some labels, which must be among those that judges gave.
 
     >>> import allalike
@@ -339,22 +274,22 @@ def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]
     allalike.errors.UnknownNameError: No verdict is 'yse'. Did you mean 'yes'? The verdicts are: no, yes.
     """
     known = {str(label): code for code, label in enumerate(encoding.decode(np.arange(encoding.n_labels)).tolist())}
-    if len(good) >= len(known) > 1 and {*map(str, good)} >= known.keys():
-        raise OptionError(f"good names every label, {', '.join(known)}, so that all tasks are. Leave some out.")
-    if missing := [str(label) for label in good if str(label) not in known]:
+    if len(positive) >= len(known) > 1 and {*map(str, positive)} >= known.keys():
+        raise OptionError(f"positive names every label, {', '.join(known)}, so that the rate is 1. Leave some out.")
+    if missing := [str(label) for label in positive if str(label) not in known]:
         listed = ", ".join(list(known)[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
         close = did_you_mean(missing[0], known)
         raise UnknownNameError(f"No verdict is {missing[0]!r}.{close} The verdicts are: {listed}.")
-    return np.array([known[str(label)] for label in good], np.int64)
+    return np.array([known[str(label)] for label in positive], np.int64)
 
 
-# PanelFacts of a panel.
+# Rates and means of a panel.
 
 
 def describe_rate(
     run: Run,
-    found: TaskTable,
-    good: Sequence[Any],
+    verdicts: TaskTable,
+    positive: Sequence[Any],
     groups: tuple[str, Mapping[str, str]] | None,
     *,
     by_truth: bool,
@@ -362,67 +297,79 @@ def describe_rate(
 ) -> tuple[Statistics, Estimate]:
     """Return the rate of all tasks and of each group, the errors of the panel, and further gold labels to collect.
 
-    ``found`` are the verdicts without gold labels; ``by_truth`` says that these were selected by their labels.
+    ``verdicts`` are those without gold labels; ``by_truth`` is true if gold labels were selected by their labels.
     """
-    is_good, piece = choose_good(run.encoding, good), found.joined()
-    verdict = np.asarray(is_good(piece.found["label"])).astype(np.intp)
-    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=is_good))["truth"]
+    is_positive, piece = choose_positive(run.encoding, positive), verdicts.joined()
+    verdict = np.asarray(is_positive(piece.found["label"])).astype(np.intp)
+    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=is_positive))["truth"]
     counts, known = Counts.of(verdict, truth), ~np.isnan(truth)
-    estimate = correct_rate if by_truth else estimate_rate
-    rate = estimate(counts)
-    plan = plan_gold(counts._replace(known=np.zeros(2), good=np.zeros(2)) if by_truth else counts)
-    confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
-    predicted = np.where(verdict == GOOD, confidence, 1 - confidence)
-    parts: dict[str, Counts] = {}
-    own: list[GroupRate] = []
-    misfits: list[str] = []
+    rogan_gladen, misfit = correct_rate(counts)
+    double_sampling = estimate_rate(counts)
+    rate = rogan_gladen if by_truth else double_sampling
+    powered = None
+    if known.any() and not by_truth:
+        confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
+        predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
+        mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
+        powered = Interval(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
+    rows = [_list_row("", counts, rate, "own")]
     if groups is not None:
         names = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
-        parts = {name: Counts.of(verdict[names == name], truth[names == name]) for name in sorted({*names.tolist()})}
-        own, misfits = _list_groups(parts, counts, estimate)
+        for name in sorted({*names.tolist()}):
+            part = Counts.of(verdict[names == name], truth[names == name])
+            if part.known.sum() >= _MIN_OWN:
+                rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part), "own"))
+            else:
+                rows.append(_list_row(name, part, correct_rate(counts, part.tasks)[0], "all"))
     facts = Rate(
-        good=tuple(good),
+        positive=tuple(positive),
         inferred=inferred,
         tasks=int(counts.tasks.sum()),
         known=int(counts.known.sum()),
         apparent=counts.apparent,
         **rate._asdict(),
-        sensitivity=float(counts.hit_rates[GOOD]),
-        specificity=float(counts.hit_rates[BAD]),
+        sensitivity=float(counts.hit_rates[POSITIVE]),
+        specificity=float(counts.hit_rates[NEGATIVE]),
         drawn="truth" if by_truth else "random",
-        double_sampling=estimate_rate(counts).facts,
-        rogan_gladen=correct_rate(counts).facts,
-        prediction_powered=None if by_truth or not known.any() else _power_rate(truth, predicted),
-        misfit=is_misfit(counts),
-        picked=_compare_selection(counts),
-        ask=plan.facts,
-        groups=groups and GroupRates(groups[0], len(parts), tuple(own[:_MAX_NAMED]), tuple(misfits)),
+        double_sampling=double_sampling.facts,
+        rogan_gladen=rogan_gladen.facts,
+        prediction_powered=powered,
+        misfit=misfit,
+        by=groups and groups[0],
+        groups=tuple(rows[1 : _MAX_NAMED + 1]) if groups else None,
     )
-    picked = _draw_tasks(plan, np.where(known, NO_LABEL, verdict), piece.tasks.hashes())
-    ask = pd.DataFrame({"task": piece.tasks.take(picked).tolist(), "called_good": verdict[picked] == GOOD})
-    rates = pd.DataFrame([msgspec.structs.asdict(row) for row in (_list_row("", counts, rate, "own"), *own)])
-    return Statistics({"rate": facts}, {"rates": rates, "ask": ask}), rate
+    rates = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
+    ask = _draw_tasks(allot_gold(counts), np.where(known, NO_LABEL, verdict), mix(piece.tasks.hashes()))
+    further = pd.DataFrame({"task": piece.tasks.take(ask).tolist(), "called_positive": verdict[ask] == POSITIVE})
+    return Statistics({"rate": facts}, {"rates": rates, "ask": further}), rate
 
 
-def _power_rate(truth: Floats, predicted: Floats) -> IntervalFacts:
-    known = ~np.isnan(truth)
-    mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-    return IntervalFacts(estimate=mean.estimate, low=max(mean.low, 0.0), high=min(mean.high, 1.0))
+def _list_row(group: str, counts: Counts, rate: Estimate, source: str) -> GroupRate:
+    return GroupRate(
+        group=group,
+        tasks=int(counts.tasks.sum()),
+        known=int(counts.known.sum()),
+        apparent=counts.apparent,
+        rate=rate.estimate,
+        ci_low=rate.ci_low,
+        ci_high=rate.ci_high,
+        estimated_from="" if math.isnan(rate.estimate) else source,
+    )
 
 
-def _draw_tasks(plan: GoldPlan, verdict: Array, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """Return the tasks to label next, at random among those with one verdict by the hashes of ids."""
-    picked, mixed = [], mix(hashes)
-    for each in (BAD, GOOD):
+def _draw_tasks(labels: npt.NDArray[np.int64], verdict: Array, order: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the tasks to label next, at random among those with one verdict."""
+    picked = []
+    for each in (NEGATIVE, POSITIVE):
         places = np.flatnonzero(verdict == each)
-        picked.append(places[np.argsort(mixed[places], kind="stable")][: plan.labels[each]])
+        picked.append(places[np.argsort(order[places], kind="stable")][: labels[each]])
     return np.concatenate(picked)
 
 
-def describe_mean(run: Run, found: TaskTable) -> Statistics:
+def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
     """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
     truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
-    label = np.asarray(found.joined().found["label"], np.float64)
+    label = np.asarray(verdicts.joined().found["label"], np.float64)
     known, there = ~np.isnan(truth), ~np.isnan(label)
     if (known & there).sum() < _MIN_OWN:
         return Statistics({})
@@ -439,54 +386,3 @@ def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]
     if len(block.gold_task):
         truth[block.gold_task] = value(kernels.restore_gold(block))
     return {"truth": truth}
-
-
-def _list_row(group: str, counts: Counts, rate: Estimate, source: str) -> GroupRate:
-    return GroupRate(
-        group=group,
-        tasks=int(counts.tasks.sum()),
-        known=int(counts.known.sum()),
-        apparent=counts.apparent,
-        rate=rate.estimate,
-        low=rate.low,
-        high=rate.high,
-        told_by="" if math.isnan(rate.estimate) else source,
-    )
-
-
-def _list_groups(
-    parts: Mapping[str, Counts], every: Counts, estimate: Callable[[Counts], Estimate]
-) -> tuple[list[GroupRate], list[str]]:
-    """Return a row for each group, and the groups that errors on all gold labels do not fit."""
-    rows, misfits, alike = [], [], not _errors_differ(list(parts.values()))
-    for name, part in parts.items():
-        if part.known.sum() >= _MIN_OWN:
-            rows.append(_list_row(name, part, estimate(part), "own"))
-            continue
-        rows.append(_list_row(name, part, correct_rate(every, part.tasks) if alike else Estimate(), "all"))
-        if rows[-1].told_by and is_misfit(every, part.tasks):
-            misfits.append(name)
-    return rows, misfits
-
-
-def _errors_differ(parts: Sequence[Counts]) -> bool:
-    """Return whether the panel errs more often in some groups than in others, on good tasks or on others."""
-    from scipy.stats import chi2_contingency
-
-    for truth in (BAD, GOOD):
-        right = np.array([part.called_right[truth] for part in parts])
-        wrong = np.array([part.truly[truth] for part in parts]) - right
-        table = np.array([right, wrong])[:, right + wrong > 0]
-        if table.sum(axis=1).all() and chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
-            return True
-    return False
-
-
-def _compare_selection(counts: Counts) -> GoldSelection:
-    """Compare the share called good of tasks with gold labels and of others (Fisher's exact test)."""
-    from scipy.stats import fisher_exact
-
-    known, rest = counts.known, counts.tasks - counts.known
-    differ = known.sum() and rest.sum() and fisher_exact(np.array([known, rest])).pvalue < _SIGNIFICANCE
-    shares = [ratio(float(each[GOOD]), float(each.sum())) for each in (known, rest)]
-    return GoldSelection(known=shares[0], others=shares[1], beyond_chance=bool(differ))

@@ -4,19 +4,15 @@
 pairs. With d_t the share of first places among its verdicts on t, less 1/2, it is the mean of d_t. Its interval is that
 of Bonett and Price (Adjusted Wald confidence interval for a difference of binomial proportions based on paired data.
 Journal of Educational and Behavioral Statistics 2012), which adds one pair of either kind, with 1/m of its square where
-m samples are in each order; its probability is that of an exact sign test of the pairs with the first place twice
-against those with the second twice, and is adjusted for all judges (Holm). For a judge who saw each pair in one order
-only, it is half of how much more often it gives A in the first order than in the second, with the interval of Agresti
-and Caffo (Simple and effective confidence intervals for proportions and differences of proportions. The American
-Statistician 2000) and the probability of Fisher's exact test.
+m samples are in each order; its p-value is that of an exact sign test of the pairs with the first place twice against
+those with the second twice, multiplied by the number of judges (Bonferroni).
 
 **Steadiness of classes** is the probability that two samples of a judge on one task (and in one order) are the same. If
 n_l of its m samples on it are l, s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) has this probability as its mean. The
 interval is that of Wilson, for as many independent answers as have its variance over tasks (Kish: Survey Sampling.
 1965), p (1 - p) / var, and fewer where few tasks determine the variance (Korn and Graubard: Confidence intervals for
 proportions with small expected number of positive counts. Survey Methodology 1998). **Fewer samples**: k of the m
-samples are drawn twenty times. A judge gives the most frequent of these, labels with as many share the verdict, and
-the panel votes with its weights.
+samples are drawn twenty times, and the panel votes with its weights.
 
 **Steadiness of scores** is the intraclass correlation of two samples of a judge on the same task,
 
@@ -31,20 +27,18 @@ An error that all samples of a judge share is not seen: a steady judge may be wr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from allalike._core.blocks.block import Array, Floats
+from allalike._core.blocks.block import Floats
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values
 from allalike._core.late import pd
-from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, adjust_probabilities, find_wilson_limits
+from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.summary import JudgePosition, JudgeSteadiness, OrderCounts, SampleCounts
-from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, Codes, ScoreVerdicts, Statistics, divide, ratio
+from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, divide
 from allalike.result.result import Result
 
 _SIGNIFICANT = 0.05
@@ -52,123 +46,94 @@ _MAX_NAMED = 20
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 20
 _EQUAL = 1e-9
+_MAX_BIAS = 0.5
 
 
 # Both orders of a pair.
 
 
 def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
-    """Return, per judge, the number of pairs with the same verdict in both orders, and its position bias.
+    """Return, per judge, the share of pairs with the same verdict in both orders, and its position bias.
 
     Labels name the same answer in both orders, and the one that the first label names was shown first in the first.
     """
+    from scipy.stats import binom
+
     label = np.full((2, len(verdicts.tasks), len(verdicts.judges)), NO_LABEL)
     for order in (0, 1):
-        found = verdicts.only(verdicts.rows["order"] == order).reconcile()
-        label[order, found["task"], found["judge"]] = found["label"]
+        one = verdicts.only(verdicts.rows["order"] == order).reconcile()
+        label[order, one["task"], one["judge"]] = one["label"]
     there = label != NO_LABEL
-    both = there.all(axis=0)
+    both, sides = there.all(axis=0), verdicts.find_sides() or (NO_LABEL, NO_LABEL)
+    first, second = (((label[0] == a) & (label[1] == b) & both).sum(axis=0) for a, b in (sides, sides[::-1]))
+    pairs, equal = both.sum(axis=0), (both & (label[0] == label[1])).sum(axis=0)
+    same = divide(equal.astype(np.float64), pairs)
+    low, high = (
+        np.where(pairs > 0, limit, np.nan)
+        for limit in find_wilson_limits(np.nan_to_num(same), np.maximum(pairs, _EQUAL))
+    )
+    tail = binom.cdf(np.minimum(first, second), first + second, 0.5)
     table = pd.DataFrame(
         {
-            "pairs": both.sum(axis=0),
-            "one_order": there.any(axis=0).sum(axis=0) - both.sum(axis=0),
-            "same": (both & (label[0] == label[1])).sum(axis=0),
+            "pairs": pairs,
+            "one_order": there.any(axis=0).sum(axis=0) - pairs,
+            "same": same,
+            "same_ci_low": low,
+            "same_ci_high": high,
+            "first_twice": first,
+            "second_twice": second,
+            "position_bias": np.nan,
+            "ci_low": np.nan,
+            "ci_high": np.nan,
+            "p_value": np.where(first + second > 0, np.minimum(2 * tail * len(verdicts.judges), 1.0), np.nan),
         }
     )
-    sides = verdicts.find_sides()
-    if sides is None:
-        unknown = dict.fromkeys(("position_bias", "low", "high", "probability"), np.nan)
-        return table.assign(first_twice=0, second_twice=0, **unknown)
-    first, second = (((label[0] == a) & (label[1] == b)).sum(axis=0) for a, b in (sides, sides[::-1]))
-    bias = _find_bias(verdicts, sides).assign(probability=_test_signs(first, second))
-    never = table["pairs"] == 0
-    if never.any():
-        bias = bias.where(~never, _compare_first_orders(verdicts, sides), axis=0)
-    return table.assign(first_twice=first, second_twice=second).join(bias)
+    if NO_LABEL not in sides:
+        table[["position_bias", "ci_low", "ci_high"]] = _find_bias(verdicts, sides)
+    return table
 
 
-def _find_order_means(verdicts: RepeatedVerdicts, side: Any) -> list[Floats]:
-    """Return, per order, the share of verdicts for one side on each task, a tie being half."""
+def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
+    """Return the mean of d_t and its interval, in which there is one pair more for each place."""
     label, order = (verdicts.rows[name].to_numpy() for name in ("label", "order"))
-    share = np.where(label == verdicts.tie, 0.5, label == side)
-    return [verdicts.find_means(share, order == each) for each in (0, 1)]
-
-
-def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> pd.DataFrame:
-    """Return the mean of d_t, with one pair more for the first place, and one for the second in the interval."""
-    shown_first = np.where(verdicts.rows["order"] == 0, sides[0], sides[1])
-    d = sum(_find_order_means(verdicts, shown_first)) / 2 - 0.5
+    shown_first = np.where(order == 0, *sides)
+    share = np.where(label == verdicts.tie, 0.5, label == shown_first)
+    means = [verdicts.find_means(share, order == each) for each in (0, 1)]
+    d = sum(means) / 2 - 0.5
     n = np.asarray((~np.isnan(d)).sum(axis=0), np.float64)
     counts = np.bincount(verdicts.rows["judge"], minlength=len(verdicts.judges)).astype(np.float64)
     total, squares = np.nansum(d, axis=0), np.nansum(np.square(d), axis=0)
-    middle = total / (n + 2)
-    more = 0.5 / divide(counts, 2 * n)  # m samples
-    half = NORMAL_QUANTILE * np.sqrt(((squares + more) / (n + 2) - np.square(middle)) / (n + 2))
-    return _limit(divide(total, n), middle, half, n > 0)
+    middle, more = total / (n + 2), 0.5 / divide(counts, 2 * n)  # of m samples
+    half = NORMAL * np.sqrt(((squares + more) / (n + 2) - np.square(middle)) / (n + 2))
+    limits = np.clip(np.column_stack([middle - half, middle + half]), -_MAX_BIAS, _MAX_BIAS)
+    return np.column_stack([divide(total, n), np.where(n[:, None] > 0, limits, np.nan)])
 
 
-def _limit(bias: Floats, middle: Floats, half: Floats, known: Any) -> pd.DataFrame:
-    limits = {"low": middle - half, "high": middle + half}
-    limits = {name: np.where(known, np.clip(each, -0.5, 0.5), np.nan) for name, each in limits.items()}
-    return pd.DataFrame({"position_bias": bias, **limits})
-
-
-def _test_signs(first: Array, second: Array) -> Floats:
-    from scipy.stats import binom
-
-    tail = binom.cdf(np.minimum(first, second), first + second, 0.5)
-    return np.where(first + second > 0, np.minimum(2 * tail, 1.0), np.nan)
-
-
-def _compare_first_orders(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> pd.DataFrame:
-    """Return half of how much more often each judge gives the first label in the first order, as if on other pairs."""
-    from scipy.stats import fisher_exact
-
-    means = _find_order_means(verdicts, sides[0])
-    n = np.array([(~np.isnan(each)).sum(axis=0) for each in means], np.float64)
-    hits = np.array([np.nansum(each, axis=0) for each in means])
-    share, known = (hits + 1) / (n + 2), (n > 0).all(axis=0)
-    half = NORMAL_QUANTILE * np.sqrt((share * (1 - share) / (n + 2)).sum(axis=0))
-    tables = np.stack([hits, n - hits]).round().transpose(2, 0, 1)
-    probability = np.where(known, [fisher_exact(table).pvalue for table in tables], np.nan)
-    bias = (divide(hits[0], n[0]) - divide(hits[1], n[1])) / 2
-    return _limit(bias, (share[0] - share[1]) / 2, half / 2, known).assign(probability=probability)
-
-
-def find_biased(orders: pd.DataFrame) -> Codes:
-    """Return the judges with a position bias, by the tests of all judges together, the strongest first."""
-    adjusted = adjust_probabilities(orders["probability"].fillna(1.0).to_numpy())
-    biased = orders[adjusted < _SIGNIFICANT]["position_bias"].abs().sort_values(ascending=False, kind="stable")
-    return biased.index.to_numpy(np.intp)
-
-
-def describe_orders(verdicts: RepeatedVerdicts, about: str, first_order: str, judges: Values) -> Statistics:
-    """Return a row per judge, and the judges with a position bias."""
+def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order: str, judges: Values) -> Statistics:
+    """Return a row per judge, and the judges with a position bias, the strongest first."""
     orders = compare_orders(verdicts)
-    biased, pairs = find_biased(orders), orders["pairs"].to_numpy()
-    columns = ["position_bias", "low", "high"]
+    biased = orders[orders["p_value"] < _SIGNIFICANT].sort_values(
+        "position_bias", key=abs, ascending=False, kind="stable"
+    )
     named = [
-        JudgePosition(judge=verdicts.judges[judge], **dict(zip(("bias", "low", "high"), row, strict=True)))
-        for judge, row in zip(biased.tolist(), orders.loc[biased, columns].to_numpy().tolist(), strict=True)
+        JudgePosition(
+            judge=verdicts.judges[place], bias=row["position_bias"], ci_low=row["ci_low"], ci_high=row["ci_high"]
+        )
+        for place, row in zip(biased.index.tolist(), biased.to_dict("records"), strict=True)
     ]
     facts = OrderCounts(
-        about=about,
+        verdicts_name=verdicts_name,
         first_order=first_order,
-        pairs=int(pairs.sum()),
-        same=int(orders["same"].sum()),
+        pairs=int(orders["pairs"].sum()),
+        same=int((orders["pairs"] * orders["same"].fillna(0.0)).round().sum()),
         one_order=int(orders["one_order"].sum()),
         known=bool(orders["position_bias"].notna().any()),
-        follow=len(biased),
-        named=tuple(named[:_MAX_NAMED]),
+        biased=tuple(named[:_MAX_NAMED]),
     )
-    same = divide(orders["same"].to_numpy(np.float64), pairs)
-    low, high = find_wilson_limits(np.nan_to_num(same), np.maximum(pairs, _EQUAL))
-    limits = {"same_low": np.where(pairs > 0, low, np.nan), "same_high": np.where(pairs > 0, high, np.nan)}
-    table = orders.assign(same=same, **limits, judge=list(map(str, verdicts.judges.tolist())))
-    shown = ["judge", "pairs", "one_order", "same", "same_low", "same_high", "first_twice", "second_twice"]
-    own = verdicts.find(judges)
-    of_judges = {"same_in_both_orders": same[own], "position_bias": orders["position_bias"].to_numpy()[own]}
-    return Statistics({"orders": facts}, {"orders": table[[*shown, *columns, "probability"]]}, of_judges)
+    own = orders.iloc[verdicts.find(judges)]
+    columns = {"same_in_both_orders": own["same"].to_numpy(), "position_bias": own["position_bias"].to_numpy()}
+    orders.insert(0, "judge", list(map(str, verdicts.judges.tolist())))
+    return Statistics({"orders": facts}, {"orders": orders}, columns)
 
 
 # Samples. Steadiness is a frame with a row per judge: tasks with several samples, value, interval.
@@ -183,13 +148,14 @@ def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     m = counts.groupby(cell).sum()
     same = ((counts * (counts - 1)).groupby(cell).sum() / (m * (m - 1)))[m > 1]
     by_judge = same.groupby(["task", "judge"]).mean().groupby("judge")  # orders of a task go together
-    found = pd.DataFrame({"n": by_judge.size(), "mean": by_judge.mean(), "spread": by_judge.var(ddof=0)})
-    n, mean, spread = found.reindex(range(len(verdicts.judges))).fillna({"n": 0}).to_numpy(np.float64).T
-    fewer = np.square(NORMAL_QUANTILE / t.ppf(0.975, np.maximum(n - 1, 1)))  # because the variance is estimated
+    sums = pd.DataFrame({"n": by_judge.size(), "mean": by_judge.mean(), "spread": by_judge.var(ddof=0)})
+    n, mean, spread = sums.reindex(range(len(verdicts.judges))).fillna({"n": 0}).to_numpy(np.float64).T
+    fewer = np.square(NORMAL / t.ppf(0.975, np.maximum(n - 1, 1)))  # because the variance is estimated
     worth = np.where(spread > _EQUAL**2, divide((n - 1) * mean * (1 - mean), spread), n) * fewer
     low, high = find_wilson_limits(np.nan_to_num(mean), np.maximum(np.nan_to_num(worth), _EQUAL))
     known = np.where(n > 0, 0.0, np.nan)
-    return pd.DataFrame({"tasks": n, "steadiness": mean, "low": low + known, "high": high + known})
+    columns = {"steadiness": mean, "steadiness_ci_low": low + known, "steadiness_ci_high": high + known}
+    return pd.DataFrame({"tasks": n, **columns})
 
 
 def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
@@ -201,13 +167,10 @@ def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     table = table.reset_index("judge").astype(np.float64)
     table["sum"], table["square"] = table["m"] * table["mean"], table["m"] ** 2
     sums = table.groupby("judge")[["m", "sum", "square", "inner"]].sum()
-    grand = table["judge"].map(sums["sum"] / sums["m"])
-    table["between"] = table["m"] * (table["mean"] - grand) ** 2
+    table["between"] = table["m"] * (table["mean"] - table["judge"].map(sums["sum"] / sums["m"])) ** 2
     sums = sums.assign(between=table.groupby("judge")["between"].sum(), tasks=table.groupby("judge").size())
     sums = sums.reindex(range(len(verdicts.judges))).fillna(0.0)
-    total, square, inner, between, tasks = (
-        sums[name].to_numpy(np.float64) for name in ("m", "square", "inner", "between", "tasks")
-    )
+    total, _, square, inner, between, tasks = sums.to_numpy(np.float64).T
     within, between = divide(inner, total - tasks), divide(between, tasks - 1)
     size = divide(total - divide(square, total), tasks - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -215,8 +178,42 @@ def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
         degrees = tasks - 1, total - tasks
         limits = odds / f.ppf(0.975, *degrees), odds * f.ppf(0.975, *degrees[::-1])
         value, low, high = (np.where(np.isinf(each), 1.0, (each - 1) / (each + size - 1)) for each in (odds, *limits))
-    columns = {"tasks": tasks, "steadiness": value, "low": low, "high": high, "within": within}
-    return pd.DataFrame({**columns, "samples": divide(total, tasks)})
+    columns = {"steadiness": value, "steadiness_ci_low": low, "steadiness_ci_high": high}
+    return pd.DataFrame({"tasks": tasks, **columns, "within": within, "samples": divide(total, tasks)})
+
+
+def describe_samples(verdicts: RepeatedVerdicts, result: Result, log_odds: Floats, retain: float) -> Statistics:
+    """Return the steadiness of judges, and the accuracy with fewer samples; nothing if there is one sample of each."""
+    steadiness = find_steadiness(verdicts)
+    if not steadiness["tasks"].any():
+        return Statistics({})
+    sizes = _list_sizes(verdicts.rows.groupby(["task", "judge", "order"]).size())
+    own, odds = verdicts.find(result.run.workers), np.zeros(len(verdicts.judges))
+    odds[own] = log_odds
+    truth, accuracy = _find_truth(verdicts, result), np.empty(len(sizes))
+    for place, k in enumerate(sizes.tolist()):
+        rng = np.random.default_rng(k)
+        drawn = [verdicts] if k == sizes[-1] else [verdicts.draw(k, rng) for _ in range(_DRAWS)]
+        accuracy[place] = np.mean([_measure_panel(each, truth, odds) for each in drawn])
+    mean = float(np.average(steadiness["steadiness"].fillna(0.0), weights=steadiness["tasks"]))
+    return _describe(verdicts.judges, steadiness, own, mean, {"samples": sizes, "accuracy": accuracy}, accuracy, retain)
+
+
+def describe_score_samples(verdicts: RepeatedVerdicts, scores: ScoreVerdicts, retain: float) -> Statistics:
+    """Return the same for scores."""
+    own = verdicts.find(scores.run.workers)
+    steadiness = find_steadiness_of_scores(verdicts)
+    if not np.isfinite(steadiness["steadiness"].iloc[own]).any():
+        return Statistics({})
+    sizes, weight = _list_sizes(verdicts.rows.groupby(["task", "judge"]).size()), scores.weighing.weight
+    within, samples = steadiness[["within", "samples"]].to_numpy()[own].T
+    fewer = np.maximum(1 / sizes[:, None] - 1 / samples, 0.0)
+    more = (np.square(weight / weight.sum()) * np.nan_to_num(within) * fewer).sum(axis=1)
+    worth = float(scores.whole.mean()) - more / scores.guess
+    mean = float(np.nanmean(steadiness["steadiness"].iloc[own]))
+    table = {"samples": sizes, "rmse": np.asarray(scores.error_of(worth))}
+    found = _describe(verdicts.judges, steadiness, own, mean, table, worth, retain)
+    return found._replace(judges={**found.judges, "sample_sd": np.sqrt(within)})
 
 
 def _list_sizes(size: Any) -> Codes:
@@ -225,112 +222,48 @@ def _list_sizes(size: Any) -> Codes:
     return np.array(sorted({each for each in _SIZES if each < most} | {most}), np.int64)
 
 
-def _make_facts(
-    judges: Sequence[Any], found: pd.DataFrame, mean: float, sizes: Codes, worth: Floats, keep: float, by_gold: bool
-) -> SampleCounts:
-    known = found["steadiness"].where(found["tasks"] > 0)
-    least = int(known.argmin()) if known.notna().any() else 0
-    value, low, high = found[["steadiness", "low", "high"]].iloc[least].tolist()
-    return SampleCounts(
+def _describe(
+    judges: Values,
+    steadiness: pd.DataFrame,
+    own: Codes,
+    mean: float,
+    table: dict[str, Any],
+    worth: Floats,
+    retain: float,
+) -> Statistics:
+    """Return facts, a row per number of samples, and the columns of the judges who have a verdict, their ``own``."""
+    names, sizes = ["steadiness", "steadiness_ci_low", "steadiness_ci_high"], table["samples"]
+    least = int(steadiness["steadiness"].where(steadiness["tasks"] > 0).fillna(np.inf).argmin())
+    value, low, high = steadiness[names].iloc[least].tolist()
+    facts = SampleCounts(
         most=int(sizes[-1]),
         steadiness=mean,
-        least_steady=JudgeSteadiness(judge=judges[least], steadiness=value, low=low, high=high),
-        enough=int(sizes[np.argmax(worth >= keep * worth[-1] - _EQUAL)]),
-        keep=keep,
-        right_from="gold" if by_gold else "panel",
+        least_steady=JudgeSteadiness(judge=judges[least], steadiness=value, ci_low=low, ci_high=high),
+        enough=int(sizes[np.argmax(worth >= retain * worth[-1] - _EQUAL)]),
+        retain=retain,
         panel=dict(zip(map(str, sizes.tolist()), worth.tolist(), strict=True)),
     )
+    retained = divide(worth, np.full(len(worth), worth[-1]))
+    columns = {name: steadiness[name].to_numpy()[own] for name in names}
+    return Statistics({"samples": facts}, {"samples": pd.DataFrame({**table, "retained": retained})}, columns)
 
 
-def describe_samples(verdicts: RepeatedVerdicts, result: Result, log_odds: Floats, keep: float) -> Statistics:
-    """Return the steadiness of judges, and the worth of fewer samples; nothing if there is one sample of each."""
-    found = find_steadiness(verdicts)
-    if not found["tasks"].any():
-        return Statistics({})
-    truth, by_gold = _find_truth(verdicts, result)
-    sizes = _list_sizes(verdicts.rows.groupby(["task", "judge", "order"]).size())
-    own, odds = verdicts.find(result.run.workers), np.zeros(len(verdicts.judges))
-    odds[own] = log_odds
-    right, panel = np.empty((len(sizes), len(odds))), np.empty(len(sizes))
-    for place, k in enumerate(sizes.tolist()):
-        drawn = [verdicts] if k == sizes[-1] else list(_draw_samples(verdicts, k))
-        right[place] = np.mean([_measure_judges(each, truth) for each in drawn], axis=0)
-        panel[place] = np.mean([_measure_panel(each, truth, odds) for each in drawn])
-    mean = ratio(float((found["tasks"] * found["steadiness"].fillna(0.0)).sum()), float(found["tasks"].sum()))
-    judges, rights = verdicts.judges.tolist(), np.column_stack([panel, right])
-    facts = _make_facts(judges, found, mean, sizes, panel, keep, by_gold)
-    table = pd.DataFrame(
-        {
-            "judge": np.repeat(np.array(["panel", *map(str, judges)], object), len(sizes)),
-            "samples": np.tile(sizes, len(judges) + 1),
-            "right": rights.T.ravel(),
-            "kept": divide(rights, np.broadcast_to(rights[-1], rights.shape)).T.ravel(),
-        }
-    )
-    return Statistics({"samples": facts}, {"samples": table}, _list_steadiness(found.iloc[own]))
-
-
-def _list_steadiness(found: pd.DataFrame) -> dict[str, Any]:
-    names = {"steadiness": "steadiness", "low": "steadiness_low", "high": "steadiness_high"}
-    return {new: found[old].to_numpy() for old, new in names.items()}
-
-
-def describe_score_samples(verdicts: RepeatedVerdicts, scores: ScoreVerdicts, keep: float) -> Statistics:
-    """Return the same for scores."""
-    found = find_steadiness_of_scores(verdicts).iloc[verdicts.find(scores.run.workers)]
-    if not np.isfinite(found["steadiness"]).any():
-        return Statistics({})
-    sizes, weight = _list_sizes(verdicts.rows.groupby(["task", "judge"]).size()), scores.weighing.weight
-    within, samples = found["within"].to_numpy(), found["samples"].to_numpy()
-    fewer = np.maximum(1 / sizes[:, None] - 1 / samples, 0.0)
-    more = (np.square(weight / weight.sum()) * np.nan_to_num(within) * fewer).sum(axis=1)
-    worth = float(scores.whole.mean()) - more / scores.guess
-    judges, mean = scores.run.workers.tolist(), float(np.nanmean(found["steadiness"]))
-    facts = _make_facts(judges, found, mean, sizes, worth, keep, scores.by_gold)
-    kept = divide(worth, np.full(len(worth), worth[-1]))
-    table = pd.DataFrame({"judge": "panel", "samples": sizes, "rmse": np.asarray(scores.error_of(worth)), "kept": kept})
-    columns = {**_list_steadiness(found), "sample_sd": np.sqrt(within)}
-    return Statistics({"samples": msgspec.structs.replace(facts, unit="correlation")}, {"samples": table}, columns)
-
-
-def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> tuple[Array, bool]:
-    """Return, per task, the code of its gold label if there are enough, or else of the panel's verdict."""
+def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
+    """Return, per task, the code of its gold label if there are enough, or else of the panel's verdict; -1 if none."""
     piece, encoding = result.found.joined(), result.run.encoding
     place = find_places(verdicts.tasks, piece.tasks)
     code = {label: number for number, label in enumerate(verdicts.labels)}
     labels = np.array([code.get(each, NO_LABEL) for each in encoding.decode(piece.found["label"]).tolist()], np.intp)
-    by_gold = result.run.n_gold >= MIN_GOLD and "known" in piece.found
-    labels = np.where(piece.found["known"], labels, NO_LABEL) if by_gold else labels
-    return np.where(place >= 0, labels[place], NO_LABEL), by_gold
+    if result.run.n_gold >= MIN_GOLD and "known" in piece.found:
+        labels = np.where(piece.found["known"], labels, NO_LABEL)
+    return np.where(place >= 0, labels[place], NO_LABEL)
 
 
-def _draw_samples(verdicts: RepeatedVerdicts, k: int) -> Iterator[RepeatedVerdicts]:
-    """Draw k samples of each judge on each task, in each order, several times."""
-    rng, rows = np.random.default_rng(k), verdicts.rows
-    cell = rows.groupby(["task", "judge", "order"]).ngroup().to_numpy()
-    for _ in range(_DRAWS):
-        order = np.lexsort((rng.random(len(cell)), cell))
-        rank = pd.Series(order).groupby(cell[order]).cumcount().to_numpy()
-        yield verdicts.only(np.sort(order[rank < k]))
-
-
-def _measure_judges(verdicts: RepeatedVerdicts, truth: Array) -> Floats:
-    """Return, per judge, the accuracy of the most frequent sample, over tasks and orders with a known truth."""
-    counts = verdicts.rows.groupby(["task", "judge", "order", "label"]).size().rename("score").reset_index()
-    hits = _share_right(counts, ["task", "judge", "order"], truth)
-    known = hits[truth[hits.index.get_level_values("task")] != NO_LABEL]
-    return np.asarray(known.groupby("judge").mean().reindex(range(len(verdicts.judges))))
-
-
-def _measure_panel(verdicts: RepeatedVerdicts, truth: Array, odds: Floats) -> float:
-    """Return the accuracy of the panel if judges vote by their log odds."""
-    found = verdicts.reconcile()
-    found = found[found["label"] != NO_LABEL]
-    score = found.assign(score=odds[found["judge"]]).groupby(["task", "label"])["score"].sum().reset_index()
-    return ratio(float(_share_right(score, ["task"], truth).sum()), float((truth != NO_LABEL).sum()))
-
-
-def _share_right(score: pd.DataFrame, cell: list[str], truth: Array) -> pd.Series[Any]:
-    """Return, per cell, whether the label with the highest score is right; equals share it."""
-    leading = score[score["score"] > score.groupby(cell)["score"].transform("max") - _EQUAL]
-    return (leading["label"] == truth[leading["task"]]).groupby([leading[name] for name in cell]).mean()
+def _measure_panel(verdicts: RepeatedVerdicts, truth: Codes, odds: Floats) -> float:
+    """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share it."""
+    one = verdicts.reconcile()
+    one = one[one["label"] != NO_LABEL]
+    votes = one.assign(votes=odds[one["judge"]]).groupby(["task", "label"])["votes"].sum().reset_index()
+    leading = votes[votes["votes"] > votes.groupby("task")["votes"].transform("max") - _EQUAL]
+    right = (leading["label"] == truth[leading["task"]]).groupby(leading["task"]).mean()
+    return float(right.sum() / max((truth != NO_LABEL).sum(), 1))

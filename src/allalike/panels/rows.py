@@ -14,14 +14,7 @@ the effect of the position cancels out. Where two labels have the same share, th
 have one, and otherwise it has no verdict on this task. The samples of a judge who scores become their mean.
 
 **What verdicts on pairs name.** The label A may be an answer, whatever its place, or the place in which one was shown.
-Let x and y be 1 where a judge gives A in the first and in the second order. If both follow what is in the answers, x
-and y go together if labels name answers, and against each other if they name places. A preferred position moves x and y
-whatever the task, and so has no part in their covariance over tasks. With the scores
-
-    c_t = sum over judges of (x - mean of x) (y - mean of y)
-
-of each task t, the sum of all is compared with its standard deviation, the root of the sum of c_t^2. Above 3 labels
-name answers, below -3 places; between, the user is asked.
+Labels such as first and second, or left and right, name places; otherwise the user is asked.
 """
 
 from __future__ import annotations
@@ -57,7 +50,7 @@ from allalike.readers.proposals import asking
 from allalike.sources import inputs_of, open_source
 
 ANSWERS, PLACES = "answers", "places"
-_OWN = ("order", "sample", "about", "tie", "verdicts")
+_OWN = ("order", "sample", "verdicts_name", "tie", "verdicts")
 _SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
 _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
@@ -67,7 +60,6 @@ _TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
 _PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # which are not answers
 _MOST_LABELS = 10  # of open answers, one may be called a tie by chance
 _MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
-_SURE = 3.0  # standard deviations
 _EQUAL = 1e-9  # shares that differ by less are the same
 _SAMPLE_ROWS = 100_000
 _MAX_NAMED, _MAX_LISTED = 20, 10
@@ -78,7 +70,7 @@ class JuryOptions(ReadOptions, total=False):
 
     order: str | None
     sample: str | None
-    about: str | None
+    verdicts_name: str | None
     tie: Any
     verdicts: Iterable[Any] | None
 
@@ -89,7 +81,7 @@ class HowAsked:
 
     order: str | None = None
     sample: str | None = None
-    about: str | None = None
+    verdicts_name: str | None = None
     tie: Any = None
     verdicts: tuple[Any, ...] = ()
 
@@ -103,10 +95,10 @@ class HowAsked:
 def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
     """Return how judges were asked, and the options of reading."""
     own = {name: how[name] for name in _OWN if how.get(name) is not None}
-    if "about" in own:
-        check_choice(own["about"], (ANSWERS, PLACES), "about")
+    if "verdicts_name" in own:
+        check_choice(own["verdicts_name"], (ANSWERS, PLACES), "verdicts_name")
         if "order" not in own:
-            raise OptionError("about says what verdicts name where pairs were shown in two orders. Name the column.")
+            raise OptionError("verdicts_name is for pairs that were shown in two orders. Name the column with order.")
     if own.get("order", "") == own.get("sample"):
         raise OptionError(f"order and sample are both {own['order']!r}. Name two columns, or one of them.")
     if "verdicts" in own:
@@ -209,6 +201,13 @@ class RepeatedVerdicts:
         table[mean.index.get_level_values(0), mean.index.get_level_values(1)] = mean
         return table
 
+    def draw(self, k: int, rng: np.random.Generator) -> RepeatedVerdicts:
+        """Draw k samples of each judge on each task, in each order."""
+        cell = self.rows.groupby(["task", "judge", "order"]).ngroup().to_numpy()
+        order = np.lexsort((rng.random(len(cell)), cell))
+        rank = pd.Series(order).groupby(cell[order]).cumcount().to_numpy()
+        return self.only(np.sort(order[rank < k]))
+
     def reconcile(self) -> pd.DataFrame:
         """Make one verdict of each judge on each task; its label is -1 if the judge is undecided."""
         rows, who = self.rows, ["task", "judge"]
@@ -253,53 +252,33 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
     return found[0]
 
 
-def name_answers(verdicts: RepeatedVerdicts, about: str | None) -> tuple[RepeatedVerdicts, str]:
+def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple[RepeatedVerdicts, str]:
     """Return verdicts whose labels name the same answer in both orders, and what they named before."""
     names, sides = list(map(str, verdicts.labels)), verdicts.find_sides()
     if len(names) > _MAX_SIDES:
         raise UnsupportedError(
-            f"Verdicts in both orders of a pair become one if they say which of two is better, or by how much. These"
-            f" have {len(names):,} different labels, such as {list_names(names[:3])}."
-            f" Leave out order, or make one row for each judge and task before."
+            f"Verdicts in both orders of a pair must be one of a few labels, such as A, B and tie. These have"
+            f" {len(names):,} different labels, such as {list_names(names[:3])}. Leave out order, or merge the rows"
+            " of each judge and task before."
         )
-    if about is None:
-        about = ANSWERS if sides is None else _guess_about(verdicts, sides)
-    if about == ANSWERS:
-        return verdicts, about
+    if verdicts_name is None and sides is not None:
+        if {names[code].casefold() for code in sides} not in _PLACES:
+            raise InputError(
+                f"Pairs were shown in two orders, and {names[sides[0]]!r} may name an answer, whatever its place, or"
+                " the place in which an answer was shown.",
+                proposals=[Proposal({"verdicts_name": each}) for each in (ANSWERS, PLACES)],
+            )
+        verdicts_name = PLACES
+    if verdicts_name != PLACES:
+        return verdicts, ANSWERS
     if sides is None:
-        raise OptionError("about is 'places', but there are not two labels for the two places, beside a tie.")
+        raise OptionError(
+            "verdicts_name is 'places', but there are not two labels for the two places, beside a tie."
+            " Use verdicts_name='answers'."
+        )
     label = verdicts.rows["label"]
     swapped = label.replace({sides[0]: sides[1], sides[1]: sides[0]}).where(verdicts.rows["order"] == 1, label)
-    return replace(verdicts, rows=verdicts.rows.assign(label=swapped)), about
-
-
-def _guess_about(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> str:
-    z = compare_orders_over_tasks(verdicts, sides)
-    if abs(z) > _SURE:
-        return ANSWERS if z > 0 else PLACES
-    names = [str(verdicts.labels[code]) for code in sides]
-    if {name.casefold() for name in names} in _PLACES:
-        return PLACES
-    likely = (ANSWERS, PLACES) if z >= 0 else (PLACES, ANSWERS)
-    raise InputError(
-        f"Pairs were shown in two orders, and {names[0]!r} may be an answer, whatever its place, or the place in which"
-        " an answer was shown: the verdicts do not show which.",
-        proposals=[Proposal({"about": each}) for each in likely],
-    )
-
-
-def compare_orders_over_tasks(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> float:
-    """Return the covariance of both orders over tasks in standard deviations; positive if labels name answers."""
-    rows = verdicts.rows
-    first, decided = rows["label"] == sides[0], rows["label"] != verdicts.tie
-    means = [verdicts.find_means(first, decided & (rows["order"] == order)) for order in (0, 1)]
-    known = ~np.isnan(means[0] + means[1])
-    both = np.maximum(known.sum(axis=0), 1.0)
-    filled = [np.where(known, each, 0.0) for each in means]
-    centred = [np.where(known, each - each.sum(axis=0) / both, 0.0) for each in filled]
-    scores = (centred[0] * centred[1]).sum(axis=1)
-    spread = float(np.sqrt(np.square(scores).sum()))
-    return float(scores.sum()) / spread if spread > 0 else 0.0
+    return replace(verdicts, rows=verdicts.rows.assign(label=swapped)), PLACES
 
 
 # Reading rows.
@@ -314,7 +293,7 @@ class Reading:
     repeated: RepeatedVerdicts | None = None
     reconciled: pd.DataFrame | None = None
     unread: Unreadable | None = None
-    about: str = ""
+    verdicts_name: str = ""
     first_order: str = ""
     inputs: tuple[Path, ...] = ()
 
@@ -371,7 +350,8 @@ def read_verdicts(
     assert isinstance(reading.answers, Answers)
     found = reading.repeated.reconcile()
     if not reading.repeated.encoding.numeric and (found["label"] == NO_LABEL).all():
-        other = f" Check whether verdicts name {reading.about}." if reading.about else ""
+        name = reading.verdicts_name
+        other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
         raise InputError(f"Every judge contradicts itself on every task, so that there is no verdict.{other}")
     one = make_answers(reading.answers, reading.repeated.judges, found)
     one = replace(one if known is None else one.with_gold(known), frame=opened.frame)
@@ -416,8 +396,8 @@ def read_rows(source: Scan, asked: HowAsked) -> Reading:
     if asked.order is None:
         return reading
     assert reading.repeated is not None
-    repeated, about = name_answers(reading.repeated, asked.about)
-    return replace(reading, repeated=repeated, about=about, first_order=first_order)
+    repeated, verdicts_name = name_answers(reading.repeated, asked.verdicts_name)
+    return replace(reading, repeated=repeated, verdicts_name=verdicts_name, first_order=first_order)
 
 
 def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
@@ -473,7 +453,7 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
 
 def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     """Return the question about further verdicts of judges on tasks, if a column of a usual name distinguishes them."""
-    if not hasattr(source, "opened") or source.wide is not None or source.repeats is not None:
+    if not hasattr(source, "opened") or source.wide is not None or source.duplicates is not None:
         return None
     try:
         table, picked, _ = source.opened()
@@ -487,7 +467,7 @@ def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     return InputError(
         f"{repeats:,} of {rows:,} rows are further verdicts of a judge on a task, and {named}"
         f" tell{'s' if len(options) == 1 else ''} them apart.",
-        proposals=[Proposal(options), Proposal({"repeats": "first"})],
+        proposals=[Proposal(options), Proposal({"duplicates": "first"})],
     )
 
 
@@ -533,5 +513,5 @@ def read_groups(
                     " column that has the same value in all rows of a task."
                 )
     if source.wide is not None:  # where it is not a judge
-        source = replace(source, files=replace(source.files, skip=(*source.files.skip, by)))
+        source = replace(source, files=replace(source.files, skip=(*source.files.exclude, by)))
     return source, value

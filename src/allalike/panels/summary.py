@@ -12,15 +12,15 @@ Number = float | None  # None if it is unknown
 
 
 class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """PanelFacts that belong together; those that are None by default are left out of the JSON."""
+    """Facts that belong together; those that are None by default are left out of the JSON."""
 
 
-class IntervalFacts(PanelFacts, frozen=True):
+class Interval(PanelFacts, frozen=True):
     """An estimate with its 95 % confidence interval."""
 
     estimate: Number
-    low: Number
-    high: Number
+    ci_low: Number
+    ci_high: Number
 
 
 class Coverage(PanelFacts, frozen=True):
@@ -33,10 +33,10 @@ class Coverage(PanelFacts, frozen=True):
 
 
 class CalibrationError(PanelFacts, frozen=True):
-    """Expected calibration error of the confidences, as estimated and calibrated by gold labels."""
+    """Expected calibration error of the confidences, as estimated and as calibrated by gold labels."""
 
     own: Number
-    mended: Number
+    calibrated: Number
 
 
 class CorrelatedPair(PanelFacts, frozen=True):
@@ -44,10 +44,10 @@ class CorrelatedPair(PanelFacts, frozen=True):
 
     judge: str
     other: str
-    low: Number
-    high: Number
-    probability: Number
-    together: int | None = None
+    ci_low: Number
+    ci_high: Number
+    p_value: Number
+    same_wrong: int | None = None
     expected: Number = None
     correlation: Number = None
 
@@ -55,7 +55,7 @@ class CorrelatedPair(PanelFacts, frozen=True):
 class PairCounts(PanelFacts, frozen=True):
     """Number of pairs that were compared, of those with correlated errors, and of tasks."""
 
-    looked_at: int
+    compared: int
     found: int
     tasks: int
     named: tuple[CorrelatedPair, ...]
@@ -67,22 +67,21 @@ class SmallestPanel(PanelFacts, frozen=True):
 
     size: int
     members: tuple[Any, ...]
-    keep: float
-    kept: float
+    retain: float
+    retained: float
     lost: tuple[Number, ...]
     agreement: Number
-    accuracy: Number = None
-    worth: Number = None
-    error: Number = None
+    worth: float
+    error: Number
 
 
 class Costs(PanelFacts, frozen=True):
-    """Cost of the verdicts of all judges and of the smallest panel."""
+    """Cost of the verdicts of all judges and of the smallest panel; per correct verdict for classes."""
 
     panel: float
     smallest: float
-    panel_per_correct: Number = msgspec.UNSET  # type: ignore[assignment]
-    smallest_per_correct: Number = msgspec.UNSET  # type: ignore[assignment]
+    panel_per_correct: Number = None
+    smallest_per_correct: Number = None
 
 
 class JudgeOffset(PanelFacts, frozen=True):
@@ -90,45 +89,8 @@ class JudgeOffset(PanelFacts, frozen=True):
 
     judge: Any
     offset: float
-    low: float
-    high: float
-
-
-class ScaleUse(PanelFacts, frozen=True):
-    """Judges with a clear offset, and whether offsets were removed or could be."""
-
-    corrected: tuple[str, ...]
-    can_correct: bool
-    offsets: tuple[JudgeOffset, ...]
-
-
-class SharedOffset(PanelFacts, frozen=True):
-    """Offset of the panel from gold labels, and the error on held-out gold labels before and after its removal."""
-
-    known: int
-    offset: float
-    low: float
-    high: float
-    slope: float
-    before: float
-    after: float
-
-
-class PivotalJudge(PanelFacts, frozen=True):
-    """Number of tasks that a judge decides, and its accuracy there if there are gold labels."""
-
-    judge: Any
-    decides: int
-    right: Number
-
-
-class PivotalTasks(PanelFacts, frozen=True):
-    """Number of tasks that one judge decides."""
-
-    tasks: int
-    of: int
-    share: Number
-    judges: tuple[PivotalJudge, ...]
+    ci_low: float
+    ci_high: float
 
 
 class EffectiveJudges(PanelFacts, frozen=True):
@@ -144,15 +106,6 @@ class Ceiling(PanelFacts, frozen=True):
 
     known: int
     missed: int | None
-
-
-class WantedPanel(PanelFacts, frozen=True):
-    """The smallest panel with an error of at most ``max_error``; the error of the best panel if there is none."""
-
-    max_error: float
-    reached: bool
-    members: tuple[Any, ...]
-    error: Number
 
 
 class PanelOption(PanelFacts, frozen=True):
@@ -190,24 +143,6 @@ class AnnotatorTest(PanelFacts, frozen=True):
     models: tuple[ModelTest, ...]
 
 
-class GoldSelection(PanelFacts, frozen=True):
-    """Share of tasks called good among those with gold labels and among the others."""
-
-    known: Number
-    others: Number
-    beyond_chance: bool
-
-
-class FurtherGold(PanelFacts, frozen=True):
-    """Number of further gold labels, and the relative width of the interval with them and with all gold labels."""
-
-    truths: int
-    called_good: int
-    called_other: int
-    width: Number
-    least_width: Number
-
-
 class GroupRate(PanelFacts, frozen=True):
     """Rate of a group of tasks, by gold labels of its own or of all tasks."""
 
@@ -216,41 +151,31 @@ class GroupRate(PanelFacts, frozen=True):
     known: int
     apparent: Number
     rate: Number
-    low: Number
-    high: Number
-    told_by: str
-
-
-class GroupRates(PanelFacts, frozen=True):
-    """Rates of the first groups of tasks, and groups that the errors of the panel do not fit."""
-
-    by: str
-    number: int
-    named: tuple[GroupRate, ...]
-    misfits: tuple[str, ...] | None = None
+    ci_low: Number
+    ci_high: Number
+    estimated_from: str
 
 
 class Rate(PanelFacts, frozen=True):
-    """Share of tasks that are good, with its 95 % confidence interval, and the share that the panel calls good."""
+    """Share of positive tasks, with its 95 % confidence interval, and the share that the panel calls positive."""
 
-    good: tuple[Any, ...]
+    positive: tuple[Any, ...]
     tasks: int
     known: int
     apparent: float
     estimate: Number
-    low: Number
-    high: Number
+    ci_low: Number
+    ci_high: Number
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: IntervalFacts
-    rogan_gladen: IntervalFacts
-    picked: GoldSelection
-    ask: FurtherGold
+    double_sampling: Interval
+    rogan_gladen: Interval
     misfit: bool
-    prediction_powered: IntervalFacts | None = None
+    prediction_powered: Interval | None = None
     inferred: bool = False
-    groups: GroupRates | None = None
+    by: str | None = None
+    groups: tuple[GroupRate, ...] | None = None
 
 
 class MeanScore(PanelFacts, frozen=True):
@@ -259,47 +184,43 @@ class MeanScore(PanelFacts, frozen=True):
     known: int
     apparent: float
     estimate: Number
-    low: Number
-    high: Number
+    ci_low: Number
+    ci_high: Number
     power: float
-    gold_only: IntervalFacts
+    gold_only: Interval
 
 
 class JudgeChange(PanelFacts, frozen=True):
     """Change of a judge since an earlier panel, with the 95 % confidence interval of the change."""
 
     judge: str
-    group: str
-    tasks: str
     what: str
+    tasks: str
     before: Number
     now: Number
+    ci_low: Number
+    ci_high: Number
     n_before: int
     n_now: int
-    probability: float
-    low: Number
-    high: Number
-    found: bool
+    p_value: float
 
 
 class RateChange(PanelFacts, frozen=True):
     """Earlier and present rate, or the labels of the earlier one if they are others."""
 
-    before: IntervalFacts | None = None
-    now: IntervalFacts | None = None
-    difference: IntervalFacts | None = None
-    effect: Number = None
-    other_good: tuple[Any, ...] | None = None
+    before: Interval | None = None
+    now: Interval | None = None
+    difference: Interval | None = None
+    other_positive: tuple[Any, ...] | None = None
 
 
 class Drift(PanelFacts, frozen=True):
     """Changes since an earlier panel."""
 
-    since: str
+    baseline: str
     judges: int
     shared_tasks: int
     tests: int
-    found: int
     drifted: tuple[str, ...]
     named: tuple[JudgeChange, ...]
     new_judges: tuple[str, ...]
@@ -316,7 +237,7 @@ class OutcomeCounts(PanelFacts, frozen=True):
     unreadable: int
     scores: int
     undecided: int
-    voiceless: tuple[Any, ...] = ()
+    undecided_judges: tuple[Any, ...] = ()
     tie: Any = None
     quorum: Number = None
     below_quorum: int | None = None
@@ -345,21 +266,20 @@ class JudgePosition(PanelFacts, frozen=True):
 
     judge: Any
     bias: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
 
 
 class OrderCounts(PanelFacts, frozen=True):
-    """Number of pairs with the same verdict in both orders, and judges with a position bias."""
+    """Number of pairs with the same verdict in both orders, and judges with a position bias, the strongest first."""
 
-    about: str
+    verdicts_name: str
     first_order: str
     pairs: int
     same: int
     one_order: int
     known: bool
-    follow: int
-    named: tuple[JudgePosition, ...]
+    biased: tuple[JudgePosition, ...]
 
 
 class JudgeSteadiness(PanelFacts, frozen=True):
@@ -367,8 +287,8 @@ class JudgeSteadiness(PanelFacts, frozen=True):
 
     judge: Any
     steadiness: Number
-    low: Number
-    high: Number
+    ci_low: Number
+    ci_high: Number
 
 
 class SampleCounts(PanelFacts, frozen=True):
@@ -378,34 +298,30 @@ class SampleCounts(PanelFacts, frozen=True):
     steadiness: Number
     least_steady: JudgeSteadiness
     enough: int
-    keep: float
-    right_from: str
+    retain: float
     panel: dict[str, Number]
-    unit: str | None = None
 
 
 class PanelSummary(PanelFacts, frozen=True):
-    """What is known of a panel beside its verdicts; some of it only on request."""
+    """What is known of a panel beside its verdicts; some of it only on request.
+
+    The worth of a verdict on classes is its accuracy, that of a score is relative to a guess.
+    """
 
     outcomes: OutcomeCounts
     unreadable: UnreadableCounts
     pairs: PairCounts
     smallest: SmallestPanel
-    pivotal: PivotalTasks
-    voices: EffectiveJudges
+    effective_judges: EffectiveJudges
     ceiling: Ceiling
-    accuracy_from: str | None = None
-    accuracy: Number = None
-    worth_from: str | None = None
-    worth: Number = None
-    error_unit: str | None = None
-    error: Number | msgspec.UnsetType = msgspec.UNSET
+    worth_from: str
+    worth: float
+    error_unit: str
+    error: Number
     guess_error: Number = None
     calibration_error: CalibrationError | None = None
     coverage: tuple[Coverage, ...] | None = None
-    scale_use: ScaleUse | None = None
-    shared_offset: SharedOffset | None = None
-    wanted: WantedPanel | None = None
+    offsets: tuple[JudgeOffset, ...] | None = None
     recommendation: Recommendation | None = None
     annotators: AnnotatorTest | None = None
     cost: Costs | None = None
@@ -418,7 +334,12 @@ class PanelSummary(PanelFacts, frozen=True):
     @property
     def by_gold(self) -> bool:
         """Whether gold labels measure the worth of the panel."""
-        return "gold" in (self.accuracy_from, self.worth_from)
+        return self.worth_from == "gold"
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether verdicts are scores: labels with distances other than classes."""
+        return self.error_unit != "error_rate"
 
 
 def make_summary(facts: dict[str, Any]) -> PanelSummary:

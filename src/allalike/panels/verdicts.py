@@ -12,7 +12,7 @@ on the mean square error and their relationships to the correlation coefficient.
     worth = 1 - (distance of the verdict) / (mean distance of the labels of two different tasks).
 
 Without gold labels it is the distance to the verdict of the whole panel, which errs as well. For numbers under squared
-distance its error is known from its confidence interval, and the error of the best weighted mean is uncorrelated with
+distance its error is known from its standard error, and the error of the best weighted mean is uncorrelated with
 its distance to any other (Hausman: Specification tests in econometrics. 1978), so that both add up:
 
     E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -80,6 +81,16 @@ def ratio(upper: float, lower: float) -> float:
     return upper / lower if lower > 0 else math.nan
 
 
+def find_mean_limits(values: Floats) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a mean.
+
+    >>> find_mean_limits(np.array([1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    error = NORMAL * values.std() / np.sqrt(max(len(values), 1))
+    return float(values.mean() - error), float(values.mean() + error)
+
+
 def find_ids(found: TaskTable, hashes: npt.NDArray[np.uint64]) -> Values:
     """Return the ids of the tasks with these hashes, in their order."""
     tasks = found.joined().tasks
@@ -92,13 +103,19 @@ def sample_block(run: Run, n_answers: int) -> Block:
     return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
 
 
-class LeaveOneOut(NamedTuple):
-    """Whether the verdict changes without a judge, whether the judge is right there, and the order of the tasks."""
-
-    changes: Marks
-    right: Floats
-    order: Floats
-    columns: dict[str, Floats]
+def find_distances(run: Run, block: Block) -> Floats:
+    """Return the distances of labels on each task, NaN where one is missing: judge, judge, task; gold is the last."""
+    n, known = len(run.workers), len(block.gold_task)
+    place = np.full((n + 1, block.n_tasks), NO_LABEL)
+    place[block.worker, block.task] = np.arange(len(block.label))
+    place[n, block.gold_task] = len(block.label) + np.arange(known)
+    labels = np.concatenate([block.label, block.gold_label]) if known else block.label
+    distances = np.full((n + 1, n + 1, block.n_tasks), np.nan)
+    for one, other in combinations(range(n + 1), 2):
+        both = np.flatnonzero((place[one] >= 0) & (place[other] >= 0))
+        apart = run.kernels.distance_between(labels[place[one, both]], labels[place[other, both]])
+        distances[one, other, both] = distances[other, one, both] = apart
+    return distances
 
 
 class _Sample:
@@ -133,6 +150,8 @@ class ClassVerdicts(_Sample):
     truth: Codes
     task_hash: npt.NDArray[np.uint64]
     log_odds: Floats = field(default_factory=lambda: np.empty(0))
+
+    unit = "error_rate"  # name of an error
 
     @classmethod
     def of(
@@ -200,15 +219,6 @@ class ClassVerdicts(_Sample):
         """Return the error rate for a mean worth."""
         return 1 - np.asarray(worth)
 
-    def leave_one_out(self) -> LeaveOneOut:
-        """Find the tasks on which other labels have the most evidence, or have it alone, without one of the judges."""
-        judges = range(self.n_judges)
-        whole = self._find_leading(judges)
-        without = [self._find_leading([each for each in judges if each != judge]) for judge in judges]
-        changes = np.stack([(leading != whole).any(axis=1) for leading in without], axis=1)
-        right = np.where(self.known[:, None], self.labels == self.truth[:, None], np.nan).astype(np.float64)
-        return LeaveOneOut(changes & (self.labels != NO_LABEL), right, self.confidence, {"confidence": self.confidence})
-
     @property
     def ceiling(self) -> tuple[int, int]:
         """The number of gold labels, and of those that no judge gave."""
@@ -218,18 +228,14 @@ class ClassVerdicts(_Sample):
         same: Floats = (np.arange(self.probability.shape[1]) == label[:, None]).astype(np.float64)
         return same
 
-    def _find_leading(self, members: Sequence[int]) -> Marks:
-        """Mark the labels with the most evidence; none where there is no answer."""
+    def _mean_of_leading(self, members: Sequence[int], value: Floats) -> Floats:
+        """Return, per task, the mean value of the labels with the most evidence; 0 without an answer."""
         score = np.zeros_like(self.probability)
         for judge in members:
             rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
             score[rows, self.labels[rows, judge]] += self.log_odds[judge]
         top = score.max(axis=1, keepdims=True)
-        leading: Marks = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
-        return leading
-
-    def _mean_of_leading(self, members: Sequence[int], value: Floats) -> Floats:
-        leading = self._find_leading(members)
+        leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
         mean: Floats = (leading * value).sum(axis=1) / np.maximum(leading.sum(axis=1), 1)
         return mean
 
@@ -298,16 +304,15 @@ class ScoreVerdicts(_Sample):
         return mean if mean > 0 else 1.0
 
     @cached_property
-    def variance(self) -> Floats:
-        """Per task: the variance of the whole panel's number, by its confidence interval; 0 if it is unknown."""
-        if self.weighing.uncertainty is None or not self.run.encoding.numeric:
+    def own_error(self) -> Floats:
+        """Per task: the expected squared distance of the whole panel to the truth; 0 if unknown, or if gold shows it.
+
+        It is the square of the standard error of a number.
+        """
+        has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric
+        if self.by_gold or not self.is_square or not has_error:
             return np.zeros(self.block.n_tasks)
         return np.asarray(np.nan_to_num(np.square(self.panel["error"])))
-
-    @property
-    def own_error(self) -> Floats:
-        """Per task: the expected distance of the whole panel to the truth, where gold labels do not measure it."""
-        return self.variance if self.is_square and not self.by_gold else np.zeros(self.block.n_tasks)
 
     @cached_property
     def whole(self) -> Floats:
@@ -327,24 +332,20 @@ class ScoreVerdicts(_Sample):
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
         return decide(self.run.encoding.prepare(block), weight, *more), tasks
 
-    def distance(self, members: Sequence[int], target: Array) -> Floats:
-        """Return, per task, the distance of the verdict of some judges to a label; NaN without an answer."""
-        found, tasks = self.decide(members)
-        distance = np.full(self.block.n_tasks, np.nan)
-        distance[tasks] = self.run.kernels.distance_between(found["label"], target[tasks])
-        return distance
-
     def worth(self, members: Sequence[int]) -> Floats:
         """Return, per task, the worth of the verdict of some judges."""
-        return self._worth_of(self.distance(members, self.target) + self.own_error)
+        return self._compare(members, self.target, self.own_error)
 
     def agreement(self, members: Sequence[int]) -> Floats:
         """Return, per task, the worth of the verdict of some judges if the whole panel is right."""
-        return self._worth_of(self.distance(members, self.panel["label"]))
+        return self._compare(members, self.panel["label"], np.zeros(self.block.n_tasks))
 
-    def _worth_of(self, distance: Floats) -> Floats:
-        worth: Floats = 1 - np.where(np.isnan(distance), self.guess, distance) / self.guess
-        return worth
+    def _compare(self, members: Sequence[int], target: Array, more: Floats) -> Floats:
+        """Return the worth by the distance to a target and a further one; a task without an answer is a guess."""
+        found, tasks = self.decide(members)
+        distance = np.full(self.block.n_tasks, np.nan)
+        distance[tasks] = self.run.kernels.distance_between(found["label"], target[tasks]) + more[tasks]
+        return np.asarray(1 - np.where(np.isnan(distance), self.guess, distance) / self.guess)
 
     def error_of(self, worth: Any) -> Any:
         """Return the error for a mean worth, in the unit of the labels."""
@@ -354,46 +355,18 @@ class ScoreVerdicts(_Sample):
         """Return distances in the unit of the labels."""
         return np.sqrt(distance) if self.is_square else distance
 
-    def leave_one_out(self) -> LeaveOneOut:
-        """Find the tasks whose verdict is another one, or leaves its confidence interval, without one of the judges."""
-        block, kernels, whole = self.block, self.run.kernels, self.panel["label"]
-        shape = (block.n_tasks, self.n_judges)
-        changes, moved, right = np.zeros(shape, bool), np.zeros(shape), np.full(shape, np.nan)
-        tolerated = self._find_tolerated()
-        known, truth = block.gold_task, block.gold_label
-        before = kernels.distance_between(whole[known], truth) if len(known) else np.empty(0)
-        for judge in range(self.n_judges if self.n_judges > 1 else 0):
-            found, tasks = self.decide([each for each in range(self.n_judges) if each != judge])
-            own = np.isin(tasks, block.task[block.worker == judge])
-            label, place = found["label"][own], tasks[own]
-            moved[place, judge] = np.nan_to_num(kernels.distance_between(label, whole[place]))
-            changes[place, judge] = moved[place, judge] > tolerated[place]
-            both, at, row = np.intersect1d(place, known, return_indices=True)
-            if len(both):
-                right[both, judge] = before[row] < kernels.distance_between(label[at], truth[row])
-        farthest = moved.max(axis=1)
-        return LeaveOneOut(changes, right, -farthest, {"moved": self.unscale(farthest)})
-
-    def _find_tolerated(self) -> Floats:
-        """Return, per task, how far a verdict may move without being another one; infinitely far if unknown."""
-        if self.run.domain.recurring:
-            return np.full(self.block.n_tasks, _ROUNDING)
-        variance = np.where(self.variance > 0, self.variance, np.square(np.nan_to_num(self.panel["error"])))
-        return np.where(self.is_square & (variance > 0), np.square(NORMAL) * variance, np.inf)
-
     @property
     def ceiling(self) -> tuple[int, int]:
         """The number of gold labels, and of those outside of all scores, or that no judge gave."""
-        block, numbers, known = self.block, self.numbers, len(self.block.gold_task)
-        if not known or (numbers is None and not self.run.domain.recurring):
+        tasks, numbers = self.block.gold_task, self.numbers
+        if not len(tasks) or (numbers is None and not self.run.domain.recurring):
             return 0, 0
         if numbers is not None:
-            some, truth = numbers[block.gold_task], np.asarray(block.gold_label, np.float64)
-            return known, int(((truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))).sum())
-        asked = pick_tasks(self.run, self.task_hash[self.known])
-        distance = self.run.kernels.distance_between(asked.label, asked.gold_label[asked.to_answers(asked.gold_row)])
-        nearest = np.minimum.reduceat(np.nan_to_num(distance, nan=np.inf), asked.starts)
-        return known, int((nearest > 0).sum())
+            some, truth = numbers[tasks], np.asarray(self.block.gold_label, np.float64)
+            missed = (truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))
+        else:
+            missed = np.nanmin(find_distances(self.run, self.block)[-1, :-1][:, tasks], axis=0) > 0
+        return len(tasks), int(missed.sum())
 
     @cached_property
     def numbers(self) -> Floats | None:
@@ -460,7 +433,7 @@ def conclude(
 
 
 def count_outcomes(
-    found: TaskTable, quorum: float | None, tie: Any, undecided: int, unreadable: int, voiceless: Sequence[Any]
+    found: TaskTable, quorum: float | None, tie: Any, undecided: int, unreadable: int, judges: Sequence[Any]
 ) -> Statistics:
     """Count the tasks of each outcome, with the tasks on which all judges are undecided or unreadable."""
     counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
@@ -471,7 +444,7 @@ def count_outcomes(
         unreadable=counts[UNREADABLE] + unreadable,
         scores=counts[SCORE],
         undecided=undecided,
-        voiceless=tuple(voiceless),
+        undecided_judges=tuple(judges),
         tie=tie,
         quorum=quorum,
         below_quorum=None if quorum is None else int(found.total("few")),

@@ -42,7 +42,14 @@ _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
 _MAX_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show what is hardly meant
-_CHOOSING = {"columns", "wide", "only", "skip", "tag", "worker_from"}  # options that may choose something else
+_CHOOSING = {
+    "columns",
+    "wide",
+    "include",
+    "exclude",
+    "question",
+    "worker_from",
+}  # options that may choose something else
 _ALONE = {"worker", "apart"}  # what the answers of one worker have
 _UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not show
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
@@ -121,7 +128,7 @@ class _Trials:
         except InputError as error:
             known = len(self.found)
             for further in _add_plain_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MAX_FURTHER else ():
-                either = "abstain" in error.options and further in error.proposals[:2]
+                either = "abstain_label" in error.options and further in error.proposals[:2]
                 if "domain" in further.options and len(self.found) > known and not either:
                     return  # it is a question of its own, once the first is settled
                 scores = [each.score for each in (option, further) if each.score is not None]
@@ -179,9 +186,9 @@ def _settle(source: Any, options: Mapping[str, Any]) -> Any:
     own = {name: value for name, value in options.items() if name not in ("columns", "domain")}
     of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
     if "gold" in own:  # a column of a matrix, which is not a worker then
-        of_files["skip"] = (*of_files.get("skip", source.files.skip), own.pop("gold").removeprefix(COLUMN))
-    if "abstain" in own and not isinstance(own["abstain"], list | tuple):
-        own["abstain"] = (own["abstain"],)
+        of_files["exclude"] = (*of_files.get("exclude", source.files.exclude), own.pop("gold").removeprefix(COLUMN))
+    if "abstain_label" in own and not isinstance(own["abstain_label"], list | tuple):
+        own["abstain_label"] = (own["abstain_label"],)
     if "domain" in options:
         own["domain"] = choose(options["domain"], DOMAINS, "domain", Domain)
     columns = {**source.columns, **options.get("columns", {})}

@@ -61,7 +61,7 @@ NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these 
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 _FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
 _LOOKED_AT = 1000  # rows
-_OF_ANY = ("decimal", "only", "skip", "golden")  # options of files that mean something without a file
+_OF_ANY = ("decimal", "include", "exclude", "golden")  # options of files that mean something without a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +79,10 @@ class Scan(Options):
     source: Any
     columns: Mapping[str, str] = field(default_factory=dict)
     wide: str | None = choice(None, *frames.ROWS)
-    repeats: str | None = choice(None, "first", "last", "error", "add", SET)
+    duplicates: str | None = choice(None, "first", "last", "error", "add", SET)
     missing: str = choice("error", "drop")
-    na: tuple[str, ...] | None = option(None, list_words)
-    abstain: tuple[Any, ...] = option((), list_labels)
+    na_values: tuple[str, ...] | None = option(None, list_words)
+    abstain_label: tuple[Any, ...] = option((), list_labels)
     label_map: Any = None
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Scan(Options):
         """What is done with labels, and with rows that have none."""
         return Cleaning(
             missing=self.missing,
-            abstain=tuple(map(match_key, self.abstain)),
+            abstain=tuple(map(match_key, self.abstain_label)),
             label_map=self._meanings,
             spelling=Spelling() if self.domain is None else self.domain.spelling,
         )
@@ -125,7 +125,7 @@ class Scan(Options):
 
     def list_na(self, *, written: bool) -> tuple[str, ...] | None:
         """List the strings that say that there is no label: those that are given, or the usual ones of text files."""
-        words = self.na if self.na is not None else NA if written else None
+        words = self.na_values if self.na_values is not None else NA if written else None
         return None if words is None else tuple(word for word in words if match_key(word) not in self._meanings)
 
     @property
@@ -134,9 +134,9 @@ class Scan(Options):
         return partial(guess_domain, opened=self.domain)
 
     @property
-    def kept_repeats(self) -> str | None:
+    def kept_duplicates(self) -> str | None:
         """Which of a worker's answers to a task stay; what was parts of one answer is one when it is read."""
-        return None if self.repeats == SET else self.repeats
+        return None if self.duplicates == SET else self.duplicates
 
     @property
     def known_domain(self) -> Domain | None:
@@ -180,7 +180,7 @@ class Scan(Options):
             kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=where, opened=self.domain)
             notes["guessed"]["domain"] = spell_domain(kind)
         kind = choose_options(kind, self.choices)
-        answers = Answers.of_columns(columns["worker"], columns["task"], label, kind, repeats=self.kept_repeats)
+        answers = Answers.of_columns(columns["worker"], columns["task"], label, kind, duplicates=self.kept_duplicates)
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
@@ -206,7 +206,7 @@ class Scan(Options):
             size=table.n_bytes(list(picked.values())),
             domain=self.kind(table),
             choices=self.choices,
-            repeats=self.kept_repeats,
+            duplicates=self.kept_duplicates,
             cleaning=self.suited(table).cleaning,
             notes=notes,
         )
@@ -254,10 +254,10 @@ class Scan(Options):
             raise OptionError(f"The layout {files.layout} is that of masks, but {table.where} is no folder of them.")
         if "tool" in table.guessed or files.tool not in (None, PLAIN):
             return
-        if files.tag is not None and table.stream is not None:  # of sheets it names one
-            raise OptionError(f"{table.where} is no export of a known tool, and has no tag {files.tag!r}.")
-        if self.wide is None and (files.only or files.skip):
-            listed = ", ".join(map(repr, (*files.only, *files.skip)))
+        if files.question is not None and table.stream is not None:  # of sheets it names one
+            raise OptionError(f"{table.where} is no export of a known tool, and has no question {files.question!r}.")
+        if self.wide is None and (files.include or files.exclude):
+            listed = ", ".join(map(repr, (*files.include, *files.exclude)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
     def compared(self, table: Source) -> Source:
@@ -282,7 +282,7 @@ class Scan(Options):
             rows = rows.tolist()
         if frames.is_rows(rows):
             table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
-            parts = self.repeats == SET
+            parts = self.duplicates == SET
             return (gather_parts(table, _OWN_NAMES, self.domain, SET) if parts else table), _OWN_NAMES, {}
         table = self.table() if look_up is None else look_up(self)
         table = replace(table, na=self.list_na(written=table.text or table.written))
@@ -298,7 +298,7 @@ class Scan(Options):
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         table = replace(found.table, na=table.na, domain=kind)
         for step in LATER_STEPS:
-            table = step(table, found.picked, self.domain, self.repeats)
+            table = step(table, found.picked, self.domain, self.duplicates)
         return table, found.picked, {**found.guessed, **layout}
 
     def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
@@ -325,7 +325,7 @@ class Scan(Options):
             raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", **option)
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
-        table, picked, _ = replace(self, files=replace(self.files, only=(name,), skip=())).opened()
+        table, picked, _ = replace(self, files=replace(self.files, include=(name,), exclude=())).opened()
         return (_keep_worker(batch, name) for batch in table.batches(picked))
 
 
@@ -372,23 +372,23 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     wide
         ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. A matrix of numpy
         of whole numbers, the least of them -1, is a label matrix without it: a row per task, and -1 is no answer.
-    repeats
+    duplicates
         Answer to keep of repeated answers by a worker to a task: ``first``, ``last``, or ``error``; rankings
         can be added up (``add``), and are by default. All others keep the first. ``set`` where the rows of a
         worker and a task are parts of one answer, as they are if a column has the id of a classification.
     missing
         Treatment of rows without a label: ``error``, or ``drop`` them.
-    na
+    na_values
         Labels that are missing, besides blank ones; by default NA, null and the like in text files and JSON, and none
         elsewhere.
-    abstain
+    abstain_label
         A label, or several, that mean that a worker gave no answer, such as -1.
     label_map
         Mapping of labels, or a file with the columns from and to.
     tool
         The name of the tool that wrote the files, from `allalike list formats`; by default it is recognised by their
         content.
-    tag
+    question
         Question to read from an export with several, such as a control of Label Studio.
     worker_from
         ``filename`` where each worker has a file.
@@ -396,7 +396,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
         Encoding of text; by default UTF-8, or as detected from the bytes of a file.
     decimal
         Decimal separator in a text file: a point or a comma.
-    only, skip
+    include, exclude
         Columns of a matrix to include and to exclude: names, and patterns such as ``Q*``.
     layout
         Layout of masks in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
@@ -445,8 +445,8 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some options of reading that are not the usual ones.
 
-    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
-    {'repeats': 'last'}
+    >>> find_unusual({"columns": None, "missing": "error", "duplicates": "last"})
+    {'duplicates': 'last'}
     """
     usual = {**vars(Scan(source=None)), **vars(Files())}
     given = {name: value for name, value in how.items() if value is not None}

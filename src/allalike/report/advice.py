@@ -94,7 +94,7 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
     reasons = [
         f"{count(unsure, 'label')} with a confidence below {UNSURE:g}." if unsure else "",
         f"{count(single, 'task')} with one answer only, with which nobody can disagree." if single else "",
-        "One more answer helps most on those that next.csv lists first.",
+        "One more answer helps most on those that next_tasks.csv lists first.",
     ]
     gain = brief(gains[np.isfinite(gains)].mean(), 2) if np.isfinite(gains).any() else None
     if gain:
@@ -122,12 +122,12 @@ def _about_copies(material: Material) -> Advice | None:
         "title": "Ask those who copy how they worked",
         "text": (
             f"{several}: {members:,} workers. The first group has {say_evidence(first.common, first.rare)}, which"
-            f" chance explains with probability {first.p_value:.1g}. Each group counts as one voice; --plain"
+            f" chance explains with probability {first.p_value:.1g}. Each group counts as one voice; --no-screening"
             " counts everybody."
         ),
         "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],
         "tasks": [],
-        "command": _command(material, {"plain": True}),
+        "command": _command(material, {"screening": False}),
     }
 
 

@@ -1,6 +1,6 @@
-"""Judges: what a page shows of a panel: what is said of it, a picture of who errs with whom, and its tables.
+"""Part of the report on a panel: its messages, a picture of pairs with correlated errors, and its tables.
 
-No text has the name of a judge in it: a sentence is cut where one stands, and a cell refers to a place among the people
+No text contains the name of a judge: a sentence is cut where one stands, and a cell refers to a place among the people
 of the page, so that the page can hide all of them.
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120
-_NAMING = ("worker", "judge", "other", "members", "decided_by")  # columns with names of judges
-_MOST_MORE = 3.0  # times as often as expected, from which on all pairs have the strongest colour
+_NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
+_MOST_MORE = 3.0  # ratio above 1 from which on all pairs have the strongest colour
 _TASK = "task"  # an id, however much it looks like a number
 _SOMEBODY = "another judge"
 
@@ -40,7 +40,7 @@ class _Judges:
 
     def split(self, sentence: str, names: Sequence[object]) -> list[str | int]:
         """Cut a sentence where names stand in it, which become places."""
-        for name in {str(name) for name in names} - self.places.keys():  # who has no voice in this panel
+        for name in {str(name) for name in names} - self.places.keys():  # without a verdict in this panel
             sentence = sentence.replace(name, _SOMEBODY)
         wanted = {str(name) for name in names} & self.places.keys()
         return _split_at(sentence, {name: self.places[name] for name in wanted})
@@ -64,7 +64,7 @@ def _split_at(sentence: str, places: Mapping[str, int]) -> list[str | int]:
 
 
 def name_people(remarks: Iterable[Remark], material: Material, people: People) -> list[list[str | int]]:
-    """Return what is said of workers, cut where one is named."""
+    """Return messages about workers, cut where one is named."""
     numbers = {str(worker): number for number, worker in enumerate(material.run.workers.tolist())}
     said = []
     for remark in remarks:
@@ -75,14 +75,14 @@ def name_people(remarks: Iterable[Remark], material: Material, people: People) -
 
 
 def describe_judges(material: Material, people: People) -> dict[str, Any] | None:
-    """Return what is said of a panel, and its tables; nothing if the workers are no panel.
+    """Return the messages and tables of a panel; nothing if the workers are no panel.
 
     >>> import allalike
     >>> from allalike.report.people import People
     >>> material = allalike.jury([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material()
     >>> found = describe_judges(material, People(material, np.arange(3)))
     >>> found["said"][0], found["tables"][0]["columns"][0]
-    (['3 verdicts of 3 judges on 1 task (categorical).'], {'title': 'worker', 'people': [[0], [1], [2]]})
+    (['3 verdicts by 3 judges on 1 task (categorical).'], {'title': 'worker', 'people': [[0], [1], [2]]})
     """
     if not material.panel:
         return None
@@ -103,7 +103,7 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
 
 
 def describe_quality(material: Material, people: People) -> dict[str, Any] | None:
-    """Return the table of how good workers are, all tags together first, where there is one."""
+    """Return the table of worker quality, all questions together first, if there is one."""
     if not material.quality:
         return None
     table, number = material.quality, {each: place for place, each in enumerate(material.run.workers.tolist())}
@@ -142,12 +142,12 @@ def _write(value: object) -> str:
 
 
 def draw_pairs(material: Material, people: People) -> str | None:
-    """Draw who is wrong with whom, by how often or by how errors correlate, if some pair is so beyond chance."""
+    """Draw pairs of judges by the strength of their shared errors, if some pair has correlated errors."""
     table = material.panel.get("pairs", ("", {}))[1]
-    if not table or not np.any(table["wrong_together"].tolist()):
+    if not table or not np.any(table["shared_errors"].tolist()):
         return None
     judges = _Judges(material, people)
     left, right = ([judges.places[str(each)] for each in table[name].tolist()] for name in ("judge", "other"))
     strength = (np.asarray(table["ratio"]) - 1) / _MOST_MORE if "ratio" in table else np.asarray(table["correlation"])
     shown = np.clip(np.nan_to_num(strength), 0.0, 1.0).tolist()
-    return chart_pairs(list(zip(left, right, shown, table["wrong_together"].tolist(), strict=True)))
+    return chart_pairs(list(zip(left, right, shown, table["shared_errors"].tolist(), strict=True)))

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LEFT_OUT = [""]  # the values of a flag that is to be left out
-_FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
 
 
 def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> str:
@@ -69,33 +68,32 @@ def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[s
 def write_flag(option: str, value: Any) -> str:
     """Write an option of Python as a flag, ready to be copied.
 
-    >>> write_flag("tool", "toloka"), write_flag("abstain", -1)
-    ('--tool toloka', '--abstain=-1')
+    >>> write_flag("tool", "toloka"), write_flag("abstain_label", -1)
+    ('--tool toloka', '--abstain-label=-1')
     """
     return shlex.join(
-        part for flag, values in find_flags({option: value}).items() for part in _written(flag, values[0])
+        part
+        for flag, values in find_flags({option: value}).items()
+        for part in _written(flag, values[0] if values else "")
     )
 
 
 def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
 
-    >>> find_flags({"missing": "drop", "force": True})
-    {'--missing': ['drop'], '--force': []}
+    >>> find_flags({"missing": "drop", "force": True, "screening": False})
+    {'--missing': ['drop'], '--force': [], '--no-screening': []}
     """
     flags: dict[str, list[str]] = {}
     for name, value in options.items():
         if name == "columns":
             flags.update({f"--{role}": [str(column or "")] for role, column in value.items()})
             continue
-        if isinstance(value, bool) and (name, value) in _FLAG_OF_CHOICE:
-            flags[_FLAG_OF_CHOICE[name, value]] = []
-            continue
         if isinstance(value, dict):
             value = ",".join(f"{role}={column}" for role, column in value.items())
-        flag = "--" + name.replace("_", "-")
+        flag = ("--no-" if value is False else "--") + name.replace("_", "-")
         listed = [*map(str, value or ())] or LEFT_OUT if isinstance(value, list | tuple | None) else [str(value)]
-        flags[flag] = [] if value is True else listed
+        flags[flag] = [] if isinstance(value, bool) else listed
     return flags
 
 
@@ -104,9 +102,9 @@ _DESCRIBED: Mapping[tuple[str, Any], str] = {
     ("wide", "workers"): "each row is a worker",
     ("missing", "drop"): "leave out rows without a label",
     ("worker_from", "filename"): "each file is a worker",
-    ("repeats", "first"): "keep the first of repeated answers",
-    ("repeats", "last"): "keep the last of repeated answers",
-    ("repeats", "set"): "join repeated answers to a set",
+    ("duplicates", "first"): "keep the first of repeated answers",
+    ("duplicates", "last"): "keep the last of repeated answers",
+    ("duplicates", "set"): "join repeated answers to a set",
     ("force", True): "continue anyway",
     ("use_gold", False): "use gold labels to measure the error only",
     ("gold_map", "same"): "gold labels are correct as they are",
@@ -114,11 +112,11 @@ _DESCRIBED: Mapping[tuple[str, Any], str] = {
 }
 _NAMED = {
     "domain": "read labels as {}",
-    "only": "read {} only",
-    "skip": "leave out {}",
-    "tag": "read the question {}",
-    "na": "{} means a missing label",
-    "abstain": "{} means no answer",
+    "include": "read {} only",
+    "exclude": "leave out {}",
+    "question": "read the question {}",
+    "na_values": "{} means a missing label",
+    "abstain_label": "{} means no answer",
     "tool": "read it as an export of {}",
     "encoding": "the encoding is {}",
     "gold": "gold labels are in {}",
@@ -129,7 +127,7 @@ _NAMED = {
 def describe_options(options: Mapping[str, Any]) -> str:
     """Describe options in words, for a button that takes them.
 
-    >>> describe_options({"wide": "tasks", "skip": ["premise", "hypothesis"]})
+    >>> describe_options({"wide": "tasks", "exclude": ["premise", "hypothesis"]})
     'Each row is a task; leave out premise, hypothesis'
     >>> describe_options({"columns": {"worker": "who"}, "domain": "real"})
     'The worker is in column who; read labels as real'

@@ -85,15 +85,12 @@ _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 _KINDS = {
     "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": (
-        "levels of a scale, for answers to a task are near each other: a truth is a median; for a vote:"
-        " domain='categorical', for a mean: domain='real'."
-    ),
+    "ordinal": "levels of a scale, because answers to a task are near each other; for a vote: domain='categorical'.",
 }
 _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": "levels of a scale in words: a truth is a median; for a vote: domain='categorical'.",
+    "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
     "set": "sets of items; for a vote on whole labels: domain='categorical'.",
     "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
 }  # where the way in which labels are written told the kind
@@ -114,7 +111,7 @@ def remark_answers(summary: Summary) -> list[Remark]:
     >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
     Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
     """
-    return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
+    return [*_recognised(summary), *_quorum(summary.domain), *_target(summary.domain), *_left_out(summary)]
 
 
 def remark_doubts(summary: Summary) -> list[Remark]:
@@ -164,7 +161,7 @@ def _describe(option: str, value: str) -> str:
         return f"an export of {TOOLS[value].title if value in TOOLS else value}"
     if option == "wide":
         return f"a matrix, one row per {value.removesuffix('s')}"
-    if option == "repeats":
+    if option == "duplicates":
         return "several rows are one answer"
     return f"{option.replace('_', ' ')} {value}"
 
@@ -208,11 +205,29 @@ def _quorum(domain: LabelKind) -> list[Remark]:
     return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
 
 
+def _target(domain: LabelKind) -> list[Remark]:
+    """Say what is estimated of ratings, and which option changes it.
+
+    >>> from allalike.result.summary import LabelKind
+    >>> _target(LabelKind(name="ordinal", target="level"))[0].sentence
+    "Each label is one correct level, the weighted median; for the mean of opinions: domain='ordinal(target=mean)'."
+    """
+    if domain.name != "ordinal" or not domain.target:
+        return []
+    if domain.target == "mean":
+        here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
+    else:
+        here, other, name = "one correct level, the weighted median", "the mean of opinions", "mean"
+    given = domain.levels_from == "given"
+    how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
+    return [Remark(f"Each label is {here}; for {other}: {how}.")]
+
+
 def _left_out(summary: Summary) -> Iterator[Remark]:
     if summary.missing_dropped:
         yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain")
+        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain_label")
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
         yield Remark(f"Left out {part} in which no answer was found, such as {unparsed.example!r}.")
@@ -221,7 +236,7 @@ def _left_out(summary: Summary) -> Iterator[Remark]:
         ("repeats_set_aside", summary.repeats_set_aside, "which"),
     ):
         if number:
-            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (repeats= says {word}).")
+            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (duplicates= says {word}).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
@@ -518,11 +533,11 @@ def remark_crowd(summary: Summary) -> Iterator[Remark]:
 
 def _remark_silent(empty: Silent) -> Remark:
     names, first = [each.worker for each in empty.named], empty.named[0]
-    done = "do not count (with plain=True they do)" if empty.silenced else "count all the same, being few"
+    done = "do not count (with screening=False they do)" if empty.silenced else "count all the same, being few"
     return Remark(
         f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
-        f" on the tasks (informativeness {first.informativeness:.3f}, standard error {first.informativeness_se:.3f}); they gave"
-        f" {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
+        f" on the tasks (informativeness {first.informativeness:.3f}, standard error {first.informativeness_se:.3f});"
+        f" they gave {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
         names=names,
     )
 
@@ -540,7 +555,7 @@ def _remark_group(group: AlikeGroup) -> Remark:
     who, seen = name_some(group.members, group.size), say_evidence(group.common_tasks, group.shared_rare)
     if group.kind == "copies":
         chance = f"by chance with probability {group.p_value:.1g}"
-        said = f"Copies: {who} count as one voice ({seen}; {chance}; plain=True counts each)."
+        said = f"Copies: {who} count as one voice ({seen}; {chance}; screening=False counts each)."
     else:
         said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."
     return Remark(said, names=group.members)

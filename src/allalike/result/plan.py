@@ -180,7 +180,7 @@ def assign(
     taken: Sequence[set[int]],
     left: float,
     most: float = np.inf,
-    worth: float = 0.0,
+    min_gain: float = 0.0,
 ) -> list[Assignment]:
     """Return the answers of a batch, as long as there is money and somebody to be asked.
 
@@ -206,7 +206,7 @@ def assign(
                 float(offers.price[worker]),
                 float(uncertainty.errors[task]),
             )
-            if (gain := uncertainty.gain(task, rate)) > max(worth * price, least):
+            if (gain := uncertainty.gain(task, rate)) > max(min_gain * price, least):
                 uncertainty.add_answer(task, rate)
                 asked.append(Assignment(task, worker, price, gain, before - float(uncertainty.errors[task])))
                 left -= price
@@ -241,7 +241,7 @@ class AnswerPlan:
     >>> import allalike
     >>> crowd = {"ada": "xxyyxyxxyx", "bob": "xxyyxyxxyy", "eve": "xxyyxyxxxy", "kim": "xxyy"}
     >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
-    >>> plan = allalike.discover(rows).plan(3, prices={"ada": 2, "kim": 1, "anyone": 1.5}, max_load=1)
+    >>> plan = allalike.discover(rows).plan(3, prices={"ada": 2, "kim": 1, "anyone": 1.5}, max_per_worker=1)
     >>> plan.table[["task", "worker", "price"]]
        task  worker  price
     0     8     kim    1.0
@@ -280,15 +280,15 @@ def make_plan(
     price: float | None = None,
     prices: Any = None,
     batch: int | None = None,
-    max_load: int | None = None,
-    worth: float = 0.0,
+    max_per_worker: int | None = None,
+    min_gain: float = 0.0,
     inputs: tuple[Path, ...] = (),
 ) -> AnswerPlan:
     """Plan answers, as `Result.plan` has it."""
     check_number(budget, "budget", least=0)
-    check_number(worth, "worth", least=0)
+    check_number(min_gain, "min_gain", least=0)
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
-    check_number(1 if max_load is None else max_load, "max_load", least=1, whole=True)
+    check_number(1 if max_per_worker is None else max_per_worker, "max_per_worker", least=1, whole=True)
     crowd = estimate_uncertainty(run, weighing, found, posteriors)
     each = None if price is None else float(check_number(price, "price", least=0))
     if each == 0:
@@ -299,16 +299,16 @@ def make_plan(
             f"budget is {budget:,.10g}, and the cheapest answer costs {offers.cheapest:,.10g}. Give as much at least."
         )
     payable = budget / offers.cheapest
-    offers = _limit_loads(offers, int(min(payable, batch or len(crowd.tasks))), max_load)
+    offers = _limit_loads(offers, int(min(payable, batch or len(crowd.tasks))), max_per_worker)
     most = Queues(offers).bound(crowd.of_tasks(), budget)
     rows = np.sort(np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(most)))])
     tasks, uncertainty = crowd.tasks.take(rows), crowd.of_tasks(rows)
     taken = [set(offers.group[workers].tolist()) for workers in _list_answered(run, tasks)]
-    now = assign(uncertainty, offers, taken, budget, batch or np.inf, worth)
+    now = assign(uncertainty, offers, taken, budget, batch or np.inf, min_gain)
     left = budget - sum(each.price for each in now)
     batches = max(np.ceil(left / offers.cheapest / max(len(now), 1)), 1.0)  # which pay the rest
     later = replace(offers, load=batches * offers.load)
-    asked = [*now, *assign(uncertainty, later, taken, left, worth=worth)]
+    asked = [*now, *assign(uncertainty, later, taken, left, min_gain=min_gain)]
     workers = [*run.workers.tolist(), ANYONE]
     columns: dict[str, Values | Array] = {
         "task": tasks.take(np.array([each.task for each in now], np.intp)),
@@ -318,7 +318,13 @@ def make_plan(
     }
     before = float(crowd.of_tasks().errors.mean()) if len(crowd.tasks) else 0.0
     told = {"tasks": len(crowd.tasks), "known": crowd.truths, "before": crowd.describe_error(before)}
-    said = {"budget": budget, "price": price, "batch": batch, "worth": worth, "max_load": int(offers.load[0])}
+    said = {
+        "budget": budget,
+        "price": price,
+        "batch": batch,
+        "min_gain": min_gain,
+        "max_per_worker": int(offers.load[0]),
+    }
     steps = {name: _describe(each, before, crowd) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
     return AnswerPlan(frame_of(columns), {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
@@ -336,11 +342,11 @@ def _describe(asked: Sequence[Assignment], before: float, crowd: CrowdUncertaint
     }
 
 
-def _limit_loads(offers: Offers, answers: int, max_load: int | None) -> Offers:
+def _limit_loads(offers: Offers, answers: int, max_per_worker: int | None) -> Offers:
     """Limit how often a worker is asked in a batch, by default to twice her share of the answers."""
     named = np.isfinite(offers.price[:-1])
     fair = np.ceil(_FAIR_SHARES * answers / max(int(named.sum()), 1))
-    load = np.full(len(offers.price), float(max_load or max(fair, 1.0)))
+    load = np.full(len(offers.price), float(max_per_worker or max(fair, 1.0)))
     load[-1] = np.inf
     return replace(offers, load=load)
 
@@ -359,7 +365,7 @@ def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
 
     >>> told = {"expected": 0.1, "ci_low": 0.02, "ci_high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
-    >>> for line in _describe_plan({"budget": 6, "before": told, "next": step, "all": step, "worth": 0.0,
+    >>> for line in _describe_plan({"budget": 6, "before": told, "next": step, "all": step, "min_gain": 0.0,
     ...                    "stop": False, "known": 40}):
     ...     print(line)
     Ask for 3 answers to 2 tasks, of 3 workers, for 6 of 6.
@@ -383,7 +389,7 @@ def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
             " low. Half of such limits held on public crowds. Some known truths (gold) tell."
         )
     if summary["stop"]:
-        least = f"as much as {summary['worth']:g} per unit of money" if summary["worth"] else "anything"
+        least = f"as much as {summary['min_gain']:g} per unit of money" if summary["min_gain"] else "anything"
         then = f"Stop after {whole['cost']:,.10g} of {summary['budget']:,.10g}" if whole["answers"] else "Stop"
         lines.append(f"{then}: by this crowd's own estimate, nobody who may still be asked brings {least}.")
     return lines

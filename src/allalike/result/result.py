@@ -285,7 +285,7 @@ class Result(Framed[Frame]):
         more
             New answers, in any form that `discover` takes. They are read with the columns, options and domain of the
             first ones, and must fit in memory. They may be about new or old tasks, by new or old workers, and name new
-            classes. A worker who answers a task again is dealt with by ``repeats``, as `read` has it.
+            classes. A worker who answers a task again is dealt with by ``duplicates``, as `read` has it.
         gold
             Further truths that are known; those given before stay known, unless a new one takes their place.
 
@@ -360,8 +360,8 @@ class Result(Framed[Frame]):
         price: float | None = None,
         prices: Any = None,
         batch: int | None = None,
-        max_load: int | None = None,
-        worth: float = 0.0,
+        max_per_worker: int | None = None,
+        min_gain: float = 0.0,
     ) -> AnswerPlan:
         """Return whom to ask about which task with some money, what it brings, and whether to stop.
 
@@ -381,9 +381,9 @@ class Result(Framed[Frame]):
             those with a price are asked, unless ``price`` is given; ``anyone`` is somebody new.
         batch
             Number of answers to ask for now, before the next update; by default all that can be paid.
-        max_load
+        max_per_worker
             Maximum number of answers per worker in a batch; by default twice an equal share.
-        worth
+        min_gain
             Minimum number of errors that a unit of money must save.
 
         >>> import allalike
@@ -404,8 +404,8 @@ class Result(Framed[Frame]):
             price=price,
             prices=prices,
             batch=batch,
-            max_load=max_load,
-            worth=worth,
+            max_per_worker=max_per_worker,
+            min_gain=min_gain,
             inputs=self.inputs,
         )
 
@@ -463,7 +463,7 @@ class Result(Framed[Frame]):
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next_tasks.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
         return save_result(
             self,

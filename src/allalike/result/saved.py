@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 STATE = "state"
 SUMMARY = "summary.json"
-FORMAT = 3
+FORMAT = 4
 _INDEX = "call.json"
 _ROLES = ("worker", "task", "label")
 _PACKED = 10  # answers take so many times as many bytes as text, about
@@ -70,18 +70,18 @@ class _ReadOptions(Section, kw_only=True, forbid_unknown_fields=True):
 
     columns: dict[str, str] = {}
     wide: str | None = None
-    repeats: str | None = None
+    duplicates: str | None = None
     missing: str | None = None
-    na: tuple[str, ...] | None = None
-    abstain: tuple[str | int | float | bool | None, ...] = ()
+    na_values: tuple[str, ...] | None = None
+    abstain_label: tuple[str | int | float | bool | None, ...] = ()
     label_map: tuple[tuple[str | int | float, str | int | float], ...] = ()
     tool: str | None = None
-    tag: str | None = None
+    question: str | None = None
     worker_from: str | None = None
     encoding: str | None = None
     decimal: str | None = None
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     layout: str | None = None
     golden: bool = False
 
@@ -340,7 +340,7 @@ class StoredAnswers(Scan):
             guess=self.guess,
             size=self.size,
             domain=self.domain,
-            repeats=self.kept_repeats,
+            duplicates=self.kept_duplicates,
             cleaning=Cleaning(spelling=Spelling(strip=False)),
         )
 
@@ -348,7 +348,7 @@ class StoredAnswers(Scan):
         """Read all of them into memory."""
         assert self.domain is not None
         worker, task, label = _read_whole(self.stored, _ROLES)
-        return Answers.of_columns(worker, task, label, self.domain, repeats=self.kept_repeats)
+        return Answers.of_columns(worker, task, label, self.domain, duplicates=self.kept_duplicates)
 
 
 def _read_whole(paths: Sequence[Path], names: Sequence[str]) -> list[Column]:
@@ -437,8 +437,8 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     guessed = facts["notes"].get("guessed", {})
     if guessed.get("columns") and not set(guessed) - {"columns", "domain", "engine"}:
         read = replace(read, columns={**guessed["columns"], **read.columns})
-    repeats = "first" if read.kept_repeats in ("last", "error") else read.kept_repeats
-    answers = StoredAnswers(source=None, stored=_find(place, "answers"), domain=domain, repeats=repeats)
+    duplicates = "first" if read.kept_duplicates in ("last", "error") else read.kept_duplicates
+    answers = StoredAnswers(source=None, stored=_find(place, "answers"), domain=domain, duplicates=duplicates)
     gold = history = None
     if kept.gold is not None:
         task, label = _read_whole(_find(place, "gold"), ("task", "label"))

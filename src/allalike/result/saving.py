@@ -164,7 +164,7 @@ def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *
     """Return what writers for other tools need."""
     run = result.run
     listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
-    read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "tag")}
+    read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
     files = Files() if result.call is None else result.call.read.files
     return Findings(
         domain=run.domain.name,

@@ -44,6 +44,8 @@ class LabelKind(Section):
     classes: int | None = None
     classes_from: str = "data"
     numbers: str = ""
+    target: str = ""
+    levels_from: str = ""
     radius: float | None = None
     quorum: float | str | None = None
     quorum_curve: dict[str, float] | None = None

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from allalike.result.writers import Writer
 
 REPORT = "report.html"
-_TABLES = ("truth", "workers", "groups", "next", "objects", "probabilities")
+_TABLES = ("truth", "workers", "groups", "next_tasks", "objects", "probabilities")
 _RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
     "judges",
     "pairs",
     "sizes",
     "coverage",
-    "pivotal",
     "orders",
     "samples",
     "verdicts",
@@ -51,7 +50,7 @@ def result_names(file_format: str) -> list[str]:
     """Name the files of a result; those of masks, and for other tools, are further ones.
 
     >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'probabilities.csv', 'summary.json']
+    ['truth.csv', 'workers.csv', 'groups.csv', 'next_tasks.csv', 'objects.csv', 'probabilities.csv', 'summary.json']
     """
     return [*(f"{name}.{file_format}" for name in _TABLES), SUMMARY]
 

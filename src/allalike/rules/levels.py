@@ -63,12 +63,18 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     """
     weight, total = block.answer_weights(weights)
     found = mean(block, weights, faults, ties)
-    lower, upper = np.ceil(found.label - 0.5 - TOLERANCE), np.floor(found.label + 0.5 + TOLERANCE)
-    lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
-    low_share, high_share = (weigh_levels(block, weight, level, 0) / total for level in (lower, upper))
-    label, tied = _choose_heavier(block, lower, upper, low_share, high_share, ties)
+    label, tied = take_nearest(block, weights, found.label, ties)
     confidence = np.minimum(weigh_levels(block, weight, label, 0) / total, 1.0)
     return Decision(label, confidence, found.error, tied)
+
+
+def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tuple[Array, Array]:
+    """Return, per task, the level nearest to a place, and whether it was drawn; between two levels, the heavier one."""
+    weight, total = block.answer_weights(weights)
+    lower, upper = np.ceil(place - 0.5 - TOLERANCE), np.floor(place + 0.5 + TOLERANCE)
+    lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
+    low_share, high_share = (weigh_levels(block, weight, level, 0) / total for level in (lower, upper))
+    return _choose_heavier(block, lower, upper, low_share, high_share, ties)
 
 
 def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floats:

@@ -52,25 +52,22 @@ _WRITE_REPORT = "import allalike; allalike.load(sys.argv[1]).report(sys.argv[2])
 _OPTIONS = frozenset(  # of `allalike discover` that take a value and open no file
     f"--{name}"
     for name in (
-        *("domain", "distance", "rule", "fields", "worker", "task", "label", "columns", "tool", "table"),
+        *("domain", "distance", "rule", "fields", "worker", "task", "label", "columns", "tool", "question", "table"),
         *(
-            "tag",
-            "wide",
             "worker-from",
-            "repeats",
-            "only",
-            "skip",
+            "wide",
+            "duplicates",
+            "include",
+            "exclude",
             "missing",
-            "na",
-            "abstain",
+            "na-values",
+            "abstain-label",
             "encoding",
-            "decimal",
-            "method",
         ),
-        *("gold", "gold-columns", "gold-map", "seed", "ties", "min-confidence"),
+        *("decimal", "method", "gold", "gold-columns", "gold-map", "seed", "ties", "min-confidence"),
     )
 )
-_SWITCHES = frozenset(("--per-task", "--force", "--gold-only-measure", "--plain"))
+_SWITCHES = frozenset(("--per-task", "--force", "--no-use-gold", "--no-screening"))
 _CHUNK, _MAX_STEM, _MAX_OPTIONS, _MAX_NOTES = 1 << 16, 60, 10_000, 50
 _OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps for itself
@@ -91,8 +88,8 @@ class CutOffError(Exception):
 def parse_options(text: Any) -> list[str]:
     """Return the options of `allalike discover` that a page asks for, as words; those that open files are refused.
 
-    >>> parse_options("--domain real --skip 'a b'")
-    ['--domain', 'real', '--skip', 'a b']
+    >>> parse_options("--domain real --exclude 'a b'")
+    ['--domain', 'real', '--exclude', 'a b']
     >>> parse_options("--label-map /etc/passwd")
     Traceback (most recent call last):
     allalike.errors.OptionError: --label-map cannot be used on this page. Run 'allalike discover' instead.

@@ -142,7 +142,7 @@ class Simulated:
     def answers(self) -> Answers:
         """The answers, as `allalike.discover` takes them."""
         worker, task, label = (Column(name, column) for name, column in self.columns().items())
-        return Answers.of_columns(worker, task, label, self.model.domain, repeats="error")
+        return Answers.of_columns(worker, task, label, self.model.domain, duplicates="error")
 
     @cached_property
     def truth(self) -> pd.DataFrame:

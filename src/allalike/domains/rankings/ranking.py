@@ -80,7 +80,7 @@ class Ranking(Domain):
     ranking too. Another task may have other items. A ranking comes back as a list, and as ``a>b=c`` in a file. Its
     confidence is the share of agreement behind it: 1 minus the weighted mean distance of the answers to it.
 
-    Where a worker answers a task several times, the answers are added up (``repeats="add"`` of `allalike.read`): of
+    Where a worker answers a task several times, the answers are added up (``duplicates="add"`` of `allalike.read`): of
     each pair of items that they compared, it counts how often they preferred which, and they count once.
 
     Parameters

@@ -233,7 +233,7 @@ class Disk(Options, Engine):
         process had before comes on top, but for Python and its libraries.
     processes
         Number of processes; by default as many as cores and memory allow, and one for few answers.
-    folder
+    work_dir
         Parent of the temporary work folder; by default the system's folder of temporary files. It
         needs about as much space as the answers take as CSV.
     partitions
@@ -248,19 +248,19 @@ class Disk(Options, Engine):
     name: ClassVar[str] = "disk"
     memory: str | float | None = None
     processes: int | None = whole(None, least=1)
-    folder: str | os.PathLike[str] | None = None
+    work_dir: str | os.PathLike[str] | None = None
     partitions: int | None = whole(None, least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.memory is not None and parse_size(self.memory, "memory") < MIN_MEMORY:
             raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {MIN_MEMORY // 10**6} MB.")
-        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
-            raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
+        if self.work_dir is not None and not isinstance(self.work_dir, str | os.PathLike):
+            raise OptionError(f"work_dir is {self.work_dir!r}. Give the path of a folder.")
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> DiskRun:
         """Write answers that are in memory to disk, as one shard."""
-        space = Workspace(self.folder).inner()
+        space = Workspace(self.work_dir).inner()
         shard, tally = of_answers(answers)
         stored = keep_shard(space.path, "0", shard)
         shards = Shards(space, [stored], [tally], Processes(1))
@@ -273,7 +273,7 @@ class Disk(Options, Engine):
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
         """Route rows to partitions, and make a shard of each."""
         stream = source.stream()
-        space = Workspace(self.folder).inner()
+        space = Workspace(self.work_dir).inner()
         budget = self._budget()
         partitions = self.partitions or max(1, stream.size // budget.shard_bytes)
         routed = route(stream, space.path, partitions=partitions, memory=budget.work)
@@ -281,7 +281,7 @@ class Disk(Options, Engine):
         processes = Processes(1 if few else budget.processes, remedy=_REMEDY)
         jobs = [(number,) for number in range(routed.n_partitions)]
         encoding, truths = routed.encode(gold, processes.map)
-        form: dict[str, Any] = {"encoding": encoding, "truths": truths, "repeats": stream.repeats}
+        form: dict[str, Any] = {"encoding": encoding, "truths": truths, "duplicates": stream.duplicates}
         make = partial(_make, routed, folder=space.path, budget=budget, **form)
         stored_shards: list[StoredShard] = []
         tallies: list[Tally] = []
@@ -434,9 +434,9 @@ def _make(
     budget: MemoryBudget,
     encoding: Encoding,
     truths: Truths | None,
-    repeats: str | None,
+    duplicates: str | None,
 ) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
-    answers = encode(*routed.columns(number), encoding, truths, repeats)
+    answers = encode(*routed.columns(number), encoding, truths, duplicates)
     shard, tally = of_answers(answers, budget.block_answers(len(answers.workers), encoding.n_labels))
     stored = keep_shard(folder, str(number), shard)
     routed.remove(number)

@@ -152,7 +152,7 @@ def write_error(folder: Path, error: OSError) -> OutputError:
     """Return the error of a work folder that cannot be written to."""
     return OutputError(
         f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
-        " the answers take as CSV; name another place with folder=."
+        " the answers take as CSV; name another place with work_dir=."
     )
 
 

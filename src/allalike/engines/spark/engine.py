@@ -71,31 +71,31 @@ class Spark(Options, Engine):
     ----------
     session
         The Spark session to use; by default the active one, or else one that is made for this.
-    master
+    spark_master
         Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By
         default that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
     partitions
         Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
 
     >>> import allalike
-    >>> allalike.Spark(master="local[2]")
-    Spark(session=None, master='local[2]', partitions=None)
+    >>> allalike.Spark(spark_master="local[2]")
+    Spark(session=None, spark_master='local[2]', partitions=None)
     """
 
     name: ClassVar[str] = "spark"
     session: Any = None
-    master: str | None = None
+    spark_master: str | None = None
     partitions: int | None = whole(None, least=1)
 
     def start(self) -> SparkSession:
         """Start Spark, or find it if it runs already, and return its session."""
         report("starting Spark")
-        return find_session(self.session, self.master)
+        return find_session(self.session, self.spark_master)
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> SparkRun:
         """Cut answers that are in memory into ranges of tasks, and send these to the executors."""
         report("starting Spark")
-        context = find_context(self.session, self.master)
+        context = find_context(self.session, self.spark_master)
         report("sending answers")
         with clear_errors(context):
             parcels = _send_answers(answers, context, self.partitions)
@@ -109,7 +109,7 @@ class Spark(Options, Engine):
         """Have the executors read answers and keep them; what they cannot read is read here, and sent to them."""
         check_pyspark()
         with clear_errors():
-            readable = find_source(source, self.session, self.master)
+            readable = find_source(source, self.session, self.spark_master)
         if readable is None:
             answers = source.read()
             return self.load(answers if gold is None else answers.with_gold(gold), ties)

@@ -129,11 +129,11 @@ def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 @_as_records
 def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Make shards of the rows of some partitions."""
-    facts, n_partitions, encoding, truths, repeats = _unpickle(sent.value)
+    facts, n_partitions, encoding, truths, duplicates = _unpickle(sent.value)
     for chunks in _group_chunks(records, n_partitions):
         columns = read_chunks(chunks, facts)
         if columns is not None:
-            yield 0, _pack_shard(*of_answers(encode(*make_columns(columns, facts), encoding, truths, repeats)))
+            yield 0, _pack_shard(*of_answers(encode(*make_columns(columns, facts), encoding, truths, duplicates)))
 
 
 def _group_chunks(records: Records, n_partitions: int) -> Iterator[list[bytes]]:

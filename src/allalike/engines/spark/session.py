@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.compiled.library import SWITCH
 from allalike._core.system.memory import free_memory
 from allalike.errors import AllalikeError, EngineError, UnsupportedError
 
@@ -319,13 +318,10 @@ def _is_local(master: str) -> bool:
 
 
 def _settings(master: str) -> dict[str, str]:
-    # Executors run the passes that this process was told to run.
-    told = {f"spark.executorEnv.{SWITCH}": os.environ[SWITCH]} if SWITCH in os.environ else {}
     if not _is_local(master):
-        return {"spark.ui.enabled": "false", **told}
+        return {"spark.ui.enabled": "false"}
     return {
         "spark.ui.enabled": "false",
-        **told,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Spark and its workers wait 40 ms for each other on a network's socket, several times a job.

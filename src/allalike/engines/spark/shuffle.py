@@ -156,7 +156,9 @@ class ShuffledRows:
         """Make a shard of the rows of one partition, or of several small ones; return also what that depends on."""
         fitting = count_partitions(self.chunks.context, self.facts.n_kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.n_partitions))
-        sent = send(self.chunks.context, self.facts, self.plan.n_partitions, encoding, truths, self.source.scan.repeats)
+        sent = send(
+            self.chunks.context, self.facts, self.plan.n_partitions, encoding, truths, self.source.scan.duplicates
+        )
         return chunks.mapPartitions(partial(on_executors.make_row_shards, sent=sent)), sent
 
     def _different_labels(self) -> Column:

@@ -114,10 +114,10 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
 
     table = source.compared(_table_of(names, where, lambda: numbered(session)))
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.repeats, source.domain):
+    if has_parts(table, picked, source.duplicates, source.domain):
         raise UnsupportedError(
             f"{where} has several rows for an answer. Make a set of them, F.collect_set(...), or keep one of them with"
-            " repeats='first'."
+            " duplicates='first'."
         )
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
 
@@ -181,7 +181,7 @@ def _open_local(
     ):
         return None
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.repeats, source.domain):
+    if has_parts(table, picked, source.duplicates, source.domain):
         return None
     source = source.suited(table)
     where = [os.path.abspath(part.where) for part in parts]  # noqa: PTH100
@@ -241,7 +241,7 @@ def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimite
         kinds = _column_types(session, paths, unquote(uris[0]))
         names = list(kinds)
     where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    if source.repeats == SET:
+    if source.duplicates == SET:
         raise UnsupportedError(f"Spark does not make sets of the rows of {where}. Read the files on this machine.")
     picked, guessed = pick_columns(names, source.columns, where)
     schema = None if delimiter else _schema(kinds, picked)

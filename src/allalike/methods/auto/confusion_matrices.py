@@ -28,11 +28,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import adds_in_place
-from allalike._core.compiled import calls
-from allalike._core.compiled.calls import cells_of, keep_cells
-from allalike._core.compiled.library import compiled
 from allalike.methods.auto.em_starts import CONSENSUS, ClassCrowd, VoteAgreement
-from allalike.methods.steps.ballots import add_up, by_problem, count_ballots, row_sums, softmax, vote_shares
+from allalike.methods.steps.ballots import (
+    add_up,
+    by_problem,
+    cells_of,
+    count_ballots,
+    keep_cells,
+    row_sums,
+    softmax,
+    vote_shares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,7 +183,6 @@ def _find_strength(given: Floats, expected: Floats, place: int) -> int:
         place = best
 
 
-@compiled(calls.weigh_strength)
 def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
     """Return the log likelihood of each worker's answers beside so many of those that are expected of them.
 
@@ -204,7 +209,6 @@ def _estimate_shifts(answered: Floats, mean: float) -> Floats:
     return np.asarray(_logit((right + _LEVEL_PRIOR * predicted) / (asked + _LEVEL_PRIOR)) - by_class)
 
 
-@compiled(calls.complete_rows)
 def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
     """Return log probabilities: what a worker does at each level beside what they do at all levels."""
     each = np.arange(own.shape[1])
@@ -251,7 +255,6 @@ def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = 
     return count_ballots(block, states, k=k, into=into)
 
 
-@compiled(calls.posterior)
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return the probability of each state of each task, and the log likelihood of its answers."""
     return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))

@@ -32,6 +32,8 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.voices import by_answer, voices_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Kernels
     from allalike.engines import Run
@@ -159,14 +161,24 @@ def decide_levels(
     block: Block,
     weights: Floats,
     faults: Floats,
-    *groups: Floats,
+    number: Floats,
+    uninformative: Floats,
+    *lines: Floats,
     kernels: Kernels,
     ties: Ties,
-    profile: Floats,
-    belief: float,
+    estimate: Callable[..., Floats] | None,
+    profile: Floats | None = None,
+    belief: float = 1.0,
 ) -> dict[str, Array]:
-    """Find labels by the rule of the label type, with their confidence."""
+    """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
+    groups = number, uninformative
     found = decide_by_groups(block, weights, faults, *groups, kernels=kernels, ties=ties)
+    if estimate is not None:
+        place = estimate(block, found["label"], number, *lines)
+        share = _share(block, *groups) * weights.take(block.worker)
+        found |= kernels.take_nearest(by_answer(block), share, place, ties=ties)
+    if profile is None:
+        return found
     probability = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)[0]
     own = np.take_along_axis(probability, found["label"].astype(np.intp)[:, None], axis=1)[:, 0]
     return {**found, "confidence": belief * own + (1 - belief) / len(profile)}

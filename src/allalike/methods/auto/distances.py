@@ -47,7 +47,7 @@ from allalike.methods.auto.decisions import (
     estimate_error_rates,
     estimate_profile,
 )
-from allalike.methods.auto.numbers import describe_choice, fit_chosen
+from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
 from allalike.methods.auto.screening import find_guess_distances
 from allalike.methods.auto.sureness.intervals import find_reliability
 from allalike.methods.auto.uncertainty import estimate_shares, estimate_squares
@@ -103,9 +103,10 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)
-    weight, notes = _choose_weights(run, screening, errors, measure)
+    lines = fit_chosen(run, groups, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
+    weight, notes = _choose_weights(run, screening, errors, measure, lines)
     weight = normalise(np.where(groups.uninformative, 0.0, weight))
-    decision, confidence = _choose_decision(run, groups, weight, screened=screening.signal is not None)
+    decision, confidence = _choose_decision(run, screening, weight, lines, use_gold=use_gold)
     if screening.signal is not None:
         uncertainty = errors.uncertainty if run.encoding.noise.weighting == "inverse" else estimate_shares(heard)
         rate = decision.get("error_rate")
@@ -125,15 +126,14 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
 
 
 def _choose_weights(
-    run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors]
+    run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
     notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
-    elif has_coordinates(run.encoding):
-        lines = fit_chosen(run, groups, levels=True)
+    elif lines is not None:
         weight, notes = lines.weight, {**notes, **describe_choice(lines.choice)}
     elif np.isinf(errors.strength):
         why, notes["workers"] = _ALIKE, "alike"
@@ -366,17 +366,30 @@ def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Arra
 # Labels where a copy group counts once per task, and uninformative workers do not count.
 
 
+def _decide_by_rule(block: Block, *, arguments: tuple[Floats, ...], **how: Any) -> dict[str, Array]:
+    return decide_by_groups(block, *arguments, **how)
+
+
 def _choose_decision(
-    run: Run, groups: CopyGroups, weight: Floats, *, screened: bool
+    run: Run, screening: Screening, weight: Floats, lines: LineFit | None, *, use_gold: bool
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the part of a fit that decides labels, and what is known of their confidence."""
-    parameters = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    groups, screened = screening.groups, screening.signal is not None
+    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64), groups.uninformative.astype(np.float64))
     kernels, choices, decision = run.kernels, dict[str, Any](), dict[str, Any]()
     if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
         kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     k = run.encoding.n_labels
-    levels = not run.encoding.nominal and run.encoding.n_classes is not None and 2 <= k <= _MAX_LEVELS
+    levels = not run.encoding.nominal and run.encoding.n_classes is not None and k >= 2
+    estimate = None
+    if levels and lines is not None:
+        by_rule = partial(_decide_by_rule, arguments=(weight, weight, *parameters), **how)
+        estimate, places = fit_levels(run, lines, by_rule, use_gold=use_gold)
+    levels = levels and k <= _MAX_LEVELS
+    if estimate is not None and not (screened and levels):
+        decide = partial(decide_levels, **how, estimate=estimate)
+        return {"decide": decide, "parameters": (*parameters, *places), "choices": choices}, None
     if not screened or not (levels or (run.encoding.nominal and k > 1)):
         decision = {} if groups.all_count else {"decide": partial(decide_by_groups, **how), "parameters": parameters}
         return {**decision, "choices": choices}, None
@@ -389,7 +402,8 @@ def _choose_decision(
             "belief": (1 + float(again[0])) / 2,
         }
         rates = estimate_error_rates(run, weight, *parameters, **model)
-        decision = {"decide": partial(decide_levels, **how, **model), "error_rate": rates}
+        decision = {"decide": partial(decide_levels, **how, **model, estimate=estimate), "error_rate": rates}
+        parameters = parameters if estimate is None else (*parameters, *places)
     else:
         decision = {"decide": partial(decide_surely, **how, k=k, again=float(again[0]), error=float(found.error[0]))}
     return {**decision, "parameters": parameters, "choices": choices}, confidence

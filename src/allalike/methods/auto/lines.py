@@ -219,8 +219,16 @@ def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
 
 def usual_error(block: Block) -> float:
     """Return a robust standard deviation of answers from the median of the others to their task; 1 without any."""
-    error = np.abs(block.label - _median_of_others(block, block.label, np.ones(len(block.label))))
-    error = error[np.isfinite(error)]
+    return robust_deviation(block.label - _median_of_others(block, block.label, np.ones(len(block.label))))
+
+
+def robust_deviation(error: Floats) -> float:
+    """Return a standard deviation of numbers around 0 that outliers do not move; 1 without any. NaN are missing.
+
+    >>> round(robust_deviation(np.array([-0.5, 0.4, np.nan, 0.5, -0.4, 1000.0])), 2)
+    0.74
+    """
+    error = np.abs(error[np.isfinite(error)])
     if not len(error):
         return 1.0
     half, most, nearly = np.quantile(error, [0.5, 0.75, 0.9])

@@ -52,8 +52,8 @@ class Auto(ScreeningMethod):
         Number of answers on which the model is chosen, if there are more; it is fitted to all.
     use_gold
         Whether gold labels also count.
-    plain
-        Whether all workers count, and each for themselves, without a search for copies and without uncertainties.
+    screening
+        Whether to detect copies and uninformative workers, and to estimate uncertainties.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
@@ -67,11 +67,11 @@ class Auto(ScreeningMethod):
     summary: ClassVar[str] = "the default: the most accurate labels, and the majority vote where workers are alike"
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
-    plain: bool = flag(False)
+    screening: bool = flag(True)
 
     def fit(self, run: Run) -> Fit:
         """Screen the workers, weight them as the label type allows, and estimate the uncertainty."""
-        return self.fit_screened(run, screen(run, plain=self.plain))
+        return self.fit_screened(run, screen(run, plain=not self.screening))
 
     def fit_without_gold(self, run: Run) -> Fit:
         """Fit as if there were no gold labels; screening does not depend on them."""
@@ -92,7 +92,7 @@ class Auto(ScreeningMethod):
 
     def without_screening(self) -> Auto:
         """Return the method in which all workers count, and each for themselves."""
-        return replace(self, plain=True)
+        return replace(self, screening=False)
 
 
 def _are_classes(labels: Encoding) -> bool:

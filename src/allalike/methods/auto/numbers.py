@@ -4,13 +4,7 @@ The model is that of `allalike.methods.auto.lines`, with numbers measured from t
 usual error. A copy group has one answer per task, the mean of its members'. The model is chosen on a sample of the
 tasks, and fitted to all of them by sums over tasks.
 
-**Gold labels.** From ten on, offset and slope of the estimates are fitted to gold labels, each shrunk by how clear it
-is (James and Stein, 1961), and then the gain of each worker's deviations d_it = x_it - t by ridge regression,
-
-    gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
-
-with u the usual error, solved in its dual form, so that workers may be more than gold labels. From 50 on,
-cross-validation chooses between other penalties and a monotone map of t (isotonic regression).
+**Gold labels.** From ten on, labels are calibrated by `allalike.methods.auto.gold_regression`.
 
 **Intervals.** The variance of a label follows from the variances of its answers, stretched to the squared errors of
 held-out answers. Errors that workers share are not seen, neither here nor in a worker's bias.
@@ -27,6 +21,7 @@ import numpy as np
 from allalike._core.blocks.block import Ties, sum_by
 from allalike._core.blocks.pairs import Centred
 from allalike.engines.sample import pick_known, pick_tasks
+from allalike.methods.auto.gold_regression import MAX_DEVIATION, MIN_GOLD, GoldRegression, fit_gold_regression
 from allalike.methods.auto.lines import (
     ROUNDS,
     Choice,
@@ -52,12 +47,8 @@ if TYPE_CHECKING:
     from allalike.methods.fit import CopyGroups, Uncertainty
 
 SAMPLE_ANSWERS = 25_000  # on which models are chosen
-MIN_GOLD, _MANY_GOLD, _MAX_GOLD = 10, 50, 2000  # labels to calibrate, to choose how, and that are used
+_MAX_GOLD = 2000  # labels that are used
 _ERROR_ROUNDS, _MANY_ANSWERS = 6, 300_000
-_FOLDS = 10
-_PENALTY = 30.0
-_OTHERS = (("ridge", 3.0), ("ridge", 10.0), ("ridge", 100.0), ("monotone", 0.5), ("monotone", 1.0))
-_MAX_DEVIATION = 5.0  # usual errors
 
 
 def has_lines(encoding: Encoding) -> bool:
@@ -204,7 +195,9 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
     if screening.signal is not None:
         uncertainty = replace(fit.estimate_uncertainty(), **screening.signal.informativeness)
     scale, used = fit.scale, fit.used
-    calibration = _calibrate(run, scale, used) if use_gold and run.n_gold >= MIN_GOLD else None
+    calibration = None
+    if use_gold and run.n_gold >= MIN_GOLD:
+        calibration = _calibrate(run, scale, lambda block: ((scaled := scale.of_block(block)), locate(scaled, used)[0]))
     decide = partial(
         decide_numbers,
         scale=replace(scale, number=np.empty(0)),
@@ -266,7 +259,7 @@ def decide_numbers(
     *,
     scale: Scale,
     lines: Lines,
-    calibration: Calibration | None,
+    calibration: GoldRegression | None,
     stretch: float,
     ties: Ties,
 ) -> dict[str, Array]:
@@ -276,119 +269,75 @@ def decide_numbers(
     truth, variance = locate(scaled, lines._replace(workers=workers))
     error = np.sqrt(variance * stretch)
     if calibration is not None:
-        calibration = calibration._replace(gain=gain)
-        truth, error = calibration.apply(truth, _deviations(scaled, truth), scaled), error * calibration.error
+        moves = _deviations(scaled, truth) * gain.take(scaled.worker)
+        truth, error = calibration.bend(truth) + scaled.per_task(moves), error * calibration.error
     label = scale.kernels.restore(block, scale.restore(truth) - block[Centred].centre)
     return {**found, "label": label, "error": error * scale.unit}
 
 
-# Calibration by gold labels.
-
-
-class Calibration(NamedTuple):
-    """A line from estimates to gold labels, a gain per worker, and a share of a monotone map through knots.
-
-    ``error`` is the factor by which standard errors change, and ``known`` the number of gold labels.
-    """
-
-    gain: Floats
-    centre: float
-    offset: float
-    slope: float
-    share: float
-    knots: Floats
-    error: float = 1.0
-    known: int = 0
-
-    def line(self, truth: Floats) -> Floats:
-        """Return estimates on the line."""
-        return truth + self.offset + self.slope * (truth - self.centre)
-
-    def apply(self, truth: Floats, deviation: Floats, block: Block) -> Floats:
-        """Return calibrated estimates of a block's tasks."""
-        return self.bend(truth) + block.per_task(deviation * self.gain.take(block.worker))
-
-    def bend(self, truth: Floats) -> Floats:
-        """Return estimates between the line and the monotone map."""
-        line = self.line(truth)
-        return line if not self.share else self.share * np.interp(truth, *self.knots) + (1 - self.share) * line
-
-    def describe(self) -> dict[str, Any]:
-        """Return what a summary says of the calibration."""
-        return {"labels": self.known, "slope": 1 + self.slope, "monotone": self.share}
-
-
 def _deviations(block: Block, truth: Floats) -> Floats:
-    return np.clip(block.label - block.to_answers(truth), -_MAX_DEVIATION, _MAX_DEVIATION)
+    return np.clip(block.label - block.to_answers(truth), -MAX_DEVIATION, MAX_DEVIATION)
 
 
-def _calibrate(run: Run, scale: Scale, lines: Lines) -> Calibration:
-    """Fit the calibration to the gold labels of a run."""
-    block = pick_known(run, _MAX_GOLD)
-    gold = (block.gold_label - scale.origin) / scale.unit
-    block = run.encoding.prepare(block)
-    scaled = scale.of_block(block)
-    truth = locate(scaled, lines)[0]
-    tasks = block.gold_task
-    return fit_calibration(truth[tasks], gold, _matrix(scaled, _deviations(scaled, truth))[tasks])
-
-
-def _matrix(block: Block, deviation: Floats) -> Any:
-    """Return deviations as a sparse matrix with a row per task and a column per worker."""
+def _calibrate(run: Run, scale: Scale, estimate: Callable[[Block], tuple[Block, Floats]]) -> GoldRegression:
+    """Fit estimates to the gold labels of a run; ``estimate`` returns a block of it in its scale, and its estimates."""
     from scipy.sparse import csr_array
 
-    return csr_array((deviation, (block.task, block.worker)), shape=(block.n_tasks, block.n_workers))
+    block = pick_known(run, _MAX_GOLD)
+    gold, tasks = (block.gold_label - scale.origin) / scale.unit, block.gold_task
+    scaled, truth = estimate(run.encoding.prepare(block))
+    shape = scaled.n_tasks, scaled.n_workers
+    deviation = csr_array((_deviations(scaled, truth), (scaled.task, scaled.worker)), shape=shape)
+    return fit_gold_regression(truth[tasks], gold, deviation[tasks])
 
 
-def fit_calibration(truth: Floats, gold: Floats, deviation: Any) -> Calibration:
-    """Fit a calibration to estimates, gold labels, and a matrix of deviations; from 50 on, the best of several."""
-    how = ("ridge", _PENALTY)
-    fold = np.random.default_rng(0).permutation(len(gold)) % _FOLDS
-
-    def held_out(how: tuple[str, float]) -> Floats:
-        loss = np.empty(len(gold))
-        for k in range(_FOLDS):
-            train, test = fold != k, fold == k
-            fitted = _fit(how, truth[train], gold[train], deviation[train])
-            loss[test] = (fitted.bend(truth[test]) + deviation[test] @ fitted.gain - gold[test]) ** 2
-        return loss
-
-    loss = held_out(how)
-    if len(gold) >= _MANY_GOLD:
-        losses = {each: held_out(each) for each in _OTHERS}
-        best = min(losses, key=lambda each: float(losses[each].mean()))
-        gain = loss - losses[best]
-        if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)):
-            how, loss = best, losses[best]
-    before = ((gold - truth) ** 2).mean()
-    error = float(np.sqrt(loss.mean() / before)) if before > 0 else 1.0
-    return _fit(how, truth, gold, deviation)._replace(error=min(error, 1.0), known=len(gold))
+# Levels in an order, by their places.
 
 
-def _fit(how: tuple[str, float], truth: Floats, gold: Floats, deviation: Any) -> Calibration:
-    from scipy.optimize import isotonic_regression
+@dataclass(frozen=True)
+class LevelEstimate:
+    """Estimate the places of tasks on a scale of levels: by lines, or from decided levels; then by gold regression."""
 
-    kind, amount = how
-    n, centre, rest = len(gold), float(truth.mean()), gold - truth
-    spread = max(float(((truth - centre) ** 2).sum()), 1e-300)
-    offset, slope = float(rest.mean()), float(((truth - centre) * rest).sum()) / spread
+    scale: Scale
+    lines: Lines | None
+    regression: GoldRegression | None = None
 
-    def noise() -> float:
-        return float(((rest - offset - slope * (truth - centre)) ** 2).sum()) / max(n - 2, 1)
+    def __call__(self, block: Block, label: Array, number: Floats, workers: Floats, gain: Floats) -> Floats:
+        """Return the place of each task of a block, given the levels that the rule decides."""
+        scaled, truth = self.locate(block, label, number, workers)
+        if self.regression is not None:
+            moves = _deviations(scaled, truth) * gain.take(scaled.worker)
+            truth = self.regression.bend(truth) + scaled.per_task(moves)
+        return np.asarray(self.scale.restore(truth))
 
-    slope = _shrink_estimate(slope, noise() / spread)
-    offset = _shrink_estimate(offset, noise() / n)
-    line = Calibration(np.zeros(deviation.shape[1]), centre, offset, slope, 0.0, np.empty((2, 0)))
-    if kind == "ridge":
-        dual = np.linalg.solve((deviation @ deviation.T).toarray() + amount * np.eye(n), gold - line.line(truth))
-        return line._replace(gain=deviation.T @ dual)
-    order = np.argsort(truth, kind="stable")
-    return line._replace(share=amount, knots=np.stack([truth[order], isotonic_regression(gold[order]).x]))
+    def locate(self, block: Block, label: Array, number: Floats, workers: Floats) -> tuple[Block, Floats]:
+        """Return a block in its scale, and its estimates without gold labels."""
+        scaled = self.scale.of_answers(block, number.take(block.worker))
+        if self.lines is None:
+            return scaled, (label - self.scale.origin) / self.scale.unit
+        return scaled, locate(scaled, self.lines._replace(workers=workers))[0]
 
 
-def _shrink_estimate(value: float, variance: float) -> float:
-    """Shrink an estimate towards 0 by how clear it is (positive-part James-Stein)."""
-    return value * max(0.0, 1 - variance / value**2) if value else 0.0
+def fit_levels(
+    run: Run, fit: LineFit, decide: Callable[[Block], dict[str, Array]], *, use_gold: bool
+) -> tuple[LevelEstimate | None, tuple[Floats, Floats]]:
+    """Fit the places of levels where labels are means of opinions, or gold labels correct them.
+
+    Returns None where the rule of the label type decides alone; and parameters of the estimate.
+    """
+    lines, number, gain = fit.used, fit.scale.number, np.zeros(len(fit.used.workers))
+    mean = str(run.domain.rule) == "mean"
+    scale = replace(fit.scale, number=np.empty(0))
+    estimate = LevelEstimate(scale, lines._replace(workers=np.empty((0, 3))) if mean else None)
+    if use_gold and run.n_gold >= MIN_GOLD:
+
+        def locate_block(block: Block) -> tuple[Block, Floats]:
+            return estimate.locate(block, decide(block)["label"], number, lines.workers)
+
+        regression = _calibrate(run, scale, locate_block)
+        gain, regression = regression.gain, regression._replace(gain=np.empty(0))
+        return replace(estimate, regression=regression), (lines.workers, gain)
+    return estimate if mean else None, (lines.workers, gain)
 
 
 # Biases.

@@ -13,7 +13,8 @@ votes for it, the most votes for any **rival**, and how many rivals have as many
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +28,7 @@ from allalike._core.blocks.block import (
     find_answer_weights,
     sum_by,
 )
-from allalike._core.compiled import calls
-from allalike._core.compiled.calls import Cells, cells_of
-from allalike._core.compiled.library import compiled
+from allalike._core.late import sparse
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
@@ -39,19 +38,57 @@ if TYPE_CHECKING:
 _EPS = 1e-9  # votes, within which labels tie
 
 
-@compiled(calls.add_up)
+@dataclass(frozen=True)
+class Cells:
+    """The answers of a block as a sparse matrix B with a row per task and a column per worker and label.
+
+    ``transposed`` shares the entries of ``matrix``.
+    """
+
+    matrix: Any
+    transposed: Any
+    n_workers: int
+    k: int
+
+    @classmethod
+    def of(cls, starts: Array, cell: Array, weight: Floats, n_workers: int, k: int) -> Cells:
+        """Build the matrix of answers that are sorted by task; ``starts`` ends with their number."""
+        matrix = sparse.csr_array((weight, cell, starts), shape=(len(starts) - 1, n_workers * k))
+        return cls(matrix, matrix.T, n_workers, k)
+
+
+def cells_of(block: Block, k: int) -> Cells:
+    """Return the cells of a block with k labels: those that it keeps, or new ones.
+
+    >>> cells_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 1.]])
+    """
+    if Cells in block:
+        return block[Cells]
+    number = np.int32 if max(block.n_workers * k, len(block.label)) < 1 << 31 else np.int64
+    cell: Any = block.worker.astype(number)
+    cell *= k
+    cell += block.label.astype(number, copy=False)
+    starts = np.append(block.starts, len(block.label)).astype(number, copy=False)
+    return Cells.of(starts, cell, find_answer_weights(block).weight, block.n_workers, k)
+
+
+def keep_cells(block: Block, *, k: int) -> Block:
+    """Return the block with its cells, for later rounds."""
+    return block if Cells in block else block.keeping(cells_of(block, k))
+
+
 def add_up(cells: Cells, table: Floats) -> Floats:
     """Add up, per task, the rows of its answers; the table has a row per worker and label."""
     sums: Floats = cells.matrix @ table.reshape(cells.n_workers * cells.k, -1)
     return sums
 
 
-@compiled(calls.count)
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
-    """Add up, per worker and label, the rows of the tasks that she answered so: to what there is already, if anything.
+    """Add up, per worker and label, the rows of the tasks with this answer, to ``into`` if it is given.
 
-    >>> cells = Cells(np.array([0, 2]), np.array([0, 3], np.int32), None, 2, 2)
-    >>> count(cells, np.array([[0.25, 0.75]]))[:, :, 0]
+    >>> count(cells_of(Block.of([[0], [1]]), 2), np.array([[0.25, 0.75]]))[:, :, 0]
     array([[0.25, 0.  ],
            [0.  , 0.25]])
     """
@@ -62,7 +99,6 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
     return into
 
 
-@compiled(calls.count_votes)
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     """Count the votes for each label of each task, weighted by worker."""
     votes = weights.take(block.worker)
@@ -121,8 +157,8 @@ def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
-    first = block.first_worker.astype(np.int32)
-    return count(Cells(np.arange(block.n_tasks + 1), first, None, block.n_workers, 1), values)[:, 0]
+    cells = Cells.of(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
+    return count(cells, values)[:, 0]
 
 
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:
@@ -155,11 +191,6 @@ def count_others(block: Block, vote: Floats, label: Array, k: int) -> OthersVote
     >>> count_others(Block.of([[0], [1], [1]]), np.ones(3), np.array([0, 1, 1]), 2)
     OthersVotes(own=array([0., 1., 1.]), top=array([2., 1., 1.]), total=array([2., 2., 2.]), hit=array([0. , 0.5, 0.5]))
     """
-    return OthersVotes(*_count_others(block, vote, label, k))
-
-
-@compiled(calls.count_others)
-def _count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floats, Floats, Floats, Floats]:
     task, group = block.task, find_answer_weights(block).group
     place = task * k + label
     votes = sum_by(place, vote, block.n_tasks * k).reshape(-1, k)
@@ -173,7 +204,7 @@ def _count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Flo
         own, total = votes.ravel().take(place) - vote, block.to_answers(row_sums(votes)) - vote
     most, number = (table.ravel().take(place) for table in _find_rivals(votes))
     shared = 1 / np.where(own > most + _EPS, 1.0, 1.0 + number)
-    return own, np.maximum(own, most), total, np.where(own >= most - _EPS, shared, 0.0)
+    return OthersVotes(own, np.maximum(own, most), total, np.where(own >= most - _EPS, shared, 0.0))
 
 
 def _find_rivals(votes: Floats) -> tuple[Floats, Floats]:

@@ -24,18 +24,18 @@ class ReadOptions(TypedDict, total=False):
 
     columns: Mapping[str, str] | None
     wide: str | None
-    repeats: str | None
+    duplicates: str | None
     missing: str
-    na: Iterable[str] | None
-    abstain: Any
+    na_values: Iterable[str] | None
+    abstain_label: Any
     label_map: Any
     tool: str | None
-    tag: str | None
+    question: str | None
     worker_from: str | None
     encoding: str | None
     decimal: str
-    only: tuple[str, ...]
-    skip: tuple[str, ...]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
     layout: str | None
     query: str | None
     table: str | None
@@ -62,29 +62,32 @@ class Files(Options):
     """
 
     tool: str | None = None
-    tag: str | None = None
+    question: str | None = None
     worker_from: str | None = choice(None, "filename")
     encoding: str | None = option(None, _check_encoding)
     decimal: str = choice(".", ",")
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     layout: str | None = choice(None, "tasks/workers", "workers/tasks")
     query: str | None = None
     table: str | None = None
     golden: bool = flag(False)
 
 
-def list_words(na: Any, name: str) -> tuple[str, ...]:
+def list_words(na_values: Any, name: str) -> tuple[str, ...]:
     """Return the texts that say that there is no label."""
-    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
+    several = isinstance(na_values, Iterable) and not isinstance(na_values, str)
+    words = tuple(na_values) if several else (na_values,)
     if not all(isinstance(word, str) for word in words):
-        raise OptionError(f"{name} is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
+        raise OptionError(
+            f"{name} is {na_values!r}. Give the texts that say that there is no label, such as ['NA', '?']."
+        )
     return words
 
 
-def list_labels(abstain: Any, _: str) -> tuple[Any, ...]:
+def list_labels(abstain_label: Any, _: str) -> tuple[Any, ...]:
     """Return the labels that mean no answer."""
-    return tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
+    return tuple(abstain_label) if isinstance(abstain_label, list | tuple | set | frozenset) else (abstain_label,)
 
 
 def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:

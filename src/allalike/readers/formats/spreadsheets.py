@@ -38,7 +38,7 @@ def open_sheet(path: Path, files: Files) -> Source:
     Cells are read as text, as Excel shows them: integers without a fraction, dates in ISO 8601.
     """
     sheets = _read_sheets(path)
-    name = _choose(path, sheets, files.tag)
+    name = _choose(path, sheets, files.question)
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
     cells, n_merged = sheets[name]
     n_above = count_above(cells)
@@ -51,7 +51,7 @@ def open_sheet(path: Path, files: Files) -> Source:
     if n_merged:
         remarks.append(f"{where} has merged cells: each of their rows has the value.")
     columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}
-    chosen = {"tag": name} if len(sheets) > 1 and files.tag is None else {}
+    chosen = {"question": name} if len(sheets) > 1 and files.question is None else {}
     return of_columns(columns, where, text=True, remarks=[*remarks, *notes], guessed=chosen)
 
 
@@ -84,7 +84,9 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
     if len(tables) > 1:
         raise InputError(
             f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.",
-            proposals=[Proposal({"tag": name}) for name in sorted(tables, key=lambda name: -len(sheets[name].rows))],
+            proposals=[
+                Proposal({"question": name}) for name in sorted(tables, key=lambda name: -len(sheets[name].rows))
+            ],
         )
     return tables[0]
 

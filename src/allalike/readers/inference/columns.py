@@ -401,12 +401,12 @@ def _propose_matrix(table: Source, sample: TableSample, matrix: Matrix) -> tuple
     rows = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
     what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
     what += f" {rows}."
-    cells = {} if matrix.alone else {"only": tuple(matrix.cells)}
+    cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
     turned = "workers" if matrix.rows == "tasks" else "tasks"
     ways = [Proposal({"wide": matrix.rows, **cells}, score=0.6 if matrix.named else 0.3)]
     if matrix.rows == "tasks" and matrix.alone and (consensus := find_consensus(sample, matrix.cells)):
         what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
-        ways.append(replace(ways[0], options={"wide": "tasks", "skip": (consensus,)}))
+        ways.append(replace(ways[0], options={"wide": "tasks", "exclude": (consensus,)}))
     return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
 
 

@@ -370,7 +370,7 @@ def _read_scales(labels: _Labels) -> Domain | None:
         raise LabelError(
             f"The labels are levels of a scale, such as {rest[0]!r}, but {beside[0]!r} is none. If it means that there"
             " is no answer, leave it out; or say that they are classes: domain='categorical'.",
-            abstain=beside[0] if len(beside) == 1 else tuple(beside),
+            abstain_label=beside[0] if len(beside) == 1 else tuple(beside),
         )
     return None
 
@@ -477,7 +477,7 @@ def _read_classes_or_texts(labels: _Labels) -> Domain:
     if labels.column.text and (odd := labels.column.text_among_numbers()) is not None:
         texts = [value for value in values if not reads_as_number(value)]
         few = len(texts) <= max(1, _MAX_ODD * len(values))
-        ways = [Proposal({"abstain": texts[0] if len(texts) == 1 else tuple(texts)})] if few else []
+        ways = [Proposal({"abstain_label": texts[0] if len(texts) == 1 else tuple(texts)})] if few else []
         raise LabelError(
             f"Most different labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or leave it out if"
             " it means that there is no answer. If the labels are right or wrong, and not near or far, they are classes"

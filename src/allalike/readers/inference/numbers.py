@@ -69,7 +69,7 @@ def _ask_codes(numbers: Any) -> None:
             f"Among the labels stands {' and '.join(map(str, far))}, far from all others, which are from {low:g} to"
             f" {high:g}. If that means 'no answer', leave it out; if it is an answer, say domain='real' or"
             " domain='categorical'.",
-            abstain=far[0] if len(far) == 1 else tuple(far),
+            abstain_label=far[0] if len(far) == 1 else tuple(far),
         )
 
 
@@ -152,7 +152,7 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
             raise LabelError(
                 f"Most labels are numbers such as {numbers[0][0]!r}, but {odd[0]!r} is none. If it means that there is"
                 " no answer, leave it out.",
-                abstain=odd[0] if len(odd) == 1 else tuple(odd),
+                abstain_label=odd[0] if len(odd) == 1 else tuple(odd),
             )
         return None
     bare = first.pop("", None)

@@ -1,6 +1,6 @@
 """Infer whether the rows of a table are parts of answers, and which columns describe each part.
 
-Rows are parts of one answer with ``repeats="set"``, or where a column is the id of a classification: by its name,
+Rows are parts of one answer with ``duplicates="set"``, or where a column is the id of a classification: by its name,
 because each of its values has one worker and one task, and because some have rows with different labels.
 """
 

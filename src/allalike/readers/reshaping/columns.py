@@ -330,7 +330,7 @@ def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[st
     try:
         kind = guess_domain(given, [(given, place)], len(place), lambda: (given, place))
     except InputError as error:
-        codes = error.options.get("abstain", ())
+        codes = error.options.get("abstain_label", ())
         beside = [str(code) for code in (codes if isinstance(codes, tuple) else (codes,))]
         there[there] = [value not in beside for value in values]
         if beside and there.any():
@@ -363,4 +363,4 @@ def _describe_codes(kinds: Mapping[str, Domain], excluded: Sequence[str]) -> lis
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     says = [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them:"] if excluded else []
     says += [f"Whole numbers are ratings (ordinal) in {shown}. If they are codes of choices:"] if names else []
-    return [f"{each} --only NAME --domain categorical." for each in says]
+    return [f"{each} --include NAME --domain categorical." for each in says]

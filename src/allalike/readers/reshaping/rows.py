@@ -88,7 +88,7 @@ def stack(
     full = [place for place, here in enumerate(present) if here.any()]
     if not full:
         raise ColumnError(f"{table.where} has no answers: all cells are empty.")
-    consensus = find_consensus(head, names) if down == "task" and not files.only else None
+    consensus = find_consensus(head, names) if down == "task" and not files.include else None
     says = _describe(table, down, ids, consensus)
     if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
         says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
@@ -114,7 +114,7 @@ def _describe(table: Source, down: str, ids: str | None, consensus: str | None) 
     if consensus:
         says.append(
             f"Column {consensus!r} agrees with the majority of the other columns in 95 % of the rows or more. If it is"
-            f" their consensus and not a worker, exclude it with skip={consensus!r}."
+            f" their consensus and not a worker, exclude it with exclude={consensus!r}."
         )
     return says
 
@@ -137,7 +137,7 @@ def _find_ids(
 def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
     """Return the columns that are asked for, without those that are to be skipped."""
     chosen: dict[str, set[str]] = {}
-    for option, patterns in (("only", files.only), ("skip", files.skip)):
+    for option, patterns in (("include", files.include), ("exclude", files.exclude)):
         chosen[option] = set()
         for pattern in patterns:
             fitting = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
@@ -151,29 +151,31 @@ def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
                     f"{where} has no column {pattern!r}.{meant} It has: {list_names(names)}.",
                     proposals=[Proposal({option: way}) for way in ways],
                 )
-    return [name for name in names if (not files.only or name in chosen["only"]) and name not in chosen["skip"]]
+    return [
+        name for name in names if (not files.include or name in chosen["include"]) and name not in chosen["exclude"]
+    ]
 
 
 def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
     """Refuse columns that are probably not answers, unless the columns of answers are named."""
-    strangers = {} if files.only else find_strangers(head, names, down)
+    strangers = {} if files.include else find_strangers(head, names, down)
     if not strangers:
         return
     listed = ", ".join(f"{name!r} ({reason})" for name, reason in strangers.items())
-    proposals, hint = [Proposal({"skip": (*files.skip, *strangers)})], ""
+    proposals, hint = [Proposal({"exclude": (*files.exclude, *strangers)})], ""
     gold = [name for reason in (GOLD, "consensus") for name in strangers if strangers[name] == reason]
     if gold and down == "task":
         workers = [name for name in names if name not in strangers]
         rate, rows = measure_departures(head, [*workers, gold[0]]).get(gold[0], (1.0, 0))
         computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MAX_DEPARTURES
-        rest = tuple(name for name in (*files.skip, *strangers) if name != gold[0])
-        use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"skip": rest} if rest else {})})
+        rest = tuple(name for name in (*files.exclude, *strangers) if name != gold[0])
+        use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"exclude": rest} if rest else {})})
         proposals = [*proposals, use] if computed else [use, *proposals]
         hint = f" Use {gold[0]!r} as gold labels, or exclude it."
         hint += " It nearly always is the majority of the others, which it would confirm as gold." if computed else ""
     raise ColumnError(
         f"{table.where} has columns that are probably not answers: {listed}.{hint} If all are answers, name the columns"
-        " of answers with only=.",
+        " of answers with include=.",
         proposals=proposals,
     )
 
@@ -286,14 +288,14 @@ def _read_cells(row: list[Any], names: list[str], place: int) -> list[Any]:
     return found
 
 
-def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None, repeats: str | None) -> Source:
+def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None, duplicates: str | None) -> Source:
     """Make a row of each answer, where rows are parts of answers or a tool has kept details beside sets."""
     label = picked["label"]
     if label in table.details and (domain is None or domain.record is not None):
         return _take_details(table, label)
-    if not _may_have_parts(repeats, domain):
+    if not _may_have_parts(duplicates, domain):
         return table
-    found = find_part_columns(table, picked, given=repeats == SET)
+    found = find_part_columns(table, picked, given=duplicates == SET)
     if found is None:
         return table
     if domain is not None and domain.name == SET:
@@ -312,7 +314,7 @@ def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None
     else:
         values, kind, says = sets, DOMAINS[SET](), f"{same} are one answer: the set of what they name."
     made = values.numbered(np.flatnonzero(first))
-    guessed = {**table.guessed, **({"repeats": SET} if found.recognised else {})}
+    guessed = {**table.guessed, **({"duplicates": SET} if found.recognised else {})}
     rows = table.with_rows(first, guessed=guessed)
     return rows.with_step(lambda columns, _: columns | {label: made}, adds=[label], says=[says], domain=kind)
 
@@ -352,19 +354,19 @@ def _take_details(table: Source, name: str) -> Source:
     return table.with_step(step, adds=[name], whole=True, says=[says], domain=kind, n_bytes=lambda _: 0)
 
 
-def has_parts(table: Source, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
+def has_parts(table: Source, picked: Mapping[str, str], duplicates: str | None, domain: Domain | None) -> bool:
     """Return whether it is said, or an id says, that rows are parts of answers."""
-    if not _may_have_parts(repeats, domain):
+    if not _may_have_parts(duplicates, domain):
         return False
-    return find_part_columns(table, picked, given=repeats == SET) is not None
+    return find_part_columns(table, picked, given=duplicates == SET) is not None
 
 
-def _may_have_parts(repeats: str | None, domain: Domain | None) -> bool:
+def _may_have_parts(duplicates: str | None, domain: Domain | None) -> bool:
     record = None if domain is None else domain.record
     fits = domain is None or domain.name == SET or (record is not None and not record.field_names)
-    if repeats == SET and domain is not None and not fits:
-        raise OptionError(f"repeats is 'set', but the labels are said to be {domain.name}. Leave one of them out.")
-    return repeats in (None, SET) and fits
+    if duplicates == SET and domain is not None and not fits:
+        raise OptionError(f"duplicates is 'set', but the labels are said to be {domain.name}. Leave one of them out.")
+    return duplicates in (None, SET) and fits
 
 
 def _make_records(

@@ -47,7 +47,7 @@ def mturk(sheet: Sheet) -> Roles:
         return worker, task, list(asked)
     if len(set(sheet.cells(task))) > 1:
         sheet.join_units(worker, task, inputs)
-    elif sheet.tag is None and len(answered := sheet.sort_questions(questions)[0]) > 1:
+    elif sheet.question is None and len(answered := sheet.sort_questions(questions)[0]) > 1:
         n_rows = len(sheet.cells(worker))
         sheet.stack({"answer": answered})
         sheet.columns["question"] = [name for name in answered for _ in range(n_rows)]
@@ -221,7 +221,7 @@ def crowd_kit(sheet: Sheet) -> Roles:
     named = all(label in (left, right, "") for left, right, label in rows)
     pairs = [sorted([left, right]) if named else [left, right] for left, right, _ in rows]
     sheet.columns["left, right"] = [" | ".join(pair) for pair in pairs]
-    sheet.tag = None  # there is one question
+    sheet.question = None  # there is one question
     return worker, "left, right", columns[2:]
 
 

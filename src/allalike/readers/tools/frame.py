@@ -281,7 +281,7 @@ class Export:
             columns.__getitem__,
             about,
             ROLES,
-            guessed={"tag": question} if question and question != self.files.tag else {},
+            guessed={"question": question} if question and question != self.files.question else {},
             remarks=tuple(self._describe(question, columns)),
             samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
             truths={"label": "gold"} if "gold" in columns else {},
@@ -302,7 +302,7 @@ class Export:
 
     def _choose(self) -> str:
         """Return the name of the question to read, or ask which."""
-        tag, names = self.files.tag, sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))
+        tag, names = self.files.question, sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))
         if tag is None and len(names) == 1:
             return names[0]
         if tag is not None and (match := {name.casefold(): name for name in names}.get(tag.casefold())) is not None:
@@ -317,7 +317,7 @@ class Export:
         best = sorted(names, key=lambda name: self.kinds[name] in REGIONS)
         raise InputError(
             f"{self.where}, has {len(names)} questions: {has}. Which is it?",
-            proposals=[Proposal({"tag": name}) for name in best],
+            proposals=[Proposal({"question": name}) for name in best],
         )
 
     def _counted(self) -> str:

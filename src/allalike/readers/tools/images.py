@@ -218,12 +218,12 @@ def coco(export: Export) -> Iterator[Answer]:
 
 def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     """Return which of a mark's fields to read: the first that is there, or that of the tag."""
-    tag = export.files.tag
+    tag = export.files.question
     keys = [key for key in _FIELDS if any(_has(mark, key) for mark in marks)]
     if not keys:
         raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
-        proposals = [Proposal({"tag": key}) for key in keys]
+        proposals = [Proposal({"question": key}) for key in keys]
         raise InputError(f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
         export.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")

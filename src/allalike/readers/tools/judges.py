@@ -56,7 +56,7 @@ def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Vot
 
 def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
     """Yield the decision on a pair as one answer, or as one for each order."""
-    if export.files.tag != ORDERS:
+    if export.files.question != ORDERS:
         yield Answer(worker, task, labels.get(_combine(votes)), kind="classes", **more)
         return
     for order, vote in enumerate(votes, start=1):
@@ -83,7 +83,7 @@ def judgebench(export: Export) -> Iterator[Answer]:
         judge = next((judge for judge in judges if judge is not None), None)
         worker, task = export.worker(judge, export.owner), get(pair, "pair_id", "id")
         yield from _answer(export, worker, task, votes, {1: "A>B", -1: "B>A", 0: "A=B"}, gold=pair.get("label"))
-    if twice and export.files.tag is None:
+    if twice and export.files.question is None:
         export.remarks.append(
             f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
             f" answer; {torn:,} that contradict each other are A=B. The tag 'orders' reads each on its own."

@@ -73,7 +73,7 @@ class Sheet:
         if len(joined.names) > _MANY_COLUMNS:
             (first,) = joined.load(joined.names[:1]).values()
             check_gaps(len(joined.names) * len(first), joined.where)
-        self.tables, self.tag, self.golden = tables, files.tag, files.golden
+        self.tables, self.question, self.golden = tables, files.question, files.golden
         self.columns: dict[str, Any] = joined.load(joined.names)
         self.where, self.decimal, self.guessed = joined.where, joined.decimal, joined.guessed
         self.remarks = list(dict.fromkeys(joined.remarks))
@@ -193,21 +193,21 @@ class Sheet:
         """Return the question that the tag names, or the best one, or all of several; remark on the others."""
         if not names:
             raise InputError(f"{self.where} has no column with answers. It has: {', '.join(self.columns)}.")
-        if self.tag is None:
+        if self.question is None:
             best, others, reasons = self.sort_questions(names)
             if len(best) > 1:
                 return (*best, *others)
             if left_out := [f"{name} ({reasons[name]})" for name in names if name not in best]:
                 self.remarks.append(f"No labels are taken from {', '.join(left_out)}.")
             return best[0]
-        endings = (f".{self.tag}".casefold(), f":{self.tag}".casefold())
-        found = [name for name in names if name == self.tag]
+        endings = (f".{self.question}".casefold(), f":{self.question}".casefold())
+        found = [name for name in names if name == self.question]
         found = found or [name for name in names if name.casefold().endswith(endings)]
         if len(found) == 1:
             return found[0]
         raise InputError(
-            f"{self.where} has no question {self.tag!r}. Its questions: {', '.join(map(repr, names))}.",
-            proposals=[Proposal({"tag": name}) for name in names],
+            f"{self.where} has no question {self.question!r}. Its questions: {', '.join(map(repr, names))}.",
+            proposals=[Proposal({"question": name}) for name in names],
         )
 
     def sort_questions(self, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:

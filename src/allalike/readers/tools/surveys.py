@@ -244,8 +244,8 @@ def _find_reason(form: SurveyForm, layout: Layout, name: str) -> str | None:
 
 def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files: Files) -> list[str]:
     """Return the columns that are questions, by their names or because there is no reason against them."""
-    if files.only:
-        questions = [name for name in form.names if _matches(name, files.only)]
+    if files.include:
+        questions = [name for name in form.names if _matches(name, files.include)]
     else:
         questions = [name for name, reason in reasons.items() if reason is None]
         questions = questions or [name for name, reason in reasons.items() if reason == _WRITTEN]
@@ -255,9 +255,9 @@ def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files
                 groups.setdefault(reason or "", []).append(name)
         listed = [_shorten(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
         form.remarks += [f"These columns are not taken as questions: {'; '.join(listed)}."] if listed else []
-    questions = [name for name in questions if not _matches(name, files.skip)]
+    questions = [name for name in questions if not _matches(name, files.exclude)]
     if not questions:
-        like = f"like {', '.join(files.only)}" if files.only else "that is a question"
+        like = f"like {', '.join(files.include)}" if files.include else "that is a question"
         raise InputError(f"{form.where} has no column {like}. It has: {', '.join(form.names)}.")
     return questions
 

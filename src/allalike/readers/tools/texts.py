@@ -141,13 +141,13 @@ class _Tokens:
         for sentence, token, cells in self.rows:
             place, tag = f"{prefix}{sentence:0{longest}d}", cells[column]
             sentences.setdefault(place, []).append(tag)
-            if export.files.tag == _SPANS:
+            if export.files.question == _SPANS:
                 continue
             if tag in _NONE:
                 export.leave_out("tokens without a tag")
             else:
                 yield Answer(worker, f"{place}.{token:0{most}d}", tag, kind="classes")
-        for place, tags in sentences.items() if export.files.tag == _SPANS else ():
+        for place, tags in sentences.items() if export.files.question == _SPANS else ():
             if any(tag in _NONE for tag in tags):
                 export.leave_out("sentences without all tags")
             else:

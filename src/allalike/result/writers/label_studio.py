@@ -149,7 +149,7 @@ class _Control:
 
 def _choose(findings: Findings) -> _Control:
     """Return the control that was read."""
-    served, tag = _SERVED[findings.domain], findings.files.tag or ""
+    served, tag = _SERVED[findings.domain], findings.files.question or ""
     controls: dict[str, _Control] = {}
     for item in (item for original in findings.originals.values() for item in original.record.get("results", ())):
         if isinstance(item.get("value"), dict):

@@ -143,7 +143,7 @@ class CvatWriter(Writer):
     def write(self, findings: Findings, folder: Path) -> None:
         """Write images with their marks, and the labels that these have."""
         own = findings.files.tool == self.name
-        if own and (findings.files.tag not in _READ or not findings.originals):
+        if own and (findings.files.question not in _READ or not findings.originals):
             raise UnsupportedError(
                 "For cvat only areas, boxes and tags of pictures are written, and no frames of videos."
             )

@@ -1,7 +1,7 @@
 """Panels: confidence, shared errors, smaller panels, drift since an earlier panel, and the rate of good."""
 
 import json
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import binomtest, false_discovery_control, fisher_exact, nchypergeom_fisher
+from scipy.stats import binomtest, false_discovery_control, nchypergeom_fisher, ttest_ind
 from scipy.stats import t as student
 
 import allalike
 from allalike._core.blocks.block import Block
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
 from allalike.panels.calibration import (
     NO_CHANGE,
     OddsLine,
@@ -27,8 +26,8 @@ from allalike.panels.calibration import (
     fit_line,
 )
 from allalike.panels.correlated_errors import compare_classes, compare_pair
-from allalike.panels.drift import BothPanels, find_class_changes, read_earlier
-from allalike.panels.rates import Counts, correct_rate, estimate_mean, estimate_rate, is_misfit, plan_gold
+from allalike.panels.drift import BothPanels, find_changes, read_earlier
+from allalike.panels.rates import Counts, allot_gold, correct_rate, estimate_mean, estimate_rate
 from allalike.panels.smaller_panels import Trials, find_sizes
 from allalike.panels.verdicts import ClassVerdicts
 
@@ -80,7 +79,7 @@ def test_open_answers_have_probabilities_that_hold_and_engines_and_rows_do_not_m
         [gold[task] == label for task, label in zip(panel.truth["task"], panel.truth["label"], strict=True)]
     )
     assert abs(panel.truth["confidence"].mean() - right) < 0.03
-    again = allalike.jury(rows[::-1], domain="categorical", engine=allalike.Disk(folder=str(tmp_path)))
+    again = allalike.jury(rows[::-1], domain="categorical", engine=allalike.Disk(work_dir=str(tmp_path)))
     assert again.truth["confidence"].to_numpy() == pytest.approx(panel.truth["confidence"].to_numpy())
     assert again.smallest == panel.smallest
     assert again.sizes["accuracy"].to_numpy() == pytest.approx(panel.sizes["accuracy"].to_numpy())
@@ -112,7 +111,7 @@ def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
     for place, (left, right) in enumerate(combinations(range(4), 2)):
         wrong = (said[:, left] != truth) & (said[:, right] != truth)
         assert found.both_wrong[place] == wrong.sum()
-        assert found.together[place] == (wrong & (said[:, left] == said[:, right])).sum()
+        assert found.same_wrong[place] == (wrong & (said[:, left] == said[:, right])).sum()
 
 
 def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
@@ -187,41 +186,6 @@ def draw_harsh(
     return table.assign(topic=np.tile(topic, len(RIGHT)))
 
 
-def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> pd.DataFrame:
-    known = [(truth or {}).get(task, "") for task in table["task"]]
-    return table.rename(columns={"worker": "judge", "topic": "group"}).assign(truth=known)
-
-
-def test_a_change_on_one_kind_of_task_is_found_there(tmp_path: Path) -> None:
-    allalike.jury(draw_harsh(0, tasks=600), by="topic").save(tmp_path / "out")
-    panel = allalike.jury(draw_harsh(1, tasks=600, harsh=1, only="art"), by="topic", since=tmp_path / "out")
-    found = panel.drift[panel.drift["found"]]
-    assert set(found["judge"]) == {"j1"}
-    assert "art" in set(found["group"])
-    assert "law" not in set(found["group"])
-
-
-def test_probabilities_are_those_of_mcnemar_fisher_and_holm() -> None:
-    truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
-    before, now = draw_harsh(0), draw_harsh(1, harsh=0)
-    changes = find_class_changes(BothPanels.of(keep(before, truth), keep(now, truth)), ["pass"])
-    then, later = (table[table["worker"] == "j0"].set_index("task")["label"] == "pass" for table in (before, now))
-    up, down = int((later & ~then).sum()), int((then & ~later).sum())
-    said = next(each for each in changes if (each.judge, each.what, each.group) == (0, "says good", ""))
-    assert said.probability == pytest.approx(binomtest(up, up + down).pvalue)
-    assert (said.before, said.now) == pytest.approx((then.mean(), later.mean()))
-    other = draw_harsh(1, first=300, harsh=0)
-    both = BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)}))
-    changes = find_class_changes(both)
-    right = next(each for each in changes if (each.judge, each.what, each.group) == (0, "right", ""))
-    known = then[list(truth)], ~(other[other["worker"] == "j0"].set_index("task")["label"][:100] == "pass")
-    table = np.array([[each.sum(), (~each).sum()] for each in known])
-    assert right.probability == pytest.approx(fisher_exact(table).pvalue)
-    drawn = np.random.default_rng(0).random(50) ** 4
-    holm = [max(drawn[j] * (drawn >= drawn[j]).sum() for j in range(50) if drawn[j] <= drawn[i]) for i in range(50)]
-    assert adjust_probabilities(drawn) == pytest.approx(np.minimum(holm, 1))
-
-
 def test_kept_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
     table = draw_harsh(0, tasks=20).replace({"worker": {"j0": "=1+1", "j1": 'a "b", c'}})
     for how in ({"safe_csv": True}, {"format": "parquet"}, {}):
@@ -260,7 +224,7 @@ def draw_rows(tasks: int = 300, *, rate: float = 0.7, seed: int = 0) -> tuple[di
 def test_the_rate_is_the_one_that_makes_the_counts_most_probable() -> None:
     def deviance(shares: Any) -> float:
         p, bad, good = shares
-        known = COUNTS.good @ np.log([bad, good]) + (COUNTS.known - COUNTS.good) @ np.log([1 - bad, 1 - good])
+        known = COUNTS.positive @ np.log([bad, good]) + (COUNTS.known - COUNTS.positive) @ np.log([1 - bad, 1 - good])
         return float(-known - COUNTS.tasks @ np.log([1 - p, p]))
 
     found = minimize(deviance, [0.5, 0.5, 0.5], bounds=[(0.01, 0.99)] * 3, options={"ftol": 1e-14, "gtol": 1e-9})
@@ -272,41 +236,27 @@ def test_rogan_and_gladen_undo_the_errors_of_a_panel() -> None:
     rate, se, sp = 0.3, 0.9, 0.8
     called = 1e6 * (rate * se + (1 - rate) * (1 - sp))
     known = Counts(np.array([1e6 - called, called]), np.array([900.0, 1100.0]), np.array([100.0, 900.0]))
-    found = correct_rate(known, known.tasks)  # as many good as bad ones are known
+    found = correct_rate(known, known.tasks)[0]  # as many good as bad ones are known
     assert known.hit_rates == pytest.approx([sp, se])
     assert found.estimate == pytest.approx(rate)
-    assert found.low < rate < found.high
-    assert not estimate_rate(known).low < rate < estimate_rate(known).high
-
-
-@pytest.mark.parametrize("called", [0.0, 0.02, 0.98, 1.0])
-def test_known_truths_that_do_not_fit_leave_limits_and_are_told(called: float) -> None:
-    known, good = np.array([100.0, 100.0]), np.array([30.0, 70.0])  # it is right on 70 % of either
-    misfit = Counts(1000 * np.array([1 - called, called]) + known, known, good)
-    found, fitting = correct_rate(misfit), Counts(np.array([600.0, 400.0]), known, good)
-    assert is_misfit(misfit)
-    assert not is_misfit(fitting)
-    assert found.estimate == round(called)
-    assert 0.1 < found.high - found.low < 0.5
-    # the limits are those of the nearest rate that fits
-    near = np.array([0.7, 0.3]) if called < 0.5 else np.array([0.3, 0.7])
-    assert found[1:] == pytest.approx(correct_rate(Counts(1000 * near + known, known, good))[1:], abs=0.02)
+    assert found.ci_low < rate < found.ci_high
+    assert not estimate_rate(known).ci_low < rate < estimate_rate(known).ci_high
 
 
 def test_of_a_panel_that_knows_nothing_rogan_and_gladen_say_nothing_and_double_sampling_what_truths_alone_say() -> None:
     blind = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([30.0, 30.0]))
-    assert correct_rate(blind)[1:] == (0.0, 1.0)
-    assert np.isnan(correct_rate(blind).estimate)
+    assert correct_rate(blind)[0][1:] == (0.0, 1.0)
+    assert np.isnan(correct_rate(blind)[0].estimate)
     found = estimate_rate(blind)
     assert found.estimate == pytest.approx(0.6)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(0.6 * 0.4 / 100), rel=0.05)
+    assert found.ci_high - found.ci_low == pytest.approx(2 * 1.96 * np.sqrt(0.6 * 0.4 / 100), rel=0.05)
 
 
 @pytest.mark.parametrize(("rate", "n", "se", "sp"), [(0.1, 20, 0.9, 0.8), (0.5, 50, 0.7, 0.6), (0.9, 50, 0.95, 0.9)])
 def test_limits_hold_the_true_rate_nineteen_times_of_twenty(rate: float, n: int, se: float, sp: float) -> None:
     rng = np.random.default_rng(7)
     found = [estimate_rate(draw_counts(rng, rate, n, 500, se, sp)) for _ in range(200)]
-    held = np.mean([each.low <= rate <= each.high for each in found])
+    held = np.mean([each.ci_low <= rate <= each.ci_high for each in found])
     assert 0.9 < held < 0.995  # give or take three standard errors
 
 
@@ -321,9 +271,9 @@ def test_prediction_powered_intervals_cover_the_mean_and_are_not_wider_than_thos
         )
         found, _ = estimate_mean(truth[:60], predicted[:60], predicted[60:])
         classical, _ = estimate_mean(truth[:60], rng.normal(size=60), rng.normal(size=540))
-        held += found.low <= (3 if kind == "scores" else 0.7) <= found.high
-        width.append(found.high - found.low)
-        alone.append(classical.high - classical.low)
+        held += found.ci_low <= (3 if kind == "scores" else 0.7) <= found.ci_high
+        width.append(found.ci_high - found.ci_low)
+        alone.append(classical.ci_high - classical.ci_low)
     assert 930 <= held <= 970
     assert np.mean(width) < 0.8 * np.mean(alone)
     label = rng.normal(size=50)
@@ -377,27 +327,10 @@ def test_the_recommendation_is_one_judge_if_it_is_as_good_and_the_panel_if_it_is
         assert errors["whole panel"] < errors["one judge"]
 
 
-def test_the_fewest_truths_that_halve_limits_are_those_of_brute_force() -> None:
-    counts = Counts(np.array([3e3, 9e3]), np.array([8.0, 24.0]), np.array([2.0, 22.0]))
-    share, p, a = (counts.good + 1 / 3) / (counts.known + 2 / 3), 0.75, 2 / 3
-    part = np.array([1 - p, p]) ** 2 * share * (1 - share)
-
-    def variance(bad: float, good: float) -> float:
-        return float(
-            part[0] / (8 + a + bad) + part[1] / (24 + a + good) + (share[1] - share[0]) ** 2 * p * (1 - p) / 12e3
-        )
-
-    enough = [(x, y) for x, y in product(range(200), repeat=2) if variance(x, y) <= variance(0, 0) / 4]
-    fewest = min(map(sum, enough))
-    plan = plan_gold(counts)
-    assert fewest <= plan.total <= fewest + 1
-    assert plan.width <= 0.5
-
-
 def test_counts_are_those_of_the_blind_panel_and_the_known_truths() -> None:
     rows, truths = draw_rows(120)
     gold = {task: truths[task] for task in list(truths)[::2]}
-    summary = allalike.jury(rows, gold=gold, good="pass").summary
+    summary = allalike.jury(rows, gold=gold, positive="pass").summary
     told, right = summary["panel"]["rate"], 1 - summary["gold"]["error"]
     passes = sum(label == "pass" for label in gold.values())
     hits = told["sensitivity"] * passes + told["specificity"] * (60 - passes)
@@ -405,13 +338,59 @@ def test_counts_are_those_of_the_blind_panel_and_the_known_truths() -> None:
     assert hits == pytest.approx(60 * right, rel=1e-4)
 
 
-def test_a_group_without_truths_has_no_rate_where_errors_differ_by_group() -> None:
-    rows, truths = draw_rows(600)
-    table = pd.DataFrame(rows)
-    table["topic"] = table["task"].str[1:].astype(int).mod(3).map({0: "a", 1: "b", 2: "c"})
-    wrong = table["topic"] == "b"
-    table.loc[wrong, "label"] = "pass"
-    gold = {task: right for number, (task, right) in enumerate(truths.items()) if number % 3 < 2}
-    rates = allalike.jury(table, gold=gold, good="pass", by="topic").rates.set_index("group")
-    assert rates["rate"].isna().tolist() == [False, False, False, True]
-    assert rates.loc["a", "told_by"] == "own"
+def test_few_tasks_and_unequal_gold_labels_are_allotted_by_neyman() -> None:
+    counts = Counts(np.array([3e3, 9e3]), np.array([8.0, 24.0]), np.array([2.0, 22.0]))
+    share = (counts.positive + 1 / 3) / (counts.known + 2 / 3)
+    part = np.array([0.25, 0.75]) * np.sqrt(share * (1 - share))
+
+    def variance(negative: float) -> float:
+        return float((part**2 / [negative, 100 - negative]).sum())
+
+    best = min(range(1, 100), key=variance)
+    assert allot_gold(counts, 100).tolist() == pytest.approx([best, 100 - best], abs=1)
+    assert (allot_gold(Counts(np.array([3.0, 2.0]), np.array([1.0, 0.0]), np.zeros(2))) <= [2, 2]).all()
+
+
+@pytest.mark.parametrize("called", [0.0, 0.02, 0.98, 1.0])
+def test_gold_labels_that_do_not_fit_give_the_nearest_rate(called: float) -> None:
+    known, good = np.array([100.0, 100.0]), np.array([30.0, 70.0])  # it is right on 70 % of either
+    rate, misfit = correct_rate(Counts(1000 * np.array([1 - called, called]) + known, known, good))
+    assert misfit
+    assert not correct_rate(Counts(np.array([600.0, 400.0]), known, good))[1]
+    assert rate.estimate == round(called)
+    near = np.array([0.7, 0.3]) if called < 0.5 else np.array([0.3, 0.7])
+    fitting = correct_rate(Counts(1000 * near + known, known, good))[0]
+    assert rate[1:] == pytest.approx(fitting[1:], abs=0.02)
+
+
+def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> pd.DataFrame:
+    known = [(truth or {}).get(task, "") for task in table["task"]]
+    return table.rename(columns={"worker": "judge"}).assign(truth=known)
+
+
+@pytest.mark.parametrize("first", [0, 300])
+def test_a_judge_who_became_harsh_is_found_on_the_same_and_on_other_tasks(first: int, tmp_path: Path) -> None:
+    allalike.jury(draw_harsh(0, tasks=300)).save(tmp_path / "out")
+    found = []
+    for harsh in (None, 1):
+        panel = allalike.jury(draw_harsh(1, first=first, harsh=harsh), baseline=tmp_path / "out", positive="pass")
+        found.append(panel.summary["panel"]["drift"]["drifted"])
+        assert panel.judges["drifted"].tolist() == [f"j{judge}" in found[-1] for judge in range(4)]
+    assert found == [[], ["j1"]]
+
+
+def test_p_values_of_drift_are_those_of_a_sign_test_and_of_welch() -> None:
+    truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
+    before, now = draw_harsh(0), draw_harsh(1, harsh=0)
+    changes = find_changes(BothPanels.of(keep(before, truth), keep(now, truth))).set_index(["judge", "what", "tasks"])
+    then, later = (table[table["worker"] == "j0"].set_index("task")["label"] == "pass" for table in (before, now))
+    then, later = then[list(truth)], later[list(truth)]
+    up, down = int((later & ~then).sum()), int((then & ~later).sum())
+    row: Any = changes.loc[(0, "accuracy", "both")]
+    assert row["p_value"] == pytest.approx(binomtest(up, up + down).pvalue)
+    assert (row["before"], row["now"]) == pytest.approx((then.mean(), later.mean()))
+    other = draw_harsh(1, first=300, harsh=0)
+    both = BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)}))
+    row = find_changes(both).set_index(["judge", "what", "tasks"]).loc[(0, "accuracy", "other")]
+    known = other[other["worker"] == "j0"].set_index("task")["label"][:100] == "fail"
+    assert row["p_value"] == pytest.approx(ttest_ind(known.astype(float), then.astype(float), equal_var=False).pvalue)

@@ -1,4 +1,4 @@
-"""The command `allalike next`."""
+"""The command `allalike plan`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
-        "allalike next allalike-out --budget 200 --price 0.05",
-        "allalike next allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
-        "allalike next allalike-out --budget 200 --worth 0.1",
+        "allalike plan allalike-out --budget 200 --price 0.05",
+        "allalike plan allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
+        "allalike plan allalike-out --budget 200 --min-gain 0.1",
     )
 )
 _N_SHOWN = 10  # answers
 _MAX_ID = 30  # characters of an id
 
 
-@command("next", epilog=_EXAMPLES)
+@command("plan", epilog=_EXAMPLES)
 @click.argument("out")
 @option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
 @option("--price", type=float, help="The price of an answer, such as 0.05 (default: 1).")
@@ -35,9 +35,11 @@ _MAX_ID = 30  # characters of an id
     " unless --price is the price of all others; 'anyone' is somebody new.",
 )
 @option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
-@option("--max-load", type=int, help="How many of these of one worker, at most. By default twice what is her share.")
 @option(
-    "--worth",
+    "--max-per-worker", type=int, help="How many of these of one worker, at most. By default twice what is her share."
+)
+@option(
+    "--min-gain",
     type=float,
     default=0.0,
     help="How many errors a unit of money must save, or it is kept.",
@@ -46,7 +48,7 @@ _MAX_ID = 30  # characters of an id
 @option("-o", "--output", group="Output", help="A CSV file for the table: task, worker, price, gain.")
 @take("Large data")
 @take("Tables", "Overwrite", "Output")
-def next_answers(
+def plan_answers(
     out: str,
     budget: float,
     output: str | None,
@@ -70,11 +72,11 @@ def next_answers(
         table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         result = load(out, engine=name_engine(options))
-        how = {name: options[name] for name in ("price", "prices", "batch", "max_load", "worth")}
+        how = {name: options[name] for name in ("price", "prices", "batch", "max_per_worker", "min_gain")}
         plan = result.plan(budget, **how)
         path = None if output is None else plan.save(output, overwrite=overwrite, safe_csv=safe_csv)
     if as_json:
-        echo_json("next", {**plan.summary, "answers": plan.table.to_dict("records"), "file": str(path or "")})
+        echo_json("plan", {**plan.summary, "answers": plan.table.to_dict("records"), "file": str(path or "")})
     elif not quiet:
         show([Line(line) for line in _text(plan, path, priced=options["prices"] is not None)])
 
