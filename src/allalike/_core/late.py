@@ -46,17 +46,19 @@ def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
     """Return ``__all__`` and ``__getattr__`` of a package whose names are imported when they are used.
 
-    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as NAME``.
+    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as PUBLIC``.
     The loader also finds it in a zip.
     """
     loader: Any = package.loader
     stub = loader.get_data(f"{str(package.origin).removesuffix('c')}i").decode()
-    homes = {line.split()[3]: line.split()[1] for line in stub.splitlines() if line.startswith("from ")}
+    lines = (line.split() for line in stub.splitlines() if line.startswith("from "))
+    homes = {words[5]: (words[1], words[3]) for words in lines}
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(homes[name]), name)
+        home, own = homes[name]
+        found = getattr(importlib.import_module(home), own)
         setattr(sys.modules[package.name], name, found)
         return found
 

@@ -111,7 +111,7 @@ def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...
 
     >>> import allalike
     >>> worker_rows(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")], domain="text", method="UA"))[0]
-    ('worker', 'answers', 'fault', 'weight')
+    ('worker', 'answers', 'mean_error', 'weight')
     """
     weighing, ids = result.weighing, result.run.workers
     picked = _pick(result, shown)
@@ -135,9 +135,9 @@ def _fault_cells(weighing: Fit, picked: list[int]) -> dict[str, Sequence[object]
 
     faults = weighing.uncertainty
     if faults is None:
-        return {"fault": weighing.fault[picked].tolist()}
+        return {"mean_error": weighing.fault[picked].tolist()}
     known = fault_columns(weighing, faults)
-    low, high, fault = (known[name][picked].tolist() for name in ("low", "high", faults.unit))
+    low, high, fault = (known[name][picked].tolist() for name in ("ci_low", "ci_high", faults.unit))
     limits = [
         "" if math.isnan(left) else f"{two_digits(left)}..{two_digits(right)}"
         for left, right in zip(low, high, strict=True)
@@ -252,7 +252,7 @@ def _alpha_text(result: Result) -> str:
     if result.run.worker_task is not None or math.isnan(result.agreement.alpha):
         return ""
     found = result.agreement
-    limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
+    limits = "" if math.isnan(found.ci_low) else f" ({found.ci_low:.2f} to {found.ci_high:.2f})"
     return f"alpha {found.alpha:.2f}{limits}; "
 
 
@@ -338,8 +338,8 @@ def _next_commands(
             found.append((shlex.join(words), "whom to ask about tasks that are not sure"))
     if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
         told = _JOINING.search(alike[0])
-        settles = {"domain": told[1]} if told else {"label_map": "map.csv"}
-        found.append((complete_command(typed, settles), "join labels that mean the same"))
+        options = {"domain": told[1]} if told else {"label_map": "map.csv"}
+        found.append((complete_command(typed, options), "join labels that mean the same"))
     if not result.run.n_gold:
         column = result.run.notes.get("gold_column")
         gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
@@ -351,9 +351,9 @@ def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
     """Return the worker to look at first: one who is clearly worse than the crowd, before one to exclude."""
     from allalike.result.flags import flag_workers
 
-    trust = Summary.from_dict(result.summary).trust
-    if trust and trust.look_at:
-        return str(trust.look_at.named[0].worker)
+    trust = Summary.from_dict(result.summary).screening
+    if trust and trust.flagged:
+        return str(trust.flagged.named[0].worker)
     kinds = flag_workers(result.run, result.weighing, flags)
     order = order_workers(result)[::-1]
     flagged = [number for kind in ("look", "block") for number in order if kinds[number] == kind]

@@ -290,7 +290,7 @@ def say_counts(answers: int, workers: int, tasks: int) -> str:
 
 def say_voices(summary: Summary) -> str:
     """Say how many independent answers those to a task are worth, if that is known."""
-    voices = summary.confidence.voices_per_task if summary.confidence else None
+    voices = summary.confidence.effective_answers_per_task if summary.confidence else None
     return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
 
 
@@ -345,18 +345,18 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
     """Say how many truths should be right, unless no task has two answers that tell it.
 
     >>> from allalike.result.summary import HowSure
-    >>> _say_sureness(HowSure(mean=0.999, told_by="halves", answers_per_task=3.0), 0.9, known=True)
+    >>> _say_sureness(HowSure(mean=0.999, estimated_from="halves", answers_per_task=3.0), 0.9, known=True)
     'Over 99 % of the truths should be right, and 90 % of the majority vote (estimated from two halves of the workers).'
-    >>> _say_sureness(HowSure(mean=0.75, told_by="pairs", answers_per_task=1.0), None, known=False)
+    >>> _say_sureness(HowSure(mean=0.75, estimated_from="pairs", answers_per_task=1.0), None, known=False)
     'Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can.'
     """
-    if sure.answers_per_task == 1 and sure.told_by != "gold":
+    if sure.answers_per_task == 1 and sure.estimated_from != "gold":
         return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
     right = percent(sure.mean if sure.share_right is None else sure.share_right)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
     plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
     unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
-    source = TOLD_BY[sure.told_by]
+    source = TOLD_BY[sure.estimated_from]
     if sure.share_right_low is not None and sure.share_right_high is not None:
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
         source = f"{low} to {high} %, measured on gold labels" if known else f"{low} to {high} % in past crowds"
@@ -372,21 +372,21 @@ def remark_gold(summary: Summary) -> Iterator[Remark]:
         f"Error against the gold of {count(gold.tasks, 'task')}: {gold.error:.4g}; unweighted"
         f" {gold.unweighted_error:.4g}."
     )
-    if gold.disparity_predicts:
-        yield Remark(say_correlation(gold.disparity_predicts))
+    if gold.disparity_error_correlation:
+        yield Remark(say_correlation(gold.disparity_error_correlation))
 
 
 def say_correlation(found: Correlation) -> str:
     """Say how well the distance to the others told who errs."""
     return (
         f"Distance to the others predicts who errs with a rank correlation of {found.rank_correlation:.2f}"
-        f" ({found.low:.2f} to {found.high:.2f}; {found.workers:,} workers)."
+        f" ({found.ci_low:.2f} to {found.ci_high:.2f}; {found.workers:,} workers)."
     )
 
 
 def remark_reading(summary: Summary) -> list[Remark]:
     """Say how the answers were read, and whether they can be read otherwise as well."""
-    reading, name = summary.reading, summary.method.name
+    reading, name = summary.model, summary.method.name
     if reading is None:
         return []
     told = _say_reading(summary, reading), _say_known(reading)
@@ -406,16 +406,16 @@ def _say_known(reading: HowRead) -> str:
 def _say_reading(summary: Summary, reading: HowRead) -> str:
     unweighted = name_unweighted(summary.domain)
     if reading.workers == "alike":
-        drawn = reading.taken == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
+        drawn = reading.chosen == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
         ties = "; a tie goes to those who are closer to the others" if summary.tied and not drawn else ""
         return f"{unweighted}, because workers are alike{ties}"
     if reading.fields is not None:
         return "workers are weighed in each field alone; their weight is the mean over the fields"
-    if reading.taken == "everyone the same":
+    if reading.chosen == "everyone the same":
         return f"{unweighted}, because {reading.why}"
-    if reading.taken == "majority vote":
+    if reading.chosen == "majority vote":
         return f"{unweighted}, because {reading.why}"
-    if reading.taken == "knows or guesses":
+    if reading.chosen == "knows or guesses":
         return f"workers are weighted by how often they know the answer, because {reading.why or 'memory is short'}"
     if reading.f_ratio is None:
         return ""
@@ -452,7 +452,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
     >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
-    ...          "low": 0.1, "high": 0.5, "probability": 0.002}
+    ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
     >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers were added.
@@ -479,7 +479,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
         yield Remark(
             f"{each.worker} got {each.what}: {where} the truth than others by {abs(each.now):.2g}, before by"
             f" {each.before:.2g} ({each.answers_now:,} and {count(each.answers_before, 'answer')}; the difference is"
-            f" {each.low:.2g} to {each.high:.2g}, probability {each.probability:.2g}).",
+            f" {each.ci_low:.2g} to {each.ci_high:.2g}, probability {each.p_value:.2g}).",
             names=[each.worker],
         )
     if told.tested and not told.workers:
@@ -519,18 +519,18 @@ _N_SHOWN = 3  # groups, and workers who are worse
 
 def remark_crowd(summary: Summary) -> Iterator[Remark]:
     """Say whose answers carry no signal, and who copies, with the evidence."""
-    trust = summary.trust
+    trust = summary.screening
     if trust is None:
         return
-    if parts := trust.parts:
+    if parts := trust.components:
         yield Remark(
             f"Parts: the answers fall into {parts.number:,} parts without a common task, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different parts cannot be compared."
         )
-    if trust.no_signal.workers:
-        yield _remark_silent(trust.no_signal)
-    if trust.look_at:
-        yield _remark_suspects(trust.look_at)
+    if trust.uninformative.workers:
+        yield _remark_silent(trust.uninformative)
+    if trust.flagged:
+        yield _remark_suspects(trust.flagged)
     yield from map(_remark_group, trust.groups[:_N_SHOWN])
     if len(trust.groups) > _N_SHOWN:
         yield Remark(f"  and {sum(trust.n_groups.values()) - _N_SHOWN:,} more groups (see the table of groups).")
@@ -541,8 +541,8 @@ def _remark_silent(empty: Silent) -> Remark:
     done = "do not count (with screening=False they do)" if empty.silenced else "count all the same, being few"
     return Remark(
         f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
-        f" on the tasks (signal {first.signal:.3f} with error {first.error:.3f}); they gave"
-        f" {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
+        f" on the tasks (informativeness {first.informativeness:.3f}, standard error {first.informativeness_se:.3f});"
+        f" they gave {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
         names=names,
     )
 
@@ -557,15 +557,15 @@ def _remark_suspects(worse: Suspects) -> Remark:
 
 
 def _describe_suspect(suspect: Suspect) -> str:
-    if suspect.low is None or suspect.high is None:
+    if suspect.ci_low is None or suspect.ci_high is None:
         return f"{two_digits(suspect.relative_error or 0.0)} more than others on the same tasks"
-    return f"{two_digits(suspect.low)} to {two_digits(suspect.high)}"
+    return f"{two_digits(suspect.ci_low)} to {two_digits(suspect.ci_high)}"
 
 
 def _remark_group(group: AlikeGroup) -> Remark:
-    who, seen = name_some(group.members, group.size), say_evidence(group.common, group.shared_rare)
+    who, seen = name_some(group.members, group.size), say_evidence(group.common_tasks, group.shared_rare)
     if group.kind == "copies":
-        chance = f"by chance with probability {group.probability:.1g}"
+        chance = f"by chance with probability {group.p_value:.1g}"
         said = f"Copies: {who} count as one voice ({seen}; {chance}; screening=False counts each)."
     else:
         said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."

@@ -407,7 +407,7 @@ def _propose_matrix(table: Source, sample: TableSample, matrix: Matrix) -> tuple
     ways = [Proposal({"wide": matrix.rows, **cells}, score=0.6 if matrix.named else 0.3)]
     if matrix.rows == "tasks" and matrix.alone and (consensus := find_consensus(sample, matrix.cells)):
         what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
-        ways.append(replace(ways[0], settles={"wide": "tasks", "exclude": (consensus,)}))
+        ways.append(replace(ways[0], options={"wide": "tasks", "exclude": (consensus,)}))
     return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
 
 
@@ -501,11 +501,11 @@ def _propose_first_elements(proposals: Sequence[Proposal]) -> list[Proposal]:
     """Propose the first of the elements that labels are in, if they are in a list of a worker's own."""
     first = []
     for proposal in proposals:
-        columns = dict(proposal.settles["columns"])
+        columns = dict(proposal.options["columns"])
         before, inner, after = columns.pop("label", "").rpartition("[]")
         if inner and before.count("[]") >= max((name.count("[]") for name in columns.values()), default=0):
             columns["label"] = f"{before}[0]{after}"
-            first.append(replace(proposal, settles={"columns": columns}))
+            first.append(replace(proposal, options={"columns": columns}))
     return first
 
 
