@@ -161,7 +161,7 @@ def decide_levels(
     number: Floats,
     uninformative: Floats,
     *lines: Floats,
-    kernels: Kernels,
+    kernels: Any,
     ties: Ties,
     estimate: Callable[..., Floats] | None = None,
     profile: Floats | None = None,

@@ -203,14 +203,14 @@ class AnswerTable:
         hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
         beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
         skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
-        guesses = counts - hits
+        guesses: Floats = counts - hits
         for _ in range(rounds):
             all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
             guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
             own = skill[self.cell_worker]
             score = np.add.reduceat(np.log1p(own / ((1 - own) * guess))[self.cell], self.slot_start)
             top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
-            odds = np.exp(score - top[self.slot_task])
+            odds: Floats = np.exp(score - top[self.slot_task])
             total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
             hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
