@@ -21,7 +21,7 @@ workers have a model of their own (`allalike.methods.auto.uncertainty`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
