@@ -48,7 +48,7 @@ from allalike.methods.auto.decisions import (
     estimate_profile,
 )
 from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
-from allalike.methods.auto.screening import find_guess_distances
+from allalike.methods.auto.screening import find_guess_distance
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
 from allalike.methods.fit import Fit, Uncertainty
@@ -93,12 +93,12 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
     groups = screening.groups
     heard = give_voices(run, groups)
     disparity = Peers(run).unweighted if groups.all_count else between_groups(heard)
-    unit = 2 * float(np.mean(disparity.mubar))
-    guess = find_guess_distances(run) if screening.guess is None else screening.guess
+    unit = 2 * disparity.mubar
+    guess = find_guess_distance(run) if screening.guess is None else screening.guess
     measure = partial(
         estimate_errors,
         groups=groups,
-        guess=float(guess[0]),
+        guess=guess,
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)

@@ -200,10 +200,10 @@ class AnswerTable:
         unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
         shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
         right = shares if start is None else start
-        hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+        hits: Floats = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
         beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
         skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
-        guesses: Floats = counts - hits
+        guesses = counts - hits
         for _ in range(rounds):
             all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
             guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
@@ -214,7 +214,7 @@ class AnswerTable:
             total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
             hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
-            known = hits * own / (own + (1 - own) * guess)
+            known: Floats = hits * own / (own + (1 - own) * guess)
             guesses = counts - known
             knows = np.bincount(self.cell_worker, known, self.n_workers)
             skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
