@@ -94,8 +94,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
 
     Krippendorff's alpha with its 95 % confidence interval for any label type; for classes also percent agreement,
     Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and the effect of each
-    worker on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in 'allalike
-    discover'.
+    worker on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in
+    'allalike discover'.
     """
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
