@@ -39,7 +39,7 @@ _N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a
 def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     r"""Return the lines of a table with a line for each group, and what its numbers mean.
 
-    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "low": 0.1, "high": 0.7, "percent": 0.75}
+    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
     >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
     >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
       sex  kind         answers  workers  tasks  alpha  limits        equal
@@ -47,7 +47,7 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     """
     lines: list[tuple[str, ...]] = [(*summary["by"], *_HEADS)]
     for group in summary["groups"]:
-        alpha, low, high, equal = (group[name] for name in ("alpha", "low", "high", "percent"))
+        alpha, low, high, equal = (group[name] for name in ("alpha", "ci_low", "ci_high", "percent"))
         cells = [
             *(shorten(name or "(none)", _MAX_NAME) for name in group["group"].values()),
             group["domain"]["name"],
@@ -179,7 +179,7 @@ def _list_coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     pairs = summary["cohen_pairs"]
     notes = {
         name_alpha(summary["domain"]["name"], summary["domain"]["distance"]): describe_interval(
-            summary["low"], summary["high"]
+            summary["ci_low"], summary["ci_high"]
         ),
         "ordinal alpha": describe_interval(*summary["ordinal_limits"]),
         "percent agreement": "equal pairs of answers to a task",

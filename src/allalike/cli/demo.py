@@ -103,7 +103,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     truths = result.truth
     right = truths["task"].map(gold)
     before, after = ((truths[name] != right).mean() for name in ("unweighted", "label"))
-    unsure = ", ".join(result.next(_RARE)["task"])
+    unsure = ", ".join(result.next_tasks(_RARE)["task"])
     echo(
         f"\n{summary.changed} of {_TASKS} labels differ from the majority vote.\nThe majority vote errs in"
         f" {100 * before:.1f} % of the photos, allalike in {100 * after:.1f} %."

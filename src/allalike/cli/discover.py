@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.late import late_pattern
 from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for_warnings, show, spool_input, visible
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.lists import echo_json
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _MAX_NAME = 100  # characters of the name of a folder
-_DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
+_DEVICES = late_pattern("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
 
 
 def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:

@@ -1,6 +1,6 @@
 """JSON schemas of what commands print with ``--json``, made from the structs that hold it.
 
-The JSON names its schema, such as ``allalike/jury/1``. The number grows if a fact is renamed, removed or redefined. New
+The JSON names its schema, such as ``allalike/jury/2``. The number grows if a fact is renamed, removed or redefined. New
 facts do not change it, so readers must allow for facts that they do not know.
 """
 
@@ -159,6 +159,9 @@ class ExplainedWorker(Section, kw_only=True):
     signal_error: _Number = None
     earlier: _Number = None
     few: bool = False
+    relative_error: _Number = None
+    rank_low: _Number = None
+    rank_high: _Number = None
     no_signal: bool = False
     group: Any = None
     disagrees: int
@@ -301,7 +304,7 @@ def make_schema(command: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of what a command prints with ``--json``.
 
     >>> make_schema("jury")["properties"]["schema"]
-    {'const': 'allalike/jury/1'}
+    {'const': 'allalike/jury/2'}
     >>> make_schema("jurry")
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No command 'jurry' has a schema. Did you mean 'jury'? Those are: discover, ...

@@ -113,7 +113,7 @@ def _describe_agreement(result: Result, *, look: bool) -> list[str]:
     found = result.agreement
     if math.isnan(found.alpha):
         return []
-    limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
+    limits = "" if math.isnan(found.ci_low) else f" ({found.ci_low:.2f} to {found.ci_high:.2f})"
     return [f"Agreement: Krippendorff's alpha {found.alpha:.2f}{limits}."]
 
 
@@ -205,7 +205,7 @@ def _error_columns(fit: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
     if known is None:
         return {"mean error": list(map(two_digits, fit.fault[picked].tolist()))}
     errors = fault_columns(fit, known)
-    error, low, high = (errors[name][picked].tolist() for name in (known.unit, "low", "high"))
+    error, low, high = (errors[name][picked].tolist() for name in (known.unit, "ci_low", "ci_high"))
     write = percent_of if known.unit == "error_rate" else two_digits
     columns: dict[str, Sequence[object]] = {_UNITS.get(known.unit, "mean error"): list(map(write, error))}
     if not all(map(math.isnan, low)):

@@ -298,7 +298,7 @@ def say_counts(answers: int, workers: int, tasks: int) -> str:
 
 def say_voices(summary: Summary) -> str:
     """Describe the effective number of answers per task, if it is known."""
-    voices = summary.confidence.voices_per_task if summary.confidence else None
+    voices = summary.confidence.effective_answers_per_task if summary.confidence else None
     return f"effective number of answers per task: {voices:.2g}" if voices else ""
 
 
@@ -361,12 +361,12 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
     """Describe the expected share of correct labels, and its interval.
 
     >>> from allalike.result.summary import HowSure
-    >>> _say_sureness(HowSure(mean=0.999, told_by="model", answers_per_task=3.0), 0.9, known=True)
+    >>> _say_sureness(HowSure(mean=0.999, estimated_from="model", answers_per_task=3.0), 0.9, known=True)
     'Over 99 % of the labels should be correct, and 90 % of the majority vote.'
-    >>> _say_sureness(HowSure(mean=0.75, told_by="model", answers_per_task=1.0), None, known=False)
+    >>> _say_sureness(HowSure(mean=0.75, estimated_from="model", answers_per_task=1.0), None, known=False)
     'The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=).'
     """
-    if sure.answers_per_task == 1 and sure.told_by != "gold":
+    if sure.answers_per_task == 1 and sure.estimated_from != "gold":
         return "The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=)."
     right = percent(sure.mean if sure.share_right is None else sure.share_right)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
@@ -388,21 +388,21 @@ def remark_gold(summary: Summary) -> Iterator[Remark]:
         f"Error on the gold labels of {count(gold.tasks, 'task')}: {write(gold.error)}; with the"
         f" {name_unweighted(summary.domain)} {write(gold.unweighted_error or 0.0)}."
     )
-    if gold.disparity_predicts:
-        yield Remark(say_correlation(gold.disparity_predicts))
+    if gold.disparity_error_correlation:
+        yield Remark(say_correlation(gold.disparity_error_correlation))
 
 
 def say_correlation(found: Correlation) -> str:
     """Describe how well disparities predict the errors of workers."""
     return (
         f"Disparities predict the errors of workers with a rank correlation of {found.rank_correlation:.2f}"
-        f" ({found.low:.2f} to {found.high:.2f}; {found.workers:,} workers)."
+        f" ({found.ci_low:.2f} to {found.ci_high:.2f}; {found.workers:,} workers)."
     )
 
 
 def remark_reading(summary: Summary) -> list[Remark]:
     """Describe the chosen model, and an alternative solution if there is one."""
-    reading = summary.reading
+    reading = summary.model
     if reading is None:
         return []
     text = _say_reading(summary, reading)
@@ -415,9 +415,9 @@ def _say_reading(summary: Summary, reading: HowRead) -> str:
         return f"{unweighted.capitalize()}: the workers are equally good"
     if reading.fields is not None:
         return "Workers are weighted in each field; their weight is the mean over the fields"
-    if reading.taken in ("everyone the same", "majority vote"):
+    if reading.chosen in ("everyone the same", "majority vote"):
         return f"{unweighted.capitalize()}: {reading.why}"
-    if reading.taken == "knows or guesses":
+    if reading.chosen == "knows or guesses":
         return "Workers are weighted by how often they know the answer"
     if reading.f_ratio is None:
         return ""
@@ -449,7 +449,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
     >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
-    ...          "low": 0.1, "high": 0.5, "probability": 0.002}
+    ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
     >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers added.
@@ -474,7 +474,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
         side = "above" if each.now > 0 else "below"
         yield Remark(
             f"{each.worker} got {each.what}: mean error {abs(each.now):.2g} {side} that of others, before"
-            f" {each.before:.2g} (difference {each.low:.2g} to {each.high:.2g}, p = {each.probability:.2g}).",
+            f" {each.before:.2g} (difference {each.ci_low:.2g} to {each.ci_high:.2g}, p = {each.p_value:.2g}).",
             names=[each.worker],
         )
     if told.tested and not told.workers:
@@ -511,18 +511,18 @@ _N_SHOWN = 3  # groups, and workers who are worse
 
 def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
     """Describe uninformative workers, workers who are worse than the crowd, and copy groups, with the evidence."""
-    trust = summary.trust
+    trust = summary.screening
     if trust is None:
         return
-    if parts := trust.parts:
+    if parts := trust.components:
         yield Remark(
             f"The workers fall into {parts.number:,} components without common tasks, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
-    if trust.no_signal.workers:
-        yield _remark_silent(trust.no_signal)
-    if trust.look_at and flagged:
-        yield _remark_suspects(trust.look_at)
+    if trust.uninformative.workers:
+        yield _remark_silent(trust.uninformative)
+    if trust.flagged and flagged:
+        yield _remark_suspects(trust.flagged)
     copies = [group for group in trust.groups if group.kind == "copies"]
     if copies:
         number = trust.n_groups["copies"]
@@ -555,9 +555,9 @@ def _remark_suspects(worse: Suspects) -> Remark:
 
 
 def _describe_suspect(suspect: Suspect, unit: str) -> str:
-    if suspect.low is None or suspect.high is None:
+    if suspect.ci_low is None or suspect.ci_high is None:
         return f"{_write_error(suspect.relative_error or 0.0, unit)} more than others on the same tasks"
-    return f"{_write_error(suspect.low, unit)} to {_write_error(suspect.high, unit)}"
+    return f"{_write_error(suspect.ci_low, unit)} to {_write_error(suspect.ci_high, unit)}"
 
 
 def _write_error(error: float, unit: str) -> str:

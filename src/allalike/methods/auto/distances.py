@@ -128,7 +128,7 @@ def _choose_weights(
     run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
-    notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
+    notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
@@ -142,7 +142,7 @@ def _choose_weights(
         notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
         why = _REFUTED if notes["support"] < -_CLEARLY else ""
     if why:
-        return np.ones(len(weight)), {**notes, "taken": "everyone the same", "why": why}
+        return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
     return weight, notes
 
 
@@ -375,7 +375,7 @@ def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_g
     if _has_classes(run):
         whole = collapse(run, groups.number) if groups.has_copies else run
         found = estimate_class_errors(whole, take_sample(whole), use_gold=use_gold, ranks=True).take(groups.number)
-        return replace(found, confidence={"told_by": "model"})
+        return replace(found, confidence={"estimated_from": "model"})
     if run.encoding.noise.weighting == "inverse":
         return errors.uncertainty
     unknown, shared = np.full(len(groups.number), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
