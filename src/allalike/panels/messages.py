@@ -71,8 +71,8 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
     yield Remark(f"{counts} ({summary.domain.name}).")
     if confidence is not None and not panel.is_scored:
-        each = confidence.effective_answers_per_task
-        effective = f", effectively {each:.2g}" if each else ""
+        independent = confidence.effective_answers_per_task
+        effective = f", effectively {independent:.2g}" if independent else ""
         yield Remark(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
             f" from the majority vote{say_ties(summary)}."
@@ -238,7 +238,7 @@ def _describe_outcomes(panel: PanelSummary) -> Iterator[Remark]:
         who = [f"{each.judge} ({each.unreadable:,} of {each.asked:,})" for each in unread.named[:_N_JUDGES]]
         more = ", most by " * bool(who) + ", ".join(who)
         tasks = f" {count(unread.tasks, 'task')} without a readable verdict." if unread.tasks else ""
-        names = tuple(each.judge for each in unread.named[:_N_JUDGES])
+        names = [each.judge for each in unread.named[:_N_JUDGES]]
         yield Remark(f"Unreadable: {count(unread.verdicts, 'verdict')}{more}.{tasks}", names=names)
 
 
