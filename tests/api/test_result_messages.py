@@ -96,7 +96,7 @@ def compare_with(save: Callable[[Path], Any], rows: Any = ROWS, **how: Any) -> C
 
     def refused(folder: Path) -> None:
         save(folder / "out")
-        _ = allalike.jury(rows, since=folder / "out", **how).summary
+        _ = allalike.jury(rows, baseline=folder / "out", **how).summary
 
     return refused
 

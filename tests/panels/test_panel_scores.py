@@ -11,11 +11,10 @@ import pytest
 
 import allalike
 from allalike._core.columns.hashes import mix
-from allalike.errors import DataNote, UnsupportedError
+from allalike.errors import DataNote
 from allalike.panels.correlated_errors import compare_squares, count_effective_judges, find_offsets, number_task_parts
 from allalike.panels.repeats import find_steadiness_of_scores
 from allalike.panels.rows import RepeatedVerdicts
-from allalike.update import load
 from running.program import call
 
 Scores = npt.NDArray[np.float64]

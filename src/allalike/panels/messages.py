@@ -71,7 +71,11 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
     yield Remark(f"{counts} ({summary.domain.name}).")
     if confidence is not None and not panel.is_scored:
-        effective = f", effectively {confidence.effective_answers_per_task:.2g}" if confidence.effective_answers_per_task else ""
+        effective = (
+            f", effectively {confidence.effective_answers_per_task:.2g}"
+            if confidence.effective_answers_per_task
+            else ""
+        )
         yield Remark(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
             f" from the majority vote{say_ties(summary)}."

@@ -328,6 +328,7 @@ class Panel(Framed[Frame]):
         group = trust_columns(weighing).get("copy_group")
         return {
             **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
+            **{name: columns[name] for name in ("relative_error", "rank_low", "rank_high") if name in columns},
             "weight": weighing.weight,
             **({} if group is None else {"copy_group": group}),
             **list_columns(self.judge_columns),

@@ -85,12 +85,14 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
 
 
 def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
-    """Return the estimated error of each worker, and its interval."""
+    """Return the estimated error of each worker, its interval, the error relative to the others, and the rank."""
     rate = weighing.error_rate
     told = faults.best(weighing.fault) if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.interval_around(told)
-    return {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
+    columns = {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
+    order = ("relative_error", "rank_low", "rank_high")
+    return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
 
 def find_few(run: Run, weighing: Fit) -> npt.NDArray[np.bool_]:
