@@ -152,7 +152,7 @@ def test_the_rank_correlation_is_spearman() -> None:
     told = result.summary["gold"]["disparity_error_correlation"]
     wrong = np.mean(said != truth, axis=1)
     assert told["rank_correlation"] == pytest.approx(spearmanr(result.workers["disparity"], wrong)[0], abs=1e-5)
-    assert told["low"] < told["rank_correlation"] < told["high"] <= 1
+    assert told["ci_low"] < told["rank_correlation"] < told["ci_high"] <= 1
 
 
 SKILLS = [0.95, 0.9, 0.5, 0.45, 0.4]

@@ -118,7 +118,7 @@ def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result
     assert after == sorted(after, reverse=True)
     assert after[-1] < told[0]["before"]["expected"] == pytest.approx(1 - result.truth["confidence"].mean(), abs=1e-6)
     for each in told:
-        assert each["all"]["after"]["low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["high"]
+        assert each["all"]["after"]["ci_low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["ci_high"]
     plan = result.plan(80, min_gain=0.05)
     assert plan.summary["stop"]
     assert (plan.table["gain"] > 0.05 * plan.table["price"]).all()

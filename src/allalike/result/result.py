@@ -264,10 +264,10 @@ class Result(Framed[Frame]):
         >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
         >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
         >>> allalike.discover(rows, method="UA").bias().round(2)
-          worker  bias   low  high
-        0    ada  -1.0 -1.65 -0.35
-        1    bob  -1.0 -2.30  0.30
-        2    eve   2.0  1.35  2.65
+          worker  bias  ci_low  ci_high
+        0    ada  -1.0   -1.65    -0.35
+        1    bob  -1.0   -2.30     0.30
+        2    eve   2.0    1.35     2.65
         """
         if not self.run.encoding.numeric:
             name = self.run.domain.name

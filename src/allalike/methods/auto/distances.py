@@ -380,7 +380,7 @@ def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_g
         return errors.uncertainty
     unknown, shared = np.full(len(groups.number), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
     return Uncertainty(
-        unit="fault", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
+        unit="mean_error", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
     )
 
 
