@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.panels import rates
 from allalike.panels.drift import SIGNIFICANT, BothPanels, find_class_changes
 from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_gold

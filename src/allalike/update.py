@@ -24,7 +24,7 @@ from allalike.engines.adding import add_answers, fit_answers
 from allalike.engines.sample import pick_tasks
 from allalike.engines.sums import select_workers
 from allalike.errors import GoldError, InputError, UnsupportedError
-from allalike.methods.auto.sureness.intervals import adjust_probabilities
+from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.readers import EXPORT, Scan, is_within, open_gold
 from allalike.readers.tools import PLAIN
 from allalike.result.call import Call

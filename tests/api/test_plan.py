@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 import allalike
 from allalike import Disk
 from allalike.cli.schemas import make_schema
-from allalike.methods.auto.sureness.next_labels import expect_gains
+from allalike.methods.auto.next_labels import expect_gains
 from allalike.result.expected_gain import TaskUncertainty, keep_likeliest
 from allalike.result.plan import Offers, assign
 from crowds.copiers import attack, rows_of

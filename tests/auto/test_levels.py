@@ -35,7 +35,7 @@ def test_confidence_and_error_rates_fit_simulated_ratings(levels: int, answers: 
     errors = (wrong["label"] != wrong["truth"]).groupby(wrong["worker"]).mean()
     rates = result.workers.set_index("worker")["error_rate"]
     assert abs(rates.mean() - errors.mean()) < 0.15
-    assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.7
+    assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.6
     assert result.summary["confidence"]["mean"] == pytest.approx(confidence.mean(), abs=1e-5)
 
 

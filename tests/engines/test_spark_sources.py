@@ -65,7 +65,7 @@ def same(source: Any, memory: Any = None, **options: Any) -> None:
 
 
 def on_executors(source: Any, **options: Any) -> bool:
-    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.master) is not None
+    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.spark_master) is not None
 
 
 def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str:
@@ -180,7 +180,7 @@ def test_labels_are_guessed_from_the_first_that_there_are(
 
     monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
     scan = allalike.scan(paths, missing="drop")
-    source = spark_sources.find_source(scan, None, SPARK.master)
+    source = spark_sources.find_source(scan, None, SPARK.spark_master)
     assert source is not None
     some, _ = source.read(2)._show_labels(40)
     assert some.data.to_pylist() == [label for *_, label in [*blank[:first], *full][:40]]

@@ -189,7 +189,7 @@ def draw_screen(
     Crowd: alpha 0.00; 2 answers per task.
     UA, 1 round.
     """
-    from allalike.methods.auto.sureness.next_labels import rank_tasks
+    from allalike.methods.auto.next_labels import rank_tasks
     from allalike.result.flags import list_reasons
 
     summary = Summary.from_dict(result.summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ class CopyGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """Uncertainty of a fit: 95 % confidence intervals of the workers' errors, and confidence of the labels.
+    """Uncertainty of a fit: errors of the workers, their 95 % confidence intervals and ranks, and confidence of labels.
 
     Attributes
     ----------
@@ -149,13 +149,20 @@ class Uncertainty:
     shared
         Number of each worker's answers to tasks that others answered.
     error, low, high, shrunk
-        Estimated error, its interval, and the error shrunk towards the crowd's mean.
+        Estimated error, its interval (NaN where the answers support none), and the error shrunk towards the mean.
     few
         Whether a worker has too few answers for an estimate.
+    relative_error, relative_se, rank_low, rank_high
+        Error of each worker less that of the others on the same tasks, its standard error, and the range of the
+        worker's rank (1 has the fewest errors); NaN where unknown, None if the label type has no model of it.
     informativeness, informativeness_se, uninformative
         Dependence of each worker's answers on the tasks, its standard error, and mask of uninformative workers.
     variance
         Variance of each worker's numbers, for intervals of labels.
+    trust
+        Slope of errors on gold labels against the crowd's estimates (0 to 1); None without 20 gold labels.
+    share_se
+        Standard error of the logit of the share of right labels; None without 20 gold labels.
     confidence
         Facts about the confidence of labels, for the summary; None if it is only the share of the weights.
     expect
@@ -169,12 +176,24 @@ class Uncertainty:
     high: Floats
     shrunk: Floats
     few: npt.NDArray[np.bool_]
+    relative_error: Floats | None = None
+    relative_se: Floats | None = None
+    rank_low: Floats | None = None
+    rank_high: Floats | None = None
+    trust: float | None = None
+    share_se: float | None = None
     informativeness: Floats | None = None
     informativeness_se: Floats | None = None
     uninformative: npt.NDArray[np.bool_] | None = None
     variance: Floats | None = None
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None
+
+    def take(self, number: npt.NDArray[np.intp]) -> Uncertainty:
+        """Return the uncertainty of workers, given the number of each, or of the first of each worker's copy group."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        taken: dict[str, Any] = {name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)}
+        return replace(self, **taken)
 
     def best(self, otherwise: Floats) -> Floats:
         """Return the shrunken errors, or others where the label type has no model of errors."""

@@ -329,6 +329,7 @@ class Panel(Framed[Frame]):
         group = trust_columns(weighing).get("group")
         return {
             **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
+            **{name: columns[name] for name in ("relative_error", "rank_low", "rank_high") if name in columns},
             "weight": weighing.weight,
             **({} if group is None else {"group": group}),
             **list_columns(self.judge_columns),

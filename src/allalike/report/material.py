@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.methods.auto.next_labels import rank_tasks
 from allalike.reliability.agreement import measure_scales
 from allalike.result.summary import Summary
 from allalike.result.tables import next_columns, worker_columns

@@ -23,8 +23,8 @@ import numpy as np
 
 from allalike._core.columns.values import Values
 from allalike.errors import UnsupportedError
-from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE
-from allalike.methods.auto.sureness.next_labels import expect_gains
+from allalike.methods.auto.next_labels import expect_gains
+from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

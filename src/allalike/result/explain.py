@@ -346,7 +346,9 @@ def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
     worse = find_worse(run, weighing)
     if worse is not None and worker in worse.workers:
         low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
-        yield Flag(f"larger {unit}", f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}")
+        known = f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}"
+        more = f"{worse.relative[worker]:.3g} more than others on the same tasks"
+        yield Flag(f"larger {unit}", known if np.isfinite(low) else more)
     constant = find_constant_workers(run)
     if worker in constant:
         yield Flag("always the same", f"all {int(run.answer_counts[worker]):,} answers are {constant[worker]!r}")

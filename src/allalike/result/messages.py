@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LabelKind,
         OtherReading,
         Silent,
+        Suspect,
         Suspects,
     )
 
@@ -351,11 +352,15 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
     """
     if sure.answers_per_task == 1 and sure.told_by != "gold":
         return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
-    right = percent(sure.mean)
+    right = percent(sure.mean if sure.share_right is None else sure.share_right)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
     plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
     unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
-    return f"{about} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
+    source = TOLD_BY[sure.told_by]
+    if sure.share_right_low is not None and sure.share_right_high is not None:
+        low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
+        source = f"{low} to {high} %, measured on gold labels" if known else f"{low} to {high} % in past crowds"
+    return f"{about} of the truths should be right{plain} ({source}).{unseen}"
 
 
 def remark_gold(summary: Summary) -> Iterator[Remark]:
@@ -543,12 +548,18 @@ def _remark_silent(empty: Silent) -> Remark:
 
 
 def _remark_suspects(worse: Suspects) -> Remark:
-    limits = [f"{each.worker} ({two_digits(each.low)} to {two_digits(each.high)})" for each in worse.named]
+    limits = [f"{each.worker} ({_describe_suspect(each)})" for each in worse.named]
     return Remark(
         f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
         f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
         names=[each.worker for each in worse.named],
     )
+
+
+def _describe_suspect(suspect: Suspect) -> str:
+    if suspect.low is None or suspect.high is None:
+        return f"{two_digits(suspect.relative_error or 0.0)} more than others on the same tasks"
+    return f"{two_digits(suspect.low)} to {two_digits(suspect.high)}"
 
 
 def _remark_group(group: AlikeGroup) -> Remark:

@@ -13,7 +13,7 @@ from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 from allalike.frames import Frame, Framed
-from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.methods.auto.next_labels import rank_tasks
 from allalike.result.flags import flag_columns
 from allalike.result.messages import list_all_notes
 from allalike.result.quality import bias_columns, rate_workers

@@ -14,6 +14,8 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
+from allalike.methods.auto.gold_calibration import estimate_share_right
+from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.result.tables import fault_columns
 
 if TYPE_CHECKING:
@@ -237,7 +239,11 @@ def describe_confidence(run: Run, weighing: Fit, found: TaskTable) -> dict[str, 
     confidence = weighing.uncertainty.confidence
     voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
-    return _rounded({**confidence, "mean": found.mean("confidence"), **per_task})
+    mean = found.mean("confidence")
+    if "told_by" in confidence and confidence["told_by"] != "answers" and np.isfinite(mean):
+        confidence = {**confidence, **estimate_share_right(mean, weighing.uncertainty.share_se)}
+    trust = {} if weighing.uncertainty.trust is None else {"trust": weighing.uncertainty.trust}
+    return _rounded({**confidence, "mean": mean, **trust, **per_task})
 
 
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,17 +350,18 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
 
 
 class Worse(NamedTuple):
-    """Workers who are clearly worse than the crowd, its mean, and the limits of everybody's fault."""
+    """Workers who are clearly worse than the crowd, its mean, and intervals or relative errors of all workers."""
 
     workers: Array
     unit: str
     mean: float
     low: Floats
     high: Floats
+    relative: Floats
 
 
 def find_worse(run: Run, weighing: Fit) -> Worse | None:
-    """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
+    """Find workers who are clearly worse than the crowd: with signal, enough answers, and a clearly larger error."""
     faults = weighing.uncertainty
     if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
@@ -364,9 +371,12 @@ def find_worse(run: Run, weighing: Fit) -> Worse | None:
     if not counts.sum():
         return None
     mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
+    relative, error = faults.relative_error, faults.relative_se
+    if relative is None or error is None:
+        relative = error = np.full(len(low), np.nan)
     with np.errstate(invalid="ignore"):
-        worse = np.flatnonzero((low > mean) & ~faults.few & ~faults.uninformative)
-    return Worse(worse, faults.unit, mean, low, high)
+        clear = (low > mean) | (np.isnan(low) & (relative > NORMAL_QUANTILE * error))
+    return Worse(np.flatnonzero(clear & ~faults.few & ~faults.uninformative), faults.unit, mean, low, high, relative)
 
 
 def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
@@ -374,10 +384,14 @@ def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
     found = find_worse(run, weighing)
     if found is None or not len(found.workers):
         return {}
-    low, high = found.low, found.high
+    columns = {"low": found.low, "high": found.high, "relative_error": found.relative}
+    order = np.where(np.isnan(found.low), found.relative, found.low)[found.workers]
     named = [
-        {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
-        for i in found.workers[np.argsort(-low[found.workers], kind="stable")][:_MAX_NAMED]
+        {
+            "worker": run.workers[int(i)],
+            **{name: float(each[i]) for name, each in columns.items() if np.isfinite(each[i])},
+        }
+        for i in found.workers[np.argsort(-order, kind="stable")][:_MAX_NAMED]
     ]
     return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
 

@@ -52,10 +52,17 @@ class LabelKind(Section):
 
 
 class HowSure(Section):
-    """How often truths are expected to be right, what says so, and how many independent answers a task has."""
+    """Share of labels that are right with its interval, what it is estimated from, and answers per task.
+
+    ``trust`` is how well the crowd predicts who errs (0 to 1), if there are 20 gold labels.
+    """
 
     mean: float
     told_by: str
+    share_right: float | None = None
+    share_right_low: float | None = None
+    share_right_high: float | None = None
+    trust: float | None = None
     answers_per_task: float = 0.0
     voices_per_task: float | None = None
 
@@ -93,11 +100,12 @@ class PartSizes(Section):
 
 
 class Suspect(Section):
-    """A worker who should be looked at, with the limits of her error, or how much signal she has."""
+    """A worker to look at: the interval of the error or the error relative to others, or the informativeness."""
 
     worker: Any
-    low: float = 0.0
-    high: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    relative_error: float | None = None
     signal: float = 0.0
     error: float = 0.0
 

@@ -85,13 +85,15 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
 
 
 def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
-    """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
+    """Return each worker's fault, what it is read as where that has another name, its limits, and the rank."""
     rate = weighing.error_rate
     fault = faults.best(weighing.fault) if rate is None else weighing.fault
     told = fault if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.interval_around(told)
-    return {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
+    columns = {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
+    order = ("relative_error", "rank_low", "rank_high")
+    return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
 
 def find_few(run: Run, weighing: Fit) -> npt.NDArray[np.bool_]:

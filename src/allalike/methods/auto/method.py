@@ -60,7 +60,7 @@ class Auto(ScreeningMethod):
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=Auto())
     >>> "".join(result.truth["label"]), result.workers["error_rate"].round(1).tolist()
-    ('xxyyzxyz', [0.1, 0.2, 0.3, 0.7, 0.7])
+    ('xxyyzxyz', [0.1, 0.2, 0.3, 0.7, 0.8])
     """
 
     name: ClassVar[str] = "auto"
