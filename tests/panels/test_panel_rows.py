@@ -13,8 +13,7 @@ from scipy.stats import binomtest
 
 import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
-from allalike.methods.auto.uncertainty import adjust_probabilities
-from allalike.panels.drift import BothPanels
+from allalike.panels.drift import BothPanels, find_changes
 from allalike.panels.repeats import compare_orders, find_steadiness
 from allalike.panels.rows import RepeatedVerdicts
 from golden.panel_cases import describe
