@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # no region is an answer, too
 AREAS = "areas"  # outlined or painted
-_IDS, _SCALARS = frozenset({str, int}), frozenset({str, int, float, bool})
+_IDS, _SCALARS, _TEXTS = frozenset({str, int}), frozenset({str, int, float, bool}), frozenset({str, tuple, list})
 _MAX_LISTED = 12
 _MIN_POINTS = 3  # of an outline that goes around something
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
@@ -89,7 +89,7 @@ class Answer:
     (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
     """
 
-    __slots__ = ("is_gold", "kind", "label", "more", "question", "task", "worker")
+    __slots__ = ("is_empty", "is_gold", "kind", "label", "more", "question", "task", "worker")
 
     def __init__(
         self,
@@ -112,11 +112,7 @@ class Answer:
                 raise unexpected(value, "a text or a number", "label")
         if type(label) is dict:
             raise unexpected(label, "a text or a number", "label")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the label is missing, or an empty text or list."""
-        return self.label is None or (isinstance(self.label, str | tuple | list) and not self.label)
+        self.is_empty = label is None or (type(label) in _TEXTS and not label)
 
 
 @dataclass
