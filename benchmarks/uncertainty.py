@@ -1,6 +1,6 @@
 """Measure confidences, ranks and intervals of the default on class crowds with gold labels.
 
-python benchmarks/uncertainty.py                       # write docs/evidence/uncertainty.csv, and print the means
+python benchmarks/uncertainty.py                       # measure what docs/evidence/uncertainty.csv lacks, print means
 python benchmarks/uncertainty.py --crowds 'mmlu_*'     # on some crowds
 
 Each crowd is solved without gold labels, and with 20 and 50 of them drawn at random; all other gold labels judge. A
@@ -158,6 +158,17 @@ def summarise(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def read_table() -> list[dict[str, Any]]:
+    """Return the rows of the table, if there is one."""
+    if not TABLE.exists():
+        return []
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [
+            {name: x if name in ("crowd", "family") else float(x or "nan") for name, x in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
 def main() -> None:
     """Measure all crowds, and write the table after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -165,8 +176,11 @@ def main() -> None:
     given = parser.parse_args()
     use_data_beside_the_clone()
     warnings.simplefilter("ignore", allalike.errors.DataNote)
-    rows: list[dict[str, Any]] = []
+    rows = read_table()
+    measured = {row["crowd"] for row in rows}
     for crowd in find_crowds(tuple(FAMILIES), given.crowds.split(",")):
+        if crowd.name in measured:
+            continue
         answers, begin = crowd.read(), time.perf_counter()
         if not answers.encoding.nominal or len(answers.gold_task) <= 2 * max(GOLD) or answers.n_answers > _MAX_ANSWERS:
             continue

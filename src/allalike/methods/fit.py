@@ -118,7 +118,7 @@ class CopyGroups:
     @property
     def n_components(self) -> int:
         """Number of parts of the answers without common tasks; 1 if it is unknown."""
-        return 1 if self.component is None else len(np.unique(self.component))
+        return 1 if self.component is None else len(set(self.component.tolist()))
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -133,7 +133,7 @@ class Uncertainty:
     Attributes
     ----------
     unit
-        Name of the error in tables: ``fault``, ``error_rate`` or ``rmse``.
+        Name of the error in tables: ``mean_error``, ``error_rate`` or ``rmse``.
     shared
         Number of each worker's answers to tasks that others answered.
     error, low, high, shrunk
@@ -192,7 +192,7 @@ class Uncertainty:
 
         >>> few, four = np.zeros(1, bool), np.array([4.0])
         >>> errors = {"error": four, "low": np.array([3.0]), "high": np.array([5.0]), "shrunk": four}
-        >>> Uncertainty(unit="fault", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
+        >>> Uncertainty(unit="mean_error", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
         (array([2.]), array([5.]))
         """
         return np.minimum(self.low, estimate), np.maximum(self.high, estimate)
