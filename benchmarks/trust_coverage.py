@@ -98,7 +98,7 @@ def cover_truths(shape: str, population: str, each: int, *, crowds: int = 20) ->
 def draw_numbers(shape: str, population: str, each: int, rng: np.random.Generator) -> tuple[Any, Floats]:
     """Draw answers of 40 workers to 200 tasks, with tails or scales that the model does not know."""
     n_tasks, n_workers = 200, 40
-    deviation = allalike.noise.populations.as_population(population).draw(n_workers, rng)
+    deviation = allalike.simulation.populations.as_population(population).draw(n_workers, rng)
     truth = 10 * rng.standard_normal(n_tasks)
     worker = np.argsort(rng.random((n_tasks, n_workers)), axis=1)[:, :each]
     errors = rng.standard_normal(worker.shape)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import AnswerWeights, find_answer_weights, sum_by
-from allalike.noise.models import without_dust
+from allalike.noise import without_dust
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
