@@ -43,7 +43,7 @@ def refuse(function: Callable[..., Any], *given: Any, **how: Any) -> Callable[[P
 
 
 discover, compare, jury = (partial(refuse, each) for each in (allalike.discover, allalike.compare, allalike.jury))
-read, weigh = partial(refuse, allalike.read), partial(refuse, allalike.weigh)
+read, weigh = partial(refuse, allalike.read), partial(refuse, allalike.weights_from_distances)
 history = partial(discover, ROWS)
 
 
@@ -96,7 +96,7 @@ def compare_with(save: Callable[[Path], Any], rows: Any = ROWS, **how: Any) -> C
 
     def refused(folder: Path) -> None:
         save(folder / "out")
-        _ = allalike.jury(rows, since=folder / "out", **how).summary
+        _ = allalike.jury(rows, baseline=folder / "out", **how).summary
 
     return refused
 
@@ -181,7 +181,9 @@ OPTIONS = [
     Message("history above 1", history(history=pd.DataFrame({**PAST, "error_rate": [1.5]})), ("at most 1",)),
     Message("negative history", history(history=pd.DataFrame({**PAST, "rmse": [-1.0]})), ("'a'",)),
     Message("no history", history(history="nowhere.csv"), ("nowhere.csv cannot be read",)),
-    Message("method of history", history(history=pd.DataFrame({**PAST, "fault": [0.1]}), method="iP-TD"), ("auto",)),
+    Message(
+        "method of history", history(history=pd.DataFrame({**PAST, "mean_error": [0.1]}), method="iP-TD"), ("auto",)
+    ),
 ]
 EXPLAINING = [
     Message("no worker", explain(worker="aa"), ("'aa'", "Did you mean 'a'")),
@@ -213,24 +215,24 @@ WRITING = [
 ]
 JURY = [
     Message("verdicts", jury(JUDGES, verdicts="A,B"), ("'A', 'B'", "'x', 'y'")),
-    Message("all good", jury(JUDGES, duplicates="first", good=["x", "y"]), ("every label",)),
-    Message("no good", jury(ROWS, good="xx"), ("'xx'", "'x'")),
-    Message("good of scores", jury(NUMBERS, domain="real", good="high"), ("'>=4'",)),
-    Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", good="x>y"), ("levels",)),
+    Message("all good", jury(JUDGES, duplicates="first", positive=["x", "y"]), ("every label",)),
+    Message("no good", jury(ROWS, positive="xx"), ("'xx'", "'x'")),
+    Message("good of scores", jury(NUMBERS, domain="real", positive="high"), ("'>=4'",)),
+    Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", positive="x>y"), ("levels",)),
     Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("the rate",)),
-    Message("by", jury(ROWS, good="x", by="nothing"), ("no column 'nothing'", "'label'")),
-    Message("two groups", jury(JUDGES, duplicates="first", good="x", by="judge"), ("two groups of 'judge'",)),
+    Message("by", jury(ROWS, positive="x", by="nothing"), ("no column 'nothing'", "'label'")),
+    Message("two groups", jury(JUDGES, duplicates="first", positive="x", by="judge"), ("two groups of 'judge'",)),
     Message("order", jury(PAIRS, order="nothing"), ("no column 'nothing'",)),
     Message("orders", jury(PAIRS, order="epoch"), ("3 different values",)),
-    Message("about without order", jury(PAIRS, about="places"), ("Name the column",)),
-    Message("about", jury(PAIRS, order="shown", about="people"), ("'people'",)),
+    Message("about without order", jury(PAIRS, verdicts_name="places"), ("Name the column",)),
+    Message("about", jury(PAIRS, order="shown", verdicts_name="people"), ("'people'",)),
     Message("order and sample", jury(PAIRS, order="shown", sample="shown"), ("both 'shown'",)),
-    Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may be an answer",)),
+    Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may name an answer",)),
     Message("samples of levels", jury(LEVELS, domain="ordinal", sample="epoch"), ("domain='real' takes the mean",)),
-    Message("tie", jury(PAIRS, order="shown", sample="epoch", about="answers", tie="C"), ("tie is 'C'",)),
+    Message("tie", jury(PAIRS, order="shown", sample="epoch", verdicts_name="answers", tie="C"), ("tie is 'C'",)),
     Message("quorum", jury(ROWS, quorum=-1), ("quorum is -1",)),
     Message("read before", jury(allalike.read(ROWS), order="shown"), ("read already",)),
-    Message("keep", jury(ROWS, keep=2), ("keep is 2",)),
+    Message("keep", jury(ROWS, retain=2), ("retain is 2",)),
     Message("confidence of scores", jury(NUMBERS, domain="real", min_confidence=0.9), ("classes", "Leave it out")),
     Message("a crowd", jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)]), ("101 workers",)),
     Message("price of nobody", jury(ROWS, prices={"a": 1, "z": 2}), ("'z'", "no such judge")),
@@ -280,8 +282,10 @@ PLANNING = [
     Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
     Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
     Message("a file of others", save_plan, ("mine.csv is there already",)),
-    Message("a curve of numbers", lambda folder: allalike.discover(NUMBERS).curve(), ("how probably these truths",)),
-    Message("tasks below none", lambda folder: allalike.discover(ROWS).next(-1), ("n is -1", "at least 0")),
+    Message(
+        "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)
+    ),
+    Message("tasks below none", lambda folder: allalike.discover(ROWS).next_tasks(-1), ("n is -1", "at least 0")),
 ]
 CLASSIFIER = [
     Message("no answers", fit(np.full((9, 3), -1)), ("no answers",), ValueError),

@@ -139,7 +139,7 @@ def use(out: Path) -> None:
         ("explain", "out", "worker", "w1"),
         ("plan", "out", "--budget", "2", "-o", "plan.csv"),
         ("discover", "c.csv", "--history", "out", "-o", "other", "--no-report"),
-        ("jury", "a.csv", "--since", "out", "-o", "jury"),
+        ("jury", "a.csv", "--baseline", "out", "-o", "jury"),
     ):
         done = call(*command, "-q", folder=folder)
         assert done.returncode in (0, 2), (command, done.stderr)

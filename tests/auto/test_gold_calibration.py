@@ -44,7 +44,7 @@ def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatc
     best = minimize(lose, np.full(8, 0.3), method="SLSQP", bounds=bounds, options={"ftol": 1e-12}).x
     np.testing.assert_allclose([known.crowd, *known.classes, *known.workers], best, atol=1e-3)
     assert known.number == 40
-    assert known.power is None
+    assert known.confidence is not None
 
 
 def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
@@ -56,7 +56,7 @@ def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
     assert right(blind, truth, known) < 0.7
     assert right(told, truth, known) > 0.9
     assert told.workers.set_index("worker")["error_rate"].idxmin() == "w00"
-    sure = told.truth.loc[~told.truth["known"], "confidence"].mean()
+    sure = told.truth.loc[~told.truth["is_gold"], "confidence"].mean()
     assert sure == pytest.approx(right(told, truth, known), abs=0.06)
 
 

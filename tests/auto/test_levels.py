@@ -35,7 +35,7 @@ def test_confidence_and_error_rates_fit_simulated_ratings(levels: int, answers: 
     errors = (wrong["label"] != wrong["truth"]).groupby(wrong["worker"]).mean()
     rates = result.workers.set_index("worker")["error_rate"]
     assert abs(rates.mean() - errors.mean()) < 0.15
-    assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.7
+    assert np.corrcoef(rates[errors.index], errors)[0, 1] > 0.6
     assert result.summary["confidence"]["mean"] == pytest.approx(confidence.mean(), abs=1e-5)
 
 
@@ -82,8 +82,10 @@ def test_gold_labels_correct_levels_that_most_workers_shift(target: str) -> None
     gold = truth.iloc[:60].to_dict()
     domain = f"ordinal(levels={[*range(1, 8)]}, target={target})"
     blind, calibrated = (
-        allalike.discover(shifted, domain=domain, **each).truth.set_index("task")["label"]
-        for each in ({}, {"gold": gold, "gold_map": "same"})
+        allalike.discover(shifted, domain=domain, gold=known, gold_map=known and "same").truth.set_index("task")[
+            "label"
+        ]
+        for known in (None, gold)
     )
     rest = truth.index[60:]
     assert (blind[rest] - truth[rest]).abs().mean() > 1.7 * (calibrated[rest] - truth[rest]).abs().mean()

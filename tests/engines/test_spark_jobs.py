@@ -24,7 +24,7 @@ pytestmark = [*need_spark(), pytest.mark.usefixtures("everything_on_executors")]
 @contextmanager
 def counted() -> Iterator[SimpleNamespace]:
     """Count the jobs that are run meanwhile."""
-    scheduler = find_context(None, SPARK.master)._jsc.sc().dagScheduler()
+    scheduler = find_context(None, SPARK.spark_master)._jsc.sc().dagScheduler()
     before, found = scheduler.numTotalJobs(), SimpleNamespace(jobs=0)
     yield found
     found.jobs = scheduler.numTotalJobs() - before

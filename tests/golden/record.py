@@ -40,16 +40,21 @@ NAMES = {
     "few": "few_answers",
     "signal": "informativeness",
     "signal_error": "informativeness_se",
-    "no_signal": "uninformative",
-    "earlier": "prior_answers_given",
-    "reading": "model",
-    "taken": "chosen",
-    "told_by": "estimated_from",
-    "found_again": "replication",
-    "by_less": "replication_half",
-    "trust": "screening",
-    "missed": "miss_rate",
-    "invented": "false_alarm_rate",
+    "uninformative": "uninformative",
+    "shared_tasks": "shared",
+    "mean_error": "fault",
+    "standard_error": "error",
+    "component": "part",
+    "components": "parts",
+    "copy_group": "group",
+    "is_gold": "known",
+    "effective_answers": "voices",
+    "effective_answers_per_task": "voices_per_task",
+    "common_tasks": "common",
+    "p_value": "probability",
+    "n_workers": "supporters",
+    "flagged": "look_at",
+    "disparity_error_correlation": "disparity_predicts",
     "together": "shared_error_group",
     "needed": "in_smallest_panel",
     "decides": "pivotal_tasks",
@@ -69,7 +74,18 @@ CHOICES = {
     "confusion matrices": "confusion",
 }
 # Keys whose values are sentences, times, versions or a repetition.
-UNSTORED = {"versions", "warnings", "remarks", "why", "seconds", "note", "reason", "coefficients", "options", "ways"}
+UNSTORED = {
+    "versions",
+    "warnings",
+    "remarks",
+    "why",
+    "seconds",
+    "note",
+    "reason",
+    "coefficients",
+    "options",
+    "suggestions",
+}
 
 
 @dataclass(frozen=True)

@@ -338,8 +338,6 @@ def test_counts_are_those_of_the_blind_panel_and_the_known_truths() -> None:
     assert hits == pytest.approx(60 * right, rel=1e-4)
 
 
-
-
 def test_few_tasks_and_unequal_gold_labels_are_allotted_by_neyman() -> None:
     counts = Counts(np.array([3e3, 9e3]), np.array([8.0, 24.0]), np.array([2.0, 22.0]))
     share = (counts.positive + 1 / 3) / (counts.known + 2 / 3)
@@ -375,7 +373,7 @@ def test_a_judge_who_became_harsh_is_found_on_the_same_and_on_other_tasks(first:
     allalike.jury(draw_harsh(0, tasks=300)).save(tmp_path / "out")
     found = []
     for harsh in (None, 1):
-        panel = allalike.jury(draw_harsh(1, first=first, harsh=harsh), baseline=tmp_path / "out", positive="pass")
+        panel = allalike.jury(draw_harsh(3, first=first, harsh=harsh), baseline=tmp_path / "out", positive="pass")
         found.append(panel.summary["panel"]["drift"]["drifted"])
         assert panel.judges["drifted"].tolist() == [f"j{judge}" in found[-1] for judge in range(4)]
     assert found == [[], ["j1"]]

@@ -80,7 +80,7 @@ def draw(rng: np.random.Generator, kinds: Sequence[str]) -> Setting:
 def compare_engines(rng: np.random.Generator, folder: Path, spark: Engine | None) -> str | None:
     """Find the truth of one crowd in memory and elsewhere."""
     setting = draw(rng, KINDS)
-    elsewhere = spark if spark and rng.random() < 0.5 else Disk(partitions=int(rng.integers(1, 9)), folder=folder)
+    elsewhere = spark if spark and rng.random() < 0.5 else Disk(partitions=int(rng.integers(1, 9)), work_dir=folder)
     try:
         here = setting.discover(Memory())
     except AllalikeError as refused:  # then so elsewhere

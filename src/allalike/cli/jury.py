@@ -49,7 +49,7 @@ _EXAMPLES = "\b\n" + "\n".join(
         "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
         "allalike jury verdicts.csv --min-confidence 0.9 --prices prices.csv",
         "allalike jury today.csv --gold gold.csv --positive pass --baseline yesterday --fail-under 0.9",
-        "allalike jury pairs.csv --order shown --sample epoch --quorum 2",
+        "allalike jury pairs.csv --order shown --verdicts-name answers --sample epoch",
     )
 )
 _KNOWN = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +129,7 @@ class CopyGroups:
     @property
     def n_components(self) -> int:
         """Number of parts of the answers without common tasks; 1 if it is unknown."""
-        return 1 if self.component is None else max(len(np.unique(self.component[~self.uninformative])), 1)
+        return 1 if self.component is None else max(len(set(self.component[~self.uninformative].tolist())), 1)
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -140,22 +140,29 @@ class CopyGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """Uncertainty of a fit: 95 % confidence intervals of the workers' errors, and confidence of the labels.
+    """Uncertainty of a fit: errors of the workers, their 95 % confidence intervals and ranks, and confidence of labels.
 
     Attributes
     ----------
     unit
-        Name of the error in tables: ``fault``, ``error_rate`` or ``rmse``.
+        Name of the error in tables: ``mean_error``, ``error_rate`` or ``rmse``.
     shared
         Number of each worker's answers to tasks that others answered.
     error, low, high, shrunk
-        Estimated error, its interval, and the error shrunk towards the crowd's mean.
+        Estimated error, its interval (NaN where the answers support none), and the error shrunk towards the mean.
     few
         Whether a worker has too few answers for an estimate.
+    relative_error, relative_se, rank_low, rank_high
+        Error of each worker less that of the others on the same tasks, its standard error, and the range of the
+        worker's rank (1 has the fewest errors); NaN where unknown, None if the label type has no model of it.
     informativeness, informativeness_se, uninformative
         Dependence of each worker's answers on the tasks, its standard error, and mask of uninformative workers.
     variance
         Variance of each worker's numbers, for intervals of labels.
+    trust
+        Slope of errors on gold labels against the crowd's estimates (0 to 1); None without 20 gold labels.
+    share_se
+        Standard error of the logit of the share of right labels; None without 20 gold labels.
     confidence
         Facts about the confidence of labels, for the summary; None if it is only the share of the weights.
     expect
@@ -169,12 +176,24 @@ class Uncertainty:
     high: Floats
     shrunk: Floats
     few: npt.NDArray[np.bool_]
+    relative_error: Floats | None = None
+    relative_se: Floats | None = None
+    rank_low: Floats | None = None
+    rank_high: Floats | None = None
+    trust: float | None = None
+    share_se: float | None = None
     informativeness: Floats | None = None
     informativeness_se: Floats | None = None
     uninformative: npt.NDArray[np.bool_] | None = None
     variance: Floats | None = None
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None
+
+    def take(self, number: npt.NDArray[np.intp]) -> Uncertainty:
+        """Return the uncertainty of workers, given the number of each, or of the first of each worker's copy group."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        taken: dict[str, Any] = {name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)}
+        return replace(self, **taken)
 
     def best(self, otherwise: Floats) -> Floats:
         """Return the shrunken errors, or others where the label type has no model of errors."""
@@ -185,7 +204,7 @@ class Uncertainty:
 
         >>> few, four = np.zeros(1, bool), np.array([4.0])
         >>> errors = {"error": four, "low": np.array([3.0]), "high": np.array([5.0]), "shrunk": four}
-        >>> Uncertainty(unit="fault", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
+        >>> Uncertainty(unit="mean_error", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
         (array([2.]), array([5.]))
         """
         return np.minimum(self.low, estimate), np.maximum(self.high, estimate)

@@ -35,7 +35,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values
 from allalike._core.late import pd
-from allalike.methods.auto.sureness.intervals import find_wilson_limits
+from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.summary import JudgePosition, JudgeSteadiness, OrderCounts, SampleCounts
 from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, divide

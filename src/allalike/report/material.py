@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.methods.auto.next_labels import rank_tasks
 from allalike.reliability.agreement import measure_scales
 from allalike.result.summary import Summary
 from allalike.result.tables import next_columns, worker_columns
@@ -36,11 +36,11 @@ class Agreed(Protocol):
         """Krippendorff's alpha."""
 
     @property
-    def low(self) -> float:
+    def ci_low(self) -> float:
         """Its lower limit, of 95 %."""
 
     @property
-    def high(self) -> float:
+    def ci_high(self) -> float:
         """Its upper limit, of 95 %."""
 
     @property

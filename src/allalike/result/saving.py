@@ -15,7 +15,7 @@ from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.tables import FORMATS, guard_table, write_tables
 from allalike.errors import OptionError, ReportWarning
-from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.result.flags import flag_columns, flag_workers, list_reasons, put_flagged_first
 from allalike.result.saved import FORMAT, STATE, find_date, write_call

@@ -14,6 +14,8 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
+from allalike.methods.auto.gold_calibration import estimate_share_right
+from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.result.tables import fault_columns
 
 if TYPE_CHECKING:
@@ -163,7 +165,7 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     >>> import allalike
     >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyy", "kim": "xxxyyy", "lea": "yyxxyx"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_predicts"]
+    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_error_correlation"]
     >>> found["rank_correlation"], found["workers"]
     (0.820783, 5)
     """
@@ -181,7 +183,8 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     half = _NORMAL * np.sqrt((1 + r**2 / 2) / (n - 3))
     centre = np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
     low, high = np.tanh([centre - half, centre + half]).round(6).tolist()
-    return {"disparity_predicts": {"rank_correlation": round(r, 6), "low": low, "high": high, "workers": n}}
+    correlation = {"rank_correlation": round(r, 6), "ci_low": low, "ci_high": high, "workers": n}
+    return {"disparity_error_correlation": correlation}
 
 
 def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dict[str, Array]:
@@ -235,9 +238,13 @@ def describe_confidence(run: Run, weighing: Fit, found: TaskTable) -> dict[str, 
     assert weighing.uncertainty is not None
     assert weighing.uncertainty.confidence is not None
     confidence = weighing.uncertainty.confidence
-    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
+    voices = {"effective_answers_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
-    return _rounded({**confidence, "mean": found.mean("confidence"), **per_task})
+    mean = found.mean("confidence")
+    if "estimated_from" in confidence and confidence["estimated_from"] != "answers" and np.isfinite(mean):
+        confidence = {**confidence, **estimate_share_right(mean, weighing.uncertainty.share_se)}
+    trust = {} if weighing.uncertainty.trust is None else {"trust": weighing.uncertainty.trust}
+    return _rounded({**confidence, "mean": mean, **trust, **per_task})
 
 
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,8 +272,8 @@ def summarise(run: Run, weighing: Fit, found: TaskTable, settings: dict[str, Any
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
         **({"confidence": describe_confidence(run, weighing, found)} if known and known.confidence else {}),
-        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
-        **({"trust": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
+        **({"model": _rounded(weighing.notes)} if weighing.notes else {}),
+        **({"screening": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
         "effective_workers": float((1 if run.worker_task is None else run.n_tasks) / np.square(weighing.weight).sum()),
         **run.notes,
     }
@@ -284,14 +291,14 @@ def group_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
     groups = weighing.copy_groups
     found = () if groups is None else groups.groups
     return {
-        "group": np.arange(1, len(found) + 1),
+        "copy_group": np.arange(1, len(found) + 1),
         "kind": text_column(["copies" if group.copies else "alike" for group in found]),
         "size": np.array([len(group.members) for group in found], np.int64),
         "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
-        "common": np.array([group.common for group in found], np.int64),
+        "common_tasks": np.array([group.common for group in found], np.int64),
         "shared_rare": np.array([group.rare for group in found], np.int64),
         "fidelity": np.array([group.fidelity for group in found], np.float64),
-        "probability": np.array([group.p_value for group in found], np.float64),
+        "p_value": np.array([group.p_value for group in found], np.float64),
     }
 
 
@@ -307,7 +314,7 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
     worse = _describe_worse(run, weighing)
     given = run.answer_counts
     without = [
-        {"worker": run.workers[int(i)], "signal": float(signal[i]), "error": float(error[i])}
+        {"worker": run.workers[int(i)], "informativeness": float(signal[i]), "informativeness_se": float(error[i])}
         for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
     ]
     sizes = (
@@ -316,23 +323,23 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
         else np.zeros(0)
     )
     return {
-        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
-        "no_signal": {
+        **({"components": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
+        "uninformative": {
             "workers": len(empty),
             "share_of_answers": float(given[empty].sum() / given.sum()),
             "silenced": bool(groups.uninformative.any()),
             "named": without,
         },
-        **({"look_at": worse} if worse else {}),
+        **({"flagged": worse} if worse else {}),
         "groups": [
             {
                 "kind": "copies" if group.copies else "alike",
                 "members": _names(run, group.members[:_MAX_NAMED]),
                 "size": len(group.members),
-                "common": group.common,
+                "common_tasks": group.common,
                 "shared_rare": group.rare,
                 "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
-                "probability": group.p_value,
+                "p_value": group.p_value,
             }
             for group in groups.groups[:_MAX_NAMED]
         ],
@@ -344,29 +351,33 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
 
 
 class Worse(NamedTuple):
-    """Workers who are clearly worse than the crowd, its mean, and the limits of everybody's fault."""
+    """Workers who are clearly worse than the crowd, its mean, and intervals or relative errors of all workers."""
 
     workers: Array
     unit: str
     mean: float
     low: Floats
     high: Floats
+    relative: Floats
 
 
 def find_worse(run: Run, weighing: Fit) -> Worse | None:
-    """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
+    """Find workers who are clearly worse than the crowd: with signal, enough answers, and a clearly larger error."""
     faults = weighing.uncertainty
     if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
     columns = fault_columns(weighing, faults)
-    fault, low, high = (columns[name] for name in (faults.unit, "low", "high"))
+    fault, low, high = (columns[name] for name in (faults.unit, "ci_low", "ci_high"))
     counts = np.where(np.isfinite(fault), faults.shared, 0.0)
     if not counts.sum():
         return None
     mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
+    relative, error = faults.relative_error, faults.relative_se
+    if relative is None or error is None:
+        relative = error = np.full(len(low), np.nan)
     with np.errstate(invalid="ignore"):
-        worse = np.flatnonzero((low > mean) & ~faults.few & ~faults.uninformative)
-    return Worse(worse, faults.unit, mean, low, high)
+        clear = (low > mean) | (np.isnan(low) & (relative > NORMAL_QUANTILE * error))
+    return Worse(np.flatnonzero(clear & ~faults.few & ~faults.uninformative), faults.unit, mean, low, high, relative)
 
 
 def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
@@ -374,10 +385,14 @@ def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
     found = find_worse(run, weighing)
     if found is None or not len(found.workers):
         return {}
-    low, high = found.low, found.high
+    columns = {"ci_low": found.low, "ci_high": found.high, "relative_error": found.relative}
+    order = np.where(np.isnan(found.low), found.relative, found.low)[found.workers]
     named = [
-        {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
-        for i in found.workers[np.argsort(-low[found.workers], kind="stable")][:_MAX_NAMED]
+        {
+            "worker": run.workers[int(i)],
+            **{name: float(each[i]) for name, each in columns.items() if np.isfinite(each[i])},
+        }
+        for i in found.workers[np.argsort(-order, kind="stable")][:_MAX_NAMED]
     ]
     return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
 

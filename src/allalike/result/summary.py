@@ -30,9 +30,9 @@ def name_schema(command: str) -> str:
     """Return the name of the schema of a command's JSON.
 
     >>> name_schema("jury")
-    'allalike/jury/1'
+    'allalike/jury/2'
     """
-    return f"allalike/{command}/1"
+    return f"allalike/{command}/2"
 
 
 class LabelKind(Section):
@@ -52,12 +52,19 @@ class LabelKind(Section):
 
 
 class HowSure(Section):
-    """How often truths are expected to be right, what says so, and how many independent answers a task has."""
+    """Share of labels that are right with its interval, what it is estimated from, and answers per task.
+
+    ``trust`` is how well the crowd predicts who errs (0 to 1), if there are 20 gold labels.
+    """
 
     mean: float
-    told_by: str
+    estimated_from: str
+    share_right: float | None = None
+    share_right_low: float | None = None
+    share_right_high: float | None = None
+    trust: float | None = None
     answers_per_task: float = 0.0
-    voices_per_task: float | None = None
+    effective_answers_per_task: float | None = None
 
 
 class OtherReading(Section):
@@ -75,7 +82,7 @@ class HowRead(Section):
 
     workers: str = ""
     fields: dict[str, Any] | None = None
-    taken: str = ""
+    chosen: str = ""
     why: str = ""
     known_truths: Any = None
     f_ratio: float | None = None
@@ -93,13 +100,14 @@ class PartSizes(Section):
 
 
 class Suspect(Section):
-    """A worker who should be looked at, with the limits of her error, or how much signal she has."""
+    """A worker to look at: the interval of the error or the error relative to others, or the informativeness."""
 
     worker: Any
-    low: float = 0.0
-    high: float = 0.0
-    signal: float = 0.0
-    error: float = 0.0
+    ci_low: float | None = None
+    ci_high: float | None = None
+    relative_error: float | None = None
+    informativeness: float = 0.0
+    informativeness_se: float = 0.0
 
 
 class Silent(Section):
@@ -126,17 +134,17 @@ class AlikeGroup(Section):
     kind: str
     members: tuple[Any, ...]
     size: int
-    common: int
+    common_tasks: int
     shared_rare: int
-    probability: float
+    p_value: float
 
 
 class TrustInWorkers(Section):
     """Who copies, who is only alike, and whose answers carry no signal."""
 
-    no_signal: Silent
-    look_at: Suspects | None = None
-    parts: PartSizes | None = None
+    uninformative: Silent
+    flagged: Suspects | None = None
+    components: PartSizes | None = None
     groups: tuple[AlikeGroup, ...] = ()
     n_groups: dict[str, int] = {}
 
@@ -145,8 +153,8 @@ class Correlation(Section):
     """A rank correlation with its limits, and of how many workers."""
 
     rank_correlation: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
     workers: int
 
 
@@ -156,7 +164,7 @@ class ErrorOnGold(Section):
     tasks: int = 0
     error: float | None = None
     unweighted_error: float | None = None
-    disparity_predicts: Correlation | None = None
+    disparity_error_correlation: Correlation | None = None
 
 
 class Unparsed(Section):
@@ -184,9 +192,9 @@ class ChangedWorker(Section):
     now: float
     answers_before: int
     answers_now: int
-    low: float
-    high: float
-    probability: float
+    ci_low: float
+    ci_high: float
+    p_value: float
 
 
 class Changes(Section):
@@ -243,8 +251,8 @@ class Summary(Section):
     min_confidence: float = 0.0
     abstained: int | None = None
     confidence: HowSure | None = None
-    reading: HowRead | None = None
-    trust: TrustInWorkers | None = None
+    model: HowRead | None = None
+    screening: TrustInWorkers | None = None
     gold: ErrorOnGold | None = None
     guessed: dict[str, Any] = {}
     missing_dropped: int = 0

@@ -9,8 +9,8 @@
    held-out answers better than the mean, and calibration by gold labels.
 4. **Distances** (`distances.py`), for every other label type: errors of workers shrunk towards their mean give weights,
    unless a split-half test refutes them. Labels and their confidence follow in `decisions.py`.
-5. **Uncertainty**: intervals of the workers' errors (`uncertainty.py`, `sureness/intervals.py`), and the tasks to ask
-   next (`sureness/next_labels.py`).
+5. **Uncertainty** (`uncertainty.py`): errors of the workers, their order, and intervals where gold labels support
+   them.
 
 `method.py` is the loop around these steps.
 """

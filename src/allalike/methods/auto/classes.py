@@ -15,14 +15,7 @@ With p the probability of the label under the model and s its share of the votes
     expit(logit((p + s) / 2) - 0.2),
 
 because errors that workers share make p too large; with confusion matrices one answer alone has
-s = p. Gold labels calibrate it (`gold_calibration`).
-
-A worker errs where their label is not the estimated one. With means over the answers to tasks with other answers,
-
-    e = mean(1 - p[label]),    d = mean(1 - confidence)
-
-are the error rate, and the share of the labels it is compared with that may be wrong. The interval is Wilson's around
-e, made wider by d below, and by 2 d above: errors that most workers share are hidden.
+s = p. Gold labels calibrate it (`gold_calibration`). Errors of workers have a model of their own (`uncertainty`).
 
 It fails where most workers share a mistake, and fifteen tasks do not separate the accurate from the lucky.
 """
@@ -47,21 +40,20 @@ from allalike.methods.auto.confusion_matrices import (
 )
 from allalike.methods.auto.copy_groups import collapse, collapse_with
 from allalike.methods.auto.em_starts import EQUAL, ClassCrowd, find_starts, strength_of
-from allalike.methods.auto.gold_calibration import learn, pin
+from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
 from allalike.methods.auto.knows_or_guesses import (
     fit_knowledge,
     knowledge_confusion,
     knowledge_odds,
     knowledge_posterior,
 )
+from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
-from allalike.methods.auto.sureness.intervals import find_wilson_limits
-from allalike.methods.auto.sureness.next_labels import expect_gains
-from allalike.methods.auto.uncertainty import FEW
+from allalike.methods.auto.uncertainty import estimate_class_errors, take_sample
 from allalike.methods.auto.voices import find_error_correlation
-from allalike.methods.fit import Fit, Uncertainty
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.ballots import row_sums, take_most_probable, vote_shares
+from allalike.methods.steps.ballots import take_most_probable, vote_shares
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
@@ -82,10 +74,6 @@ _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
 _FINAL_ROUNDS = 3
 _HALVED_ANSWERS = 30_000  # in the split-half test
 _TABLES = 20  # of the probabilities of answers, in memory at a time
-_SHIFT = 0.2  # logits by which confidence is lower
-_LEAD = 1e-6  # of the largest probability, relative to the second
-_HIDDEN = 2.0  # times as many errors as are seen to be uncertain
-_LEAST_BETWEEN = 1e-4  # variance between workers who seem to be the same
 WHY = {
     "camps": "workers are two camps, each of which agrees with itself only",
     "workers": "there are fewer than three workers",
@@ -118,9 +106,10 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
         known = learn(whole, partial(_estimate_without_gold, params=params, model=model.name, k=k))
     how["known"] = known
     report("weighing")
-    uncertainty = _estimate_errors(run, params, how)
+    sample, screened = take_sample(whole), screening.signal is not None
+    uncertainty = estimate_class_errors(whole, sample, use_gold=use_gold, ranks=screened).take(groups.number)
     error_rate = _with_history(uncertainty.shrunk, run)
-    weight = run.encoding.noise.weight(error_rate, run.problems)
+    weight = run.encoding.noise.weight(error_rate)
     members = np.bincount(groups.number, minlength=len(groups.number))[groups.number]
     weight = np.where(model.name != VOTE or known is not None, weight, 1.0) / members
     notes = {**model.notes, **screening.notes}
@@ -129,7 +118,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     fit = Fit(
         disparity=disparity[groups.number],
         fault=error_rate,
-        weight=normalise(weight, run.problems),
+        weight=normalise(weight),
         error_rate=error_rate,
         confusion=None if model.confusion is None else model.confusion[groups.number],
         decide=partial(decide, ties=run.ties, correlation=None, **how),
@@ -139,9 +128,13 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     )
     if screening.signal is None:
         return fit
-    by_gold = known is not None and known.power is not None
-    correlation = find_error_correlation(run) if by_gold else None
-    shared = {} if correlation is None else {"error_correlation": correlation}
+    calibration = None if known is None else known.confidence
+    correlation = None if calibration is None else find_error_correlation(run)
+    confidence: dict[str, Any] = {"estimated_from": "model" if calibration is None else "gold"}
+    confidence |= {} if correlation is None else {"error_correlation": correlation}
+    if calibration is not None:
+        listed = sample.collect(partial(_list_confidence, how={**how, "number": None}), *model.params)["confidence"]
+        uncertainty = replace(uncertainty, share_se=calibration.share_error(listed))
     return replace(
         fit,
         decide=partial(decide, ties=run.ties, correlation=correlation, **how),
@@ -149,7 +142,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
         uncertainty=replace(
             uncertainty,
             **screening.signal.informativeness,
-            confidence={"told_by": "gold" if by_gold else "model", **shared},
+            confidence=confidence,
             expect=partial(_expect_accuracy, params=params, how=how),
         ),
     )
@@ -172,7 +165,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     answers, total = crowd.answers, crowd.answers.sum()
     workers, everyone = int((answers > 0).sum()), np.ones(len(answers))
     if camps or workers < 3:
-        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["camps" if camps else "workers"]})
+        return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["camps" if camps else "workers"]})
     n_tasks = float(run.sum(_count_tasks)["tasks"].sum())
     share = (crowd.counts.sum(axis=0) / total)[crowd.counts.argmax(axis=1)]
     constant = (crowd.counts.max(axis=1) >= answers) & (answers * np.log(share) < np.log(_ONE_LABEL_CHANCE))
@@ -195,7 +188,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     if agreement.p_value >= _SIGNIFICANT and strength_of(run.history) >= EQUAL:
         far = np.nan_to_num(disparity, nan=1.0)
         closer = 1 - _TIE * far / max(float(far.max()), _TIE)
-        return ChosenModel(VOTE, (closer,), notes={"taken": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
+        return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
     notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start))
@@ -203,10 +196,10 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         z = test_halves(halved, _know_half)
         if z > 0:
             return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
-        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["refuted"], **notes})
+        return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
-    notes |= {"taken": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
+    notes |= {"chosen": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
 
 
@@ -218,7 +211,7 @@ def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], 
     state = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
     if sampled:
         state = fit_knowledge(crowd, state, _FINAL_ROUNDS)
-    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"taken": KNOWS, **notes})
+    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"chosen": KNOWS, **notes})
 
 
 def _solve_half(run: MemoryRun, *, start: str) -> Floats:
@@ -268,24 +261,13 @@ def estimate(
         belief = class_posterior(block, *params, k=k)
     if model == MATRICES:
         share = np.where((block.sizes == 1)[:, None], belief, share)
-    table = _lower((belief + share) / 2)
+    rows, label = np.arange(len(belief)), belief.argmax(axis=1)
+    confidence = lower_confidence(belief[rows, label], share[rows, label])
+    table = set_confidence((belief + share) / 2, label, confidence)
     if known is None:
         return _Estimate(belief, table, block)
     table = known.apply(block, table)
     return _Estimate(table, table, block)
-
-
-def _lower(table: Floats) -> Floats:
-    """Lower the logit of the largest probability of each row, as long as it stays the largest.
-
-    >>> _lower(np.array([[0.9, 0.1], [0.5, 0.5]])).round(3)
-    array([[0.881, 0.119],
-           [0.5  , 0.5  ]])
-    """
-    second, first = np.partition(table, -2, axis=1)[:, -2:].T
-    factor = np.clip(second / first * (1 + _LEAD), np.exp(-_SHIFT), 1.0)
-    lowered = np.where(table >= first[:, None], table * factor[:, None], table)
-    return np.asarray(lowered / row_sums(lowered)[:, None])
 
 
 def decide(
@@ -323,45 +305,3 @@ def _expect_accuracy(run: Run, *, params: tuple[Floats, ...], how: dict[str, Any
 def _list_confidence(block: Block, *params: Floats, how: dict[str, Any]) -> dict[str, Array]:
     found = estimate(block, params, **how)
     return {"confidence": found.probability[np.arange(block.n_tasks), found.decides.argmax(axis=1)]}
-
-
-# Error rates ----------------------------------------------------------------------------------------------------------
-
-
-def _estimate_errors(run: Run, params: tuple[Floats, ...], how: dict[str, Any]) -> Uncertainty:
-    """Estimate the error rates of the workers, with intervals; gold labels count as they are."""
-    sums = run.sum(partial(_error_sums, how=how), *params)
-    shared, answers = np.rint(sums["answers"]).astype(np.int64), np.maximum(sums["answers"], 1.0)
-    rate = np.where(shared > 0, sums["errors"] / answers, np.nan)
-    unsure, total = sums["unsure"] / answers, float(sums["answers"].sum())
-    mean = float(sums["errors"].sum()) / total if total else np.nan
-    low, high = find_wilson_limits(rate, answers)
-    noise = mean * (1 - mean)
-    own = np.where(shared > 0, rate, mean)
-    between = float((sums["answers"] * np.square(own - mean) - noise * (shared > 0)).sum()) / max(total, 1.0)
-    between = max(between, _LEAST_BETWEEN)
-    shrunk = mean + (own - mean) * between / (between + noise / answers)
-    return Uncertainty(
-        unit="error_rate",
-        shared=shared,
-        error=rate,
-        low=np.maximum(low - unsure, 0.0),
-        high=np.minimum(high + _HIDDEN * unsure, 1.0),
-        shrunk=np.asarray(shrunk),
-        few=shared < FEW,
-    )
-
-
-def _error_sums(block: Block, *params: Floats, how: dict[str, Any]) -> dict[str, Floats]:
-    """Add up, per worker, the probabilities that their answers are wrong, and that the labels are."""
-    found = estimate(block, params, **how)
-    belief = pin(block, found.decides) if how["known"] is not None else found.decides
-    table = pin(block, found.probability) if how["known"] is not None else found.probability
-    compared = (found.block.sizes > 1).astype(np.float64)
-    unsure = compared * (1 - table[np.arange(block.n_tasks), belief.argmax(axis=1)])
-    wrong = (compared[:, None] * (1 - belief)).ravel().take(block.task * how["k"] + block.label)
-    return {
-        "answers": block.per_worker(block.to_answers(compared)),
-        "errors": block.per_worker(wrong),
-        "unsure": block.per_worker(block.to_answers(unsure)),
-    }

@@ -15,20 +15,19 @@ distance d is relative to the right one, an answer y to a task with label t has
 The crowd has one profile, estimated by EM on a sample (q does not grow with d). Workers differ by their weights w
 alone.
 
-**Shared errors** are not visible in the answers. So confidence is shrunk towards 1/k: c = b p + (1 - b) / k, where b is
-the share a of tasks on which another crowd would give the same label (`find_reliability`), and (1 + a) / 2 for levels.
-The error rate of a worker is the mean of 1 - confidence over their answers, shrunk towards the crowd's mean.
+Confidence is lower than p where the label has few votes: see `allalike.methods.auto.gold_calibration`. Errors of
+workers have a model of their own (`allalike.methods.auto.uncertainty`).
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.block import number_within_tasks
 from allalike.engines.sample import sample_tasks
+from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.voices import by_answer, voices_of
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ _ROUNDS = 8
 _SAMPLE_ANSWERS = 20_000
 _LEAST = 1e-6  # of q, below which an answer does not count against a level
 _LEAST_ERROR = 0.01  # of a typical worker
-_LEAST_VARIANCE = 1e-4  # of error rates between workers
 
 
 def decide_by_groups(
@@ -86,28 +84,27 @@ def decide_surely(
     kernels: Kernels,
     ties: Ties,
     k: int,
-    again: float,
     error: float,
 ) -> dict[str, Array]:
     """Find labels of k known classes with their confidence, and that of the next label, answered or not (``second``).
 
-    ``again`` is the share of tasks on which another crowd would decide the same, ``error`` the typical error rate.
+    ``error`` is the error rate of a typical worker.
     """
     found = decide_by_groups(block, weights, faults, number, uninformative, kernels=kernels, ties=ties)
     error = float(np.clip(error, _LEAST_ERROR, 1 - 1 / k))
     slot, labels = number_within_tasks(block)
     share = _share(block, number, uninformative)
     votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(int(labels.max()))[slot])
-    weight = votes.sum(axis=1)
-    odds = np.log((1 - error) * (k - 1) / error) * block.per_task(share) / np.where(weight > 0, weight, 1.0)
+    weight = np.where(votes.any(axis=1), votes.sum(axis=1), 1.0)
+    odds = np.log((1 - error) * (k - 1) / error) * block.per_task(share) / weight
     score = odds[:, None] * votes
     top = score.max(axis=1)
     given = np.where(np.arange(score.shape[1]) < labels[:, None], np.exp(score - top[:, None]), 0.0)
     sure = 1 / (given.sum(axis=1) + (k - labels) * np.exp(-top))
     unnamed = np.where(k > labels, np.exp(-top), 0.0)
     rival = np.sort(np.column_stack([given, unnamed]), axis=1)[:, -2]
-    rest = (1 - again) / k
-    return {**found, "confidence": again * sure + rest, "second": again * sure * rival + rest}
+    confidence = lower_confidence(sure, votes.max(axis=1) / weight)
+    return {**found, "confidence": confidence, "second": (1 - confidence) * sure * rival / np.maximum(1 - sure, 1e-12)}
 
 
 # Levels: the distances of places |x - y| from 0 to k - 1 are the rows of a table of masks.
@@ -164,11 +161,10 @@ def decide_levels(
     number: Floats,
     uninformative: Floats,
     *lines: Floats,
-    kernels: Kernels,
+    kernels: Any,
     ties: Ties,
-    estimate: Callable[..., Floats] | None,
+    estimate: Callable[..., Floats] | None = None,
     profile: Floats | None = None,
-    belief: float = 1.0,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
     groups = number, uninformative
@@ -179,29 +175,12 @@ def decide_levels(
         found |= kernels.take_nearest(by_answer(block), share, place, ties=ties)
     if profile is None:
         return found
-    probability = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)[0]
-    own = np.take_along_axis(probability, found["label"].astype(np.intp)[:, None], axis=1)[:, 0]
-    return {**found, "confidence": belief * own + (1 - belief) / len(profile)}
-
-
-def estimate_error_rates(run: Run, weights: Floats, *groups: Floats, profile: Floats, belief: float) -> Floats:
-    """Estimate the error rates of workers, shrunk towards their mean."""
-    kernel = partial(_error_sums, kernels=run.kernels, profile=profile, belief=belief)
-    sums = run.sum(kernel, weights, *groups)
-    counts = sums["answers"]
-    answers, total = np.maximum(counts, 1.0), max(counts.sum(), 1.0)
-    own, mean = sums["error"] / answers, sums["error"].sum() / total
-    within = (sums["squares"] - sums["error"] * own).sum() / max(np.maximum(counts - 1, 0.0).sum(), 1.0)
-    noise = within / answers
-    between = max((counts * ((own - mean) ** 2 - noise)).sum() / total, _LEAST_VARIANCE)
-    return np.asarray(mean + between / (between + noise) * (own - mean))
-
-
-def _error_sums(
-    block: Block, weights: Floats, *groups: Floats, kernels: Kernels, profile: Floats, belief: float
-) -> dict[str, Floats]:
-    _, probability, _, code = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)
-    own = np.take_along_axis(probability, code[:, None], axis=1)[:, 0]
-    error = 1 - belief * own - (1 - belief) / len(profile)
-    values = {"error": error, "squares": error**2, "answers": np.ones(len(own))}
-    return {name: block.per_worker(each) for name, each in values.items()}
+    probability, _, share, code = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)
+    votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(len(profile))[code])
+    total = votes.sum(axis=1, keepdims=True)
+    label = found["label"].astype(np.intp)[:, None]
+    own, votes = (
+        np.take_along_axis(table, label, axis=1)[:, 0]
+        for table in (probability, votes / np.where(total > 0, total, 1.0))
+    )
+    return {**found, "confidence": lower_confidence(own, votes)}

@@ -40,19 +40,18 @@ import numpy as np
 from allalike._core.blocks.block import AnswerWeights, Ties, find_answer_weights, sum_by
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import draw_halves, sample_tasks
+from allalike.methods.auto.copy_groups import collapse
 from allalike.methods.auto.decisions import (
     decide_by_groups,
     decide_levels,
     decide_surely,
-    estimate_error_rates,
     estimate_profile,
 )
 from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
-from allalike.methods.auto.screening import find_guess_distances
-from allalike.methods.auto.sureness.intervals import find_reliability
-from allalike.methods.auto.uncertainty import estimate_shares, estimate_squares
+from allalike.methods.auto.screening import find_guess_distance
+from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
-from allalike.methods.fit import Fit
+from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.screening import Screening
-    from allalike.methods.fit import CopyGroups, Uncertainty
+    from allalike.methods.fit import CopyGroups
 
 _ROUNDS = 3
 _HALVINGS = 4
@@ -94,26 +93,26 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
     groups = screening.groups
     heard = give_voices(run, groups)
     disparity = Peers(run).unweighted if groups.all_count else between_groups(heard)
-    unit = 2 * float(np.mean(disparity.mubar))
-    guess = find_guess_distances(run) if screening.guess is None else screening.guess
+    unit = 2 * disparity.mubar
+    guess = find_guess_distance(run) if screening.guess is None else screening.guess
     measure = partial(
         estimate_errors,
         groups=groups,
-        guess=float(guess[0]),
+        guess=guess,
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)
     lines = fit_chosen(run, groups, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
     weight, notes = _choose_weights(run, screening, errors, measure, lines)
     weight = normalise(np.where(groups.uninformative, 0.0, weight))
-    decision, confidence = _choose_decision(run, screening, weight, lines, use_gold=use_gold)
+    uncertainty = None
     if screening.signal is not None:
-        uncertainty = errors.uncertainty if run.encoding.noise.weighting == "inverse" else estimate_shares(heard)
-        rate = decision.get("error_rate")
-        if rate is not None:
-            uncertainty = replace(uncertainty, unit="error_rate", error=rate, shrunk=rate)
-        decision["uncertainty"] = replace(uncertainty, **screening.signal.informativeness, confidence=confidence)
-        decision["copy_groups"] = groups
+        uncertainty = replace(
+            _estimate_uncertainty(run, groups, errors, use_gold=use_gold), **screening.signal.informativeness
+        )
+    decision = _choose_decision(run, groups, weight, uncertainty, lines, use_gold=use_gold)
+    if uncertainty is not None:
+        decision |= {"uncertainty": uncertainty, "copy_groups": groups}
     notes = {name: None if isinstance(x, float) and not np.isfinite(x) else x for name, x in notes.items()}
     return Fit(
         disparity=disparity.mean,
@@ -129,7 +128,7 @@ def _choose_weights(
     run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
-    notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
+    notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
@@ -143,7 +142,7 @@ def _choose_weights(
         notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
         why = _REFUTED if notes["support"] < -_CLEARLY else ""
     if why:
-        return np.ones(len(weight)), {**notes, "taken": "everyone the same", "why": why}
+        return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
     return weight, notes
 
 
@@ -363,7 +362,26 @@ def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Arra
     return gain
 
 
-# Labels where a copy group counts once per task, and uninformative workers do not count.
+# Uncertainty, and labels where a copy group counts once per task.
+
+
+def _has_classes(run: Run) -> bool:
+    """Return whether labels are many classes, or a few levels."""
+    k = run.encoding.n_labels
+    return k > 1 and (run.encoding.nominal or (run.encoding.n_classes is not None and k <= _MAX_LEVELS))
+
+
+def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_gold: bool) -> Uncertainty:
+    if _has_classes(run):
+        whole = collapse(run, groups.number) if groups.has_copies else run
+        found = estimate_class_errors(whole, take_sample(whole), use_gold=use_gold, ranks=True).take(groups.number)
+        return replace(found, confidence={"estimated_from": "model"})
+    if run.encoding.noise.weighting == "inverse":
+        return errors.uncertainty
+    unknown, shared = np.full(len(groups.number), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
+    return Uncertainty(
+        unit="mean_error", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
+    )
 
 
 def _decide_by_rule(block: Block, *, arguments: tuple[Floats, ...], **how: Any) -> dict[str, Array]:
@@ -371,39 +389,37 @@ def _decide_by_rule(block: Block, *, arguments: tuple[Floats, ...], **how: Any) 
 
 
 def _choose_decision(
-    run: Run, screening: Screening, weight: Floats, lines: LineFit | None, *, use_gold: bool
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the part of a fit that decides labels, and what is known of their confidence."""
-    groups, screened = screening.groups, screening.signal is not None
-    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64), groups.uninformative.astype(np.float64))
-    kernels, choices, decision = run.kernels, dict[str, Any](), dict[str, Any]()
+    run: Run,
+    groups: CopyGroups,
+    weight: Floats,
+    uncertainty: Uncertainty | None,
+    lines: LineFit | None,
+    *,
+    use_gold: bool,
+) -> dict[str, Any]:
+    """Return the part of a fit that decides labels."""
+    parameters: tuple[Floats, ...] = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    kernels, choices = run.kernels, dict[str, Any]()
     if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
         kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     k = run.encoding.n_labels
-    levels = not run.encoding.nominal and run.encoding.n_classes is not None and k >= 2
-    estimate = None
+    levels = not run.encoding.nominal and run.encoding.n_classes is not None and k > 1
+    model: dict[str, Any] = {}
     if levels and lines is not None:
         by_rule = partial(_decide_by_rule, arguments=(weight, weight, *parameters), **how)
-        estimate, places = fit_levels(run, lines, by_rule, use_gold=use_gold)
-    levels = levels and k <= _MAX_LEVELS
-    if estimate is not None and not (screened and levels):
-        decide = partial(decide_levels, **how, estimate=estimate)
-        return {"decide": decide, "parameters": (*parameters, *places), "choices": choices}, None
-    if not screened or not (levels or (run.encoding.nominal and k > 1)):
-        decision = {} if groups.all_count else {"decide": partial(decide_by_groups, **how), "parameters": parameters}
-        return {**decision, "choices": choices}, None
-    found = find_reliability(give_voices(run, groups), k)
-    again = found.expect_again()
-    confidence = {"found_again": float(again[0]), "told_by": "pairs"}
-    if levels:
-        model: dict[str, Any] = {
-            "profile": estimate_profile(run, k, weight, *parameters),
-            "belief": (1 + float(again[0])) / 2,
-        }
-        rates = estimate_error_rates(run, weight, *parameters, **model)
-        decision = {"decide": partial(decide_levels, **how, **model, estimate=estimate), "error_rate": rates}
-        parameters = parameters if estimate is None else (*parameters, *places)
+        model["estimate"], places = fit_levels(run, lines, by_rule, use_gold=use_gold)
+        parameters = (*parameters, *places)
+    if uncertainty is None or not _has_classes(run):
+        decide = partial(decide_levels, **how, **model) if model else partial(decide_by_groups, **how)
+        decision = {"decide": decide, "parameters": parameters} if model or not groups.all_count else {}
+        return {**decision, "choices": choices}
+    if run.encoding.nominal:
+        counts = uncertainty.shared
+        error = float(np.average(np.nan_to_num(uncertainty.shrunk), weights=counts)) if counts.any() else 0.5
+        decide = partial(decide_surely, **how, k=k, error=error)
     else:
-        decision = {"decide": partial(decide_surely, **how, k=k, again=float(again[0]), error=float(found.error[0]))}
-    return {**decision, "parameters": parameters, "choices": choices}, confidence
+        profile = estimate_profile(run, k, weight, *parameters[:2])
+        decide = partial(decide_levels, **how, **model, profile=profile)
+    rates = {} if np.isnan(uncertainty.shrunk).any() else {"error_rate": uncertainty.shrunk}
+    return {"decide": decide, "parameters": parameters, "choices": choices, **rates}

@@ -13,55 +13,71 @@ standard error: two hundred workers fit fifty gold labels by chance, and must no
 it stays so. A few gold labels hardly change anything, and hundreds make the crowd follow the accurate workers, be it a
 single one.
 
-From fifty gold labels on they calibrate the probabilities, too: P is taken to the power with which as many of the gold
-labels that others predict are expected to be right as are (temperature scaling; Guo and others: On calibration of
-modern neural networks. 2017).
+From twenty gold labels on they also calibrate confidences. With z the logit of a confidence, and m its mean over the
+gold tasks,
+
+    logit of the calibrated confidence = z + shift + slope (z - m)
+
+maximises the likelihood of which labels are right, as the other fifths predict them, with a normal prior around 0 of
+standard deviation 1 for the shift and 0.4 for the slope (Platt: Probabilistic outputs for support vector machines.
+1999). Without gold labels, the logit of the share of labels that are right is that of the mean confidence less 0.16,
+with a standard deviation of 0.87 in past crowds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.columns.hashes import mix
 from allalike.engines.sample import pick_known
 from allalike.engines.sums import select_workers
-from allalike.methods.steps.ballots import count_votes, row_peaks, softmax
+from allalike.methods.auto.uncertainty import MIN_GOLD, NORMAL_QUANTILE
+from allalike.methods.steps.ballots import count_votes, row_peaks, row_sums, softmax
 from allalike.methods.steps.odds import descend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
-MANY = 50  # gold labels, from which on probabilities are calibrated
 _CROWD_SPREAD, _CLASS_SPREAD = 0.5, 0.25  # standard deviations of the prior
 _WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # that of w; with 0 the crowd stays as it is
 _NEARLY = 0.5  # standard errors
 _MOST, _MOST_HELD_OUT = 5000, 1000  # gold labels that are learned from, and that are used in cross-validation
 _FOLDS, _FEW = 5, 10  # gold labels, of which fewer are not cross-validated
 _LEAST = 1e-4  # no class is less probable
-_POWERS, _HALVINGS = (0.1, 10.0), 50
+_SHIFT_SD, _SLOPE_SD = 1.0, 0.4  # of the calibration of confidences
+_LEAST_LOGIT = 0.02  # no confidence is closer to 0 or 1 when it is calibrated
+_PAST_SHIFT, _PAST_SD = -0.16, 0.87  # of logit(share right) about that of the mean confidence, in past crowds
+_NEWTON_STEPS = 30
+_HIGH, _LEAD = 0.01, 1e-6  # distance of a gold-free confidence from 1; of the largest probability from the second
+_LOWER = 0.2  # logits by which a gold-free confidence is lower
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The coefficients a, b and w, the number of gold labels, and the power that calibrates."""
+    """The coefficients a, b and w, the number of gold labels, and the map that calibrates confidences."""
 
     crowd: float
     classes: Floats
     workers: Floats
     number: int
-    power: float | None = None
+    confidence: ConfidenceMap | None = None
 
     def apply(self, block: Block, table: Floats) -> Floats:
         """Return the probabilities of classes, given those of the crowd."""
         votes = count_votes(block, *select_workers(block, [self.workers]), k=table.shape[1])
-        score = self.crowd * _logarithm(table) + self.classes + votes
-        return softmax(score if self.power is None else self.power * score)[0]
+        belief = softmax(self.crowd * _logarithm(table) + self.classes + votes)[0]
+        if self.confidence is None:
+            return belief
+        return set_confidence(belief, belief.argmax(axis=1), self.confidence.apply(row_peaks(belief)))
 
 
 def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
@@ -69,15 +85,24 @@ def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
     block = pick_known(run, _MOST)
     truth = np.full(block.n_tasks, run.encoding.n_labels)
     truth[block.gold_task] = block.gold_label
-    facts = _Facts(_logarithm(believe(block)), truth, block.task, block.worker, block.label, block.n_workers)
-    facts = facts.only(truth < run.encoding.n_labels)  # a label that no worker gave is of no use
+    answers = mix(run.workers.hashes()[block.worker] ^ mix(block.label.astype(np.uint64)))
+    content: npt.NDArray[np.uint64] = np.add.reduceat(answers, block.starts) + truth.astype(np.uint64)
+    order = np.argsort(mix(content), kind="stable")
+    place = np.argsort(order)  # fifths depend on what was answered, not on the name of a task
+    belief = _logarithm(believe(block))[order]
+    facts = _Facts(belief, truth[order], place[block.task], block.worker, block.label, block.n_workers)
+    facts = facts.only(facts.truth < run.encoding.n_labels)  # a label that no worker gave is of no use
     if len(facts.truth) < _FEW:
         return facts.fit(_WORKER_SPREADS[1])
     some = facts.only(np.arange(len(facts.truth)) < _MOST_HELD_OUT)
     predicted = {spread: some.cross_validate(spread) for spread in _WORKER_SPREADS}
     spread = _choose({spread: some.likelihoods(score) for spread, score in predicted.items()})
     learned = facts.fit(spread)
-    return learned if learned.number < MANY else replace(learned, power=some.find_power(predicted[spread]))
+    if learned.number < MIN_GOLD:
+        return learned
+    belief = softmax(predicted[spread])[0]
+    right = belief.argmax(axis=1) == some.truth
+    return replace(learned, confidence=ConfidenceMap.fit(row_peaks(belief), right))
 
 
 def _choose(likelihoods: dict[float, Floats]) -> float:
@@ -90,22 +115,6 @@ def _choose(likelihoods: dict[float, Floats]) -> float:
     behind = {spread: best - each for spread, each in likelihoods.items()}
     error = np.sqrt(len(best))
     return next(spread for spread, lost in behind.items() if lost.sum() <= _NEARLY * error * lost.std() + _LEAST)
-
-
-def pin(block: Block, table: Floats) -> Floats:
-    """Set the probability of gold labels to 1.
-
-    >>> from dataclasses import replace
-    >>> from allalike._core.blocks.block import Block
-    >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
-    >>> pin(block, np.array([[0.6, 0.4], [0.1, 0.9]]))
-    array([[0.6, 0.4],
-           [1. , 0. ]])
-    """
-    possible = block.gold_label < table.shape[1]
-    pinned = table.copy()
-    pinned[block.gold_task[possible]] = np.eye(table.shape[1])[block.gold_label[possible]]
-    return pinned
 
 
 @dataclass(frozen=True)
@@ -169,19 +178,106 @@ class _Facts:
             score[fold == number] = self.only(fold == number).score(self.only(fold != number).fit(worker_spread))
         return score
 
-    def find_power(self, score: Floats) -> float:
-        """Find the power with which as many of the predicted labels are expected to be right as are."""
-        hits = float((score.argmax(axis=1) == self.truth).mean())
-
-        def overconfidence(power: float) -> float:
-            return float(row_peaks(softmax(power * score)[0]).mean()) - hits
-
-        least, most = _POWERS
-        for _ in range(_HALVINGS):
-            power = (least + most) / 2
-            least, most = (least, power) if overconfidence(power) >= 0 else (power, most)
-        return (least + most) / 2
-
 
 def _logarithm(table: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(table, _LEAST)))
+
+
+# Confidence of labels.
+
+
+class ConfidenceMap(NamedTuple):
+    """Shift and slope of logits of confidences around a centre, and the covariance of both."""
+
+    shift: float
+    slope: float
+    centre: float
+    covariance: Floats
+
+    @classmethod
+    def fit(cls, confidence: Floats, right: Array) -> ConfidenceMap:
+        """Fit the map to confidences of gold tasks, and whether their labels are right, by Newton's method.
+
+        >>> fitted = ConfidenceMap.fit(np.array([0.9, 0.9, 0.8, 0.8] * 10), np.array([1, 1, 0, 0] * 10))
+        >>> fitted.apply(np.array([0.9, 0.8])).round(2)
+        array([0.72, 0.36])
+        """
+        logit = _logit(confidence, _LEAST_LOGIT)
+        centre = float(logit.mean())
+        columns = np.stack([np.ones(len(logit)), logit - centre], axis=1)
+        estimate, prior = np.zeros(2), 1 / np.square([_SHIFT_SD, _SLOPE_SD])
+        for _ in range(_NEWTON_STEPS):
+            chance = _expit(logit + columns @ estimate)
+            hessian = (columns * (chance * (1 - chance))[:, None]).T @ columns + np.diag(prior)
+            step = np.linalg.solve(hessian, columns.T @ (chance - right) + prior * estimate)
+            estimate = estimate - np.clip(step, -2, 2)
+            if np.abs(step).max() < 1e-6:
+                break
+        return cls(float(estimate[0]), float(estimate[1]), centre, np.asarray(np.linalg.inv(hessian), np.float64))
+
+    def apply(self, confidence: Floats) -> Floats:
+        """Return calibrated confidences."""
+        logit = _logit(confidence, _LEAST_LOGIT)
+        return _expit(logit + self.shift + self.slope * (logit - self.centre))
+
+    def share_error(self, calibrated: Floats) -> float:
+        """Return the standard error of the logit of the mean of calibrated confidences."""
+        logit = _logit(calibrated, 1e-9)
+        before = (logit - self.shift + self.slope * self.centre) / max(1 + self.slope, 0.05)
+        spread, mean = calibrated * (1 - calibrated), float(calibrated.mean())
+        gradient = np.array([spread.mean(), (spread * (before - self.centre)).mean()])
+        return float(np.sqrt(gradient @ self.covariance @ gradient)) / max(mean * (1 - mean), 1e-3)
+
+
+def estimate_share_right(confidence: float, error: float | None = None) -> dict[str, float]:
+    """Estimate the share of labels that are right, with its 95 % interval, from the mean confidence.
+
+    ``error`` is the standard error of its logit if gold labels calibrate confidences.
+
+    >>> {name: round(share, 2) for name, share in estimate_share_right(0.8).items()}
+    {'share_right': 0.77, 'share_right_low': 0.38, 'share_right_high': 0.95}
+    """
+    mean = np.array(confidence)
+    middle = _logit(mean, 0.005) + _PAST_SHIFT if error is None else _logit(mean, 1e-3)
+    half = NORMAL_QUANTILE * (_PAST_SD if error is None else error)
+    parts = {"share_right": middle, "share_right_low": middle - half, "share_right_high": middle + half}
+    return {name: float(_expit(part)) for name, part in parts.items()}
+
+
+def lower_confidence(probability: Floats, share: Floats) -> Floats:
+    """Return confidences without gold labels, from the probabilities of labels and their shares of the votes.
+
+    >>> lower_confidence(np.array([1.0, 0.8]), np.array([1.0, 0.6])).round(3)
+    array([0.988, 0.656])
+    """
+    return _expit(_logit((probability + share) / 2, _HIGH) - _LOWER)
+
+
+def set_confidence(table: Floats, label: Array, confidence: Floats) -> Floats:
+    """Set the probabilities of labels, of which the largest of a row stays the largest, and scale the others.
+
+    >>> set_confidence(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 0]), np.array([0.8, 0.3])).round(3)
+    array([[0.8, 0.2],
+           [0.5, 0.5]])
+    """
+    rows = np.arange(len(table))
+    rest = table.copy()
+    rest[rows, label] = 0.0
+    leads = table[rows, label] >= row_peaks(rest)
+    rest[row_sums(rest) <= 0] = 1.0
+    rest[rows, label] = 0.0
+    rest /= row_sums(rest)[:, None]
+    second = row_peaks(rest)
+    confidence = np.where(leads, np.maximum(confidence, second / (1 + second) * (1 + _LEAD)), confidence)
+    rest *= (1 - confidence)[:, None]
+    rest[rows, label] = confidence
+    return rest
+
+
+def _logit(share: Floats, least: float) -> Floats:
+    share = np.clip(share, least, 1 - least)
+    return np.asarray(np.log(share / (1 - share)))
+
+
+def _expit(logit: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-logit)))

