@@ -61,7 +61,9 @@ def test_ids_are_never_cut_or_broken() -> None:
 
 def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
     lines = texts(crowd)
-    commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next steps") + 1 :] if line.startswith("  ")]
+    commands = [
+        shlex.split(line, comments=True) for line in lines[lines.index("Next steps") + 1 :] if line.startswith("  ")
+    ]
     typed = ["allalike", *TYPED]
     assert any(command[1:] == ["out/report.html"] for command in commands)
     assert [*typed, "more.csv"] in commands  # for nothing was saved
