@@ -1,4 +1,4 @@
-"""The README and docs/ keep the bounds of the writing guide, `docs/taking-part/WRITING.md`."""
+"""The README and docs/ keep the bounds of the writing guide, `docs/contributing/WRITING.md`."""
 
 import re
 from pathlib import Path
