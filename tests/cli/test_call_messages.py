@@ -146,7 +146,7 @@ OTHERS: tuple[tuple[str, ...], ...] = (
     ("agreement good.csv --per-task", "Leave --per-task out"),
     ("agreement questions.csv --label q_mood --by topics", "no column 'topics'"),
     ("jury good.csv --price a=1 --price b=1 --price c=1 --price d=1 -o out", "price of 'd'", "no such judge"),
-    ("jury good.csv --fail-if-drift -o out", "--since"),
+    ("jury good.csv --fail-if-drift -o out", "--baseline"),
     ("explain nowhere task t8", "There is no result in nowhere"),
     ("update nowhere good.csv", "There is no result in nowhere"),
     ("serve nowhere.csv --no-browser", "no file nowhere.csv"),

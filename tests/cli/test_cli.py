@@ -66,10 +66,10 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert [name[:4] for name in names[:6]] == ["good"] * 6
     assert len(names) == 13
     assert re.search(r"^ +same-11 .*no signal, always cat$", done.stdout, flags=re.MULTILINE)
-    assert pd.read_csv(tmp_path / "allalike-demo" / "groups.csv")["members"][0] == "copy-12; copy-13"
+    assert pd.read_csv(tmp_path / "allalike-demo" / "details" / "groups.csv")["members"][0] == "copy-12; copy-13"
     before, after = map(float, re.findall(r"vote errs in ([\d.]+) %.*allalike in ([\d.]+) %", done.stdout)[0])
     assert after < before / 2
-    assert {"report.html", "state", "summary.json"} <= {path.name for path in (tmp_path / "allalike-demo").iterdir()}
+    assert {"report.html", "details", "summary.json"} <= {path.name for path in (tmp_path / "allalike-demo").iterdir()}
 
 
 def test_help_and_version(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest
         ("agreement a.csv --by topic --fail-under 0.99", 2, "alpha of a"),
         ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.5", 0, ""),
         ("discover a.csv --gold gold.csv --gold-map same --fail-above 0.1", 1, "error is 0.125, above 0.1"),
-        ("jury a.csv --gold gold.csv --gold-map same --good x --fail-under 0.99", 1, "below 0.99"),
+        ("jury a.csv --gold gold.csv --gold-map same --positive x --fail-under 0.99", 1, "below 0.99"),
     ],
 )
 def test_a_gate_ends_with_code_3_after_all_is_written(line: str, lines: int, words: str, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_panel_proposes_the_good_verdict_and_fails_if_a_judge_changed(names: t
         said[3] &= (rng.random(300) < 0.5) | (not harsh)
         rows = [(f"j{judge}", f"t{task}", names[int(good)]) for (judge, task), good in np.ndenumerate(said)]
         pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
-        since = ["--since", "out", "--fail-if-drift"] if (tmp_path / "out").exists() else []
+        since = ["--baseline", "out", "--fail-if-drift"] if (tmp_path / "out").exists() else []
         done = call("jury", "a.csv", "-o", "out", *since, folder=tmp_path)
         assert (done.returncode, "j3 changed" in done.stderr) == (code, harsh)
-        assert f"--gold gold.csv --good {names[1]}" in " ".join(done.stdout.split())
+        assert f"--gold gold.csv --positive {names[1]}" in " ".join(done.stdout.split())

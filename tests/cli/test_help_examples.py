@@ -86,8 +86,8 @@ def list_values() -> list[tuple[str, str, str]]:
 def test_every_command_that_is_shown_works(line: str, folder: Path) -> None:
     if "allalike-out" in line:
         run("discover week1.csv --no-report", folder)
-    if "--since" in line:
-        run("jury earlier.csv --good pass -o yesterday", folder)
+    if "--baseline" in line:
+        run("jury earlier.csv --positive pass -o yesterday", folder)
     run(line.removeprefix("allalike "), folder)
 
 

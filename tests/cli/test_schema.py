@@ -91,9 +91,9 @@ def test_an_error_is_json_too(tmp_path: Path, line: str) -> None:
         "agreement in.csv",
         "agreement in.csv --by topic",
         "jury in.csv",
-        "jury in.csv --good x",
-        "jury in.csv --gold gold.csv --good x --by topic --prices prices.csv --min-confidence 0.9",
-        "jury in.csv --gold gold.csv --good x --gold-drawn truth",
+        "jury in.csv --positive x",
+        "jury in.csv --gold gold.csv --positive x --by topic --prices prices.csv --min-confidence 0.9",
+        "jury in.csv --gold gold.csv --positive x --gold-drawn truth",
         "datasets list",
         "datasets show snow_rte",
         "simulate one-coin -o drawn.csv",
@@ -110,7 +110,7 @@ def test_what_is_saved_fits_its_schema_and_so_does_what_is_made_of_it(crowd: Pat
         check(json.loads((crowd / "out" / "summary.json").read_text()), command)
     for line in ("explain out task t3", "explain out worker kim", "plan out", "update out more.csv"):
         check(run(crowd, line), line.split()[0])
-    run(crowd, "jury in.csv -o out --good x")
-    drift = run(crowd, "jury in.csv -o out --good x --since out")
+    run(crowd, "jury in.csv -o out --positive x")
+    drift = run(crowd, "jury in.csv -o out --positive x --baseline out")
     check(drift, "jury")
     assert drift["panel"]["drift"]["drifted"] == []

@@ -22,8 +22,9 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
-STATE = [f"state/{name}" for name in ("answers-1.parquet", "call.json")]
-FILES = ["confusion.csv", "next_tasks.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
+STATE = [f"details/state/{name}" for name in ("answers-1.parquet", "call.json")]
+DETAILS = [f"details/{name}.csv" for name in ("confusion", "next_tasks", "quality", "workers")]
+FILES = [*DETAILS[:3], *STATE, DETAILS[3], "summary.json", "truth.csv", "workers.csv"]
 
 
 @pytest.fixture

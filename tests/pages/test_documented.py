@@ -35,9 +35,9 @@ NOT_RUN = {  # what a command begins with or names, and why it is not run here
     "hdfs://": "needs a cluster; tests/engines/test_spark_sources.py reads files",
 }
 BEFORE = {  # commands by which a reader of a page has what it begins with
-    "AUTOMATION": ["allalike jury earlier.csv --good pass -o yesterday"],
+    "AUTOMATION": ["allalike jury earlier.csv --positive pass -o yesterday"],
     "BUDGET": ["allalike discover answers.csv"],
-    "JURY": ["allalike jury earlier.csv --good pass -o yesterday"],
+    "JURY": ["allalike jury earlier.csv --positive pass -o yesterday"],
     "SERVE": ["allalike discover answers.csv"],
 }
 MISSING = re.compile(r"pip install 'allalike\[(\w+)\]'")

@@ -13,8 +13,7 @@ from scipy.stats import binomtest
 
 import allalike
 from allalike.errors import DataNote, InputError, UnsupportedError
-from allalike.methods.auto.uncertainty import adjust_probabilities
-from allalike.panels.drift import BothPanels
+from allalike.panels.drift import BothPanels, find_changes
 from allalike.panels.repeats import compare_orders, find_steadiness
 from allalike.panels.rows import RepeatedVerdicts
 from golden.panel_cases import describe
@@ -124,32 +123,34 @@ def test_limits_of_bias_and_steadiness_hold_in_about_95_of_100_draws(bias: float
         assert 0.925 < np.mean((told["steadiness_ci_low"] <= steady) & (steady <= told["steadiness_ci_high"])) < 0.985
 
 
-@pytest.mark.parametrize("both", [True, False])
-def test_who_follows_the_first_place_is_named_and_others_seldom_are(both: bool) -> None:
-    rng, found = np.random.default_rng([5, both]), []
+def test_who_follows_the_first_place_is_named_and_others_seldom_are() -> None:
+    rng, found = np.random.default_rng(5), []
     for _ in range(40):
         content = (rng.random((150, 1, 2, 1)) < 0.5) ^ (rng.random((150, 4, 2, 1)) < 0.15)
-        content[:, :, 1] = content[:, :, 0] if not both else content[:, :, 1]
         follows = rng.random(content.shape) < np.array([0.3, 0, 0, 0])[None, :, None, None]
-        ballots = ballots_of(np.where(follows, np.arange(2)[None, None, :, None], content).astype(int))
-        shown = rng.integers(0, 2, (150, 4))[ballots.rows["task"], ballots.rows["judge"]]
-        found.append(compare_orders(ballots if both else ballots.only(ballots.rows["order"] == shown)))
-    follow = [set(find_biased(each).tolist()) for each in found]
-    assert np.mean([0 in each for each in follow]) > (0.9 if both else 0.5)
+        found.append(
+            compare_orders(ballots_of(np.where(follows, np.arange(2)[None, None, :, None], content).astype(int)))
+        )
+    follow = [set(np.flatnonzero(each["p_value"] < 0.05).tolist()) for each in found]
+    assert np.mean([0 in each for each in follow]) > 0.9
     assert np.mean([bool(each - {0}) for each in follow]) < 0.13  # 5 %, give or take two standard errors
     held = np.mean([(each.ci_low[0] <= 0.15) & (each.ci_high[0] >= 0.15) for each in found])
     assert held > 0.86
 
 
 @pytest.mark.parametrize("places", [False, True])
-@pytest.mark.parametrize("bias", [[0.0, 0.0, 0.0], [0.7, 0.7, 0.7]])
-def test_what_verdicts_name_is_found_however_much_judges_follow_the_position(places: bool, bias: list[float]) -> None:
-    rows, truth = draw_pairs(3, bias=bias, tasks=300, places=places)
-    panel = allalike.jury(table_of(rows), order="shown")
-    assert panel.summary["panel"]["orders"]["verdicts_name"] == ("places" if places else "answers")
+def test_verdicts_name_answers_or_places(places: bool) -> None:
+    rows, truth = draw_pairs(3, bias=[0.7, 0.7, 0.7], tasks=300, places=places)
+    with pytest.raises(InputError, match="may name an answer") as asked:
+        allalike.jury(table_of(rows), order="shown")
+    panel = allalike.jury(table_of(rows), order="shown", **asked.value.proposals[places].settles)
     labels = panel.truth.set_index("task")["label"]
     assert np.mean([labels[task] == truth[task] for task in labels.dropna().index]) > 0.8
-    assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.array(bias) / 2, abs=0.06)
+    assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.full(3, 0.35), abs=0.06)
+    names = {"A": "left", "B": "right"}
+    if places:  # which is plain from such names
+        named = [(*row[:2], names[row[2]], *row[3:]) for row in rows]
+        assert allalike.jury(table_of(named), order="shown").summary["panel"]["orders"]["verdicts_name"] == "places"
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores"])
@@ -240,22 +241,14 @@ def test_a_judge_who_became_lenient_is_found(tmp_path: Path, first: int, levels:
     assert change["ci_low"] < (0.8 if levels else 1.0) < change["ci_high"]
 
 
-def said_of(then: Numbers, now: Numbers) -> tuple[BothPanels, Numbers]:
-    """Return what judges said of the same tasks twice, and the numbers that it names."""
-    numbers = np.concatenate([then.ravel(), now.ravel()])
-    codes = np.arange(len(numbers)).reshape(2, *then.shape)
-    (n, k), names = then.shape, [*map(str, range(len(numbers)))]
-    return BothPanels([*"abcd"][:k], names, codes[0], codes[1], np.full(n, -1), np.full(n, "", object)), numbers
-
-
 def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
     alarms = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         truth = rng.normal(size=80)[:, None]
         then, now = (truth + rng.standard_t(3, size=(80, 4)) for _ in range(2))
-        changes = find_score_changes(*said_of(then, now))
-        alarms += bool((adjust_probabilities(np.array([each.probability for each in changes])) < 0.01).any())
+        changes = find_changes(BothPanels([*"abcd"], then, now, np.full(80, np.nan), scored=True))
+        alarms += bool((changes["p_value"] * len(changes) < 0.01).any())
     assert alarms <= 3
 
 
@@ -270,7 +263,7 @@ def test_good_levels_are_named_by_a_bound_or_one_by_one() -> None:
 
 def test_scores_are_compared_with_scores_as_they_were_given(tmp_path: Path) -> None:
     allalike.jury(draw_scores(0), domain="real").save(tmp_path / "out")
-    kept = pd.read_csv(tmp_path / "out" / "verdicts.csv", dtype={"task": str})
+    kept = pd.read_csv(tmp_path / "out" / "details" / "verdicts.csv", dtype={"task": str})
     merged = kept.merge(draw_scores(0), left_on=["judge", "task"], right_on=["worker", "task"])
     assert (merged["label_x"] == merged["label_y"]).all()  # though offsets were taken away
     with pytest.raises(UnsupportedError, match="leave out bias"):
@@ -292,12 +285,14 @@ def miss(panel: allalike.Panel, truth: Numbers, known: int = 60) -> float:
     return float(np.sqrt(np.mean((panel.truth["label"].to_numpy() - truth)[known:] ** 2)))
 
 
-def test_what_all_judges_share_is_taken_away_by_known_truths_and_said(engine: str) -> None:
+@pytest.mark.parametrize("stretch", [1.0, 2.0])
+def test_an_error_that_all_judges_share_is_corrected_by_gold_labels(engine: str, stretch: float) -> None:
     truth, said = draw_truths(0)
-    panel = judge(said + 1.5, truth, engine=engine)
-    found = panel.summary["panel"]["shared_offset"]
-    assert found["low"] < 1.5 < found["high"]
-    assert found["after"] < 0.45 < 1.4 < found["before"]
-    assert miss(panel, truth) == pytest.approx(miss(judge(said, truth), truth), abs=0.03)
-    assert panel.summary["gold"]["error"] == pytest.approx(found["before"] ** 2, rel=0.05)  # before it was taken away
-    assert any("above 60 gold labels" in message.sentence for message in panel.messages)
+    panel = judge(5 + stretch * (said - 5) + 1.5, truth, engine=engine)
+    correction = panel.summary["panel"]["gold_correction"]
+    assert correction["known"] == 60
+    assert correction["after"] < 0.45 < 1.4 < correction["before"]
+    assert panel.summary["panel"]["error"] < 0.45
+    assert miss(panel, truth) == pytest.approx(miss(judge(said, truth), truth), abs=0.05)
+    assert panel.summary["gold"]["error"] == pytest.approx(correction["before"] ** 2, rel=0.05)
+    assert "gold_correction" not in judge(said, truth, known=9).summary["panel"]

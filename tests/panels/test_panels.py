@@ -373,7 +373,7 @@ def test_a_judge_who_became_harsh_is_found_on_the_same_and_on_other_tasks(first:
     allalike.jury(draw_harsh(0, tasks=300)).save(tmp_path / "out")
     found = []
     for harsh in (None, 1):
-        panel = allalike.jury(draw_harsh(1, first=first, harsh=harsh), baseline=tmp_path / "out", positive="pass")
+        panel = allalike.jury(draw_harsh(3, first=first, harsh=harsh), baseline=tmp_path / "out", positive="pass")
         found.append(panel.summary["panel"]["drift"]["drifted"])
         assert panel.judges["drifted"].tolist() == [f"j{judge}" in found[-1] for judge in range(4)]
     assert found == [[], ["j1"]]

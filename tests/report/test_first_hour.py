@@ -97,7 +97,7 @@ def test_a_jury_prints_the_corrected_rate_or_the_command_for_it(
     gold.assign(label=np.where(gold["label"] == "c", other, good)).to_csv(tmp_path / "g.csv", index=False)
     screen = call("jury", "v.csv", "--gold", "g.csv", "-o", "out", folder=tmp_path).stdout
     assert ("corrected by 60 gold labels" in " ".join(screen.split())) == inferred
-    commands = re.findall(r"^  allalike (jury .*--good.*)$", screen, re.MULTILINE)
+    commands = re.findall(r"^  allalike (jury .*--positive.*)$", screen, re.MULTILINE)
     assert bool(commands) != inferred
     for command in commands:
         again = call(*shlex.split(command, comments=True), folder=tmp_path).stdout

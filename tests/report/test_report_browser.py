@@ -238,10 +238,10 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
         "".join(names[each] if isinstance(each, int) else each for each in pieces)
         for pieces in content["panel"]["said"]
     ]
-    assert said[0] == "750 verdicts of 5 judges on 150 tasks (categorical)."
+    assert said[0] == "750 verdicts by 5 judges on 150 tasks (categorical)."
     assert any(line.startswith("Correlated errors: ") and "gpt and gpt-4" in line for line in said)
     tables = {table["name"]: table["columns"] for table in content["panel"]["tables"]}
-    assert list(tables) == ["judges", "coverage", "pairs", "sizes", "pivotal"]
+    assert list(tables) == ["judges", "coverage", "pairs", "sizes"]
     assert tables["judges"][1] == {"title": "answers", "numbers": [150] * 5}
     assert [len(members) for members in tables["sizes"][1]["people"]] == [1, 2, 3, 4, 5]
     assert "pairs" in content["charts"]
@@ -253,7 +253,7 @@ def test_judges_are_shown_by_name_and_nowhere_if_names_are_hidden(browser: Brows
     with opened(browser, path) as page:
         part = page.locator("#judges")
         assert "claude; haiku" in part.inner_text()
-        assert part.locator("[data-panel-table]").count() == 5
+        assert part.locator("[data-panel-table]").count() == 4
         assert not serious_problems(page)
         page.check("#hide-names")
         shown = part.inner_text()

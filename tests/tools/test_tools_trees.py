@@ -184,7 +184,7 @@ def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
 def test_prodigy_without_names_needs_a_file_for_each_annotator(tmp_path: Path) -> None:
     ada, bob = (write(tmp_path / f"{name}.jsonl", [prodigy(None)]) for name in ("ada", "bob"))
     assert [row[0] for row in answers(ada, bob)] == ["ada", "bob"]
-    with pytest.raises(InputError, match="whose"):
+    with pytest.raises(InputError, match="no record names its worker"):
         opened(ada)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from allalike.errors import UnsupportedError
 
-__all__ = ["lend", "need", "pa", "pc", "pd", "sparse"]
+__all__ = ["late_pattern", "lend", "need", "pa", "pc", "pd", "sparse"]
 
 
 class _Late(ModuleType):
@@ -19,6 +20,27 @@ class _Late(ModuleType):
         found = getattr(importlib.import_module(self.__name__), name)
         setattr(self, name, found)
         return found
+
+
+class _Pattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._text, self._flags), name)
+        setattr(self, name, found)
+        return found
+
+
+def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    r"""Return a regular expression that is compiled when it is first used: some take longer than reading a small table.
+
+    >>> late_pattern(r"\d+").findall("12 and 3")
+    ['12', '3']
+    """
+    return cast("re.Pattern[str]", _Pattern(text, flags))
 
 
 def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:

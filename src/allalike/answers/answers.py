@@ -285,7 +285,7 @@ class Answers:
         """Cut the answers into blocks of whole tasks with about this many answers."""
         hashes = self.tasks.hashes()
         marks = np.arange(block_answers, self.n_answers, block_answers)
-        bounds = np.unique(np.concatenate([[0], np.searchsorted(self.starts, marks), [len(self.tasks)]]))
+        bounds = np.array(sorted({0, *np.searchsorted(self.starts, marks).tolist(), len(self.tasks)}))
         gold = np.searchsorted(self.gold_task, bounds)
         for b, (begin, end) in enumerate(itertools.pairwise(bounds)):
             first, last = self.starts[begin], self.starts[end]

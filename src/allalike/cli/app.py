@@ -8,25 +8,16 @@ import re
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections import UserDict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 from allalike import __version__
-from allalike.cli.agreement import agreement
-from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
-from allalike.cli.datasets import datasets
-from allalike.cli.demo import demo
-from allalike.cli.discover import discover
-from allalike.cli.explain import explain
-from allalike.cli.jury import jury
-from allalike.cli.lists import echo_json, list_
+from allalike.cli.lists import echo_json
 from allalike.cli.options import write_flags
-from allalike.cli.plan import plan_answers
-from allalike.cli.serve import serve
-from allalike.cli.simulate import simulate
-from allalike.cli.update import update
 from allalike.errors import AllalikeError, ColumnError, DataWarning, GoldError, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
@@ -50,7 +41,64 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(UserDict[str, click.Command]):
+    """The commands by name, each imported when it is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found: Any = self.data[name]
+        if isinstance(found, str):
+            module, _, function = found.partition(":")
+            found = self.data[name] = getattr(import_module(f"allalike.cli.{module}"), function)
+        return cast("click.Command", found)
+
+
+_COMMANDS: Any = {
+    "discover": "discover:discover",
+    "update": "update:update",
+    "plan": "plan:plan_answers",
+    "compare": "compare:compare",
+    "jury": "jury:jury",
+    "agreement": "agreement:agreement",
+    "explain": "explain:explain",
+    "serve": "serve:serve",
+    "simulate": "simulate:simulate",
+    "datasets": "datasets:datasets",
+    "demo": "demo:demo",
+    "list": "lists:list_",
+}
+
+
+_START = """\
+Estimate the correct labels of tasks that many people, models or sensors answered.
+
+  allalike discover answers.csv   labels, worker quality and a report (columns worker, task, label)
+  allalike demo                   the same on a simulated crowd
+  allalike jury verdicts.csv      a panel of LLM judges
+  allalike --help                 all commands
+"""
+_SECTIONS = {
+    "Labels": ("discover", "update", "plan", "compare"),
+    "Quality": ("jury", "agreement", "explain"),
+    "More": ("serve", "demo", "simulate", "datasets", "list"),
+}
+
+
+class Program(click.Group):
+    """The commands, listed in three sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the first sentence of its help."""
+        for section, names in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+
+
+@click.group(
+    cls=Program,
+    commands=_Commands(_COMMANDS),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -59,28 +107,15 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
     callback=_show_version,
     help="Show the version.",
 )
-def app() -> None:
-    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
 
-    To see it at work: allalike demo. On a file with the columns worker, task and label: allalike discover FILE.
+    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with worker, task and
+    label: allalike discover FILE.
     """
-
-
-for _command in (
-    discover,
-    update,
-    plan_answers,
-    compare,
-    jury,
-    agreement,
-    explain,
-    serve,
-    simulate,
-    datasets,
-    demo,
-    list_,
-):
-    app.add_command(_command)
+    if context.invoked_subcommand is None:
+        echo(_START.rstrip())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -19,7 +19,7 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.hashes import mix
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, arrow_of
 from allalike.answers.gold import History
 from allalike.engines.memory import MemoryRun
 from allalike.engines.shards import Shard, fitting_answers
@@ -55,7 +55,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     block = _join(run.gather(choose), len(run.workers))
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
-        [Shard(blocks, Values(block.task_hash), block.sizes)],
+        [Shard(blocks, Values(arrow_of(block.task_hash)), block.sizes)],
         workers=run.workers,
         answer_counts=np.bincount(block.worker, minlength=block.n_workers),
         n_tasks=block.n_tasks,
@@ -194,7 +194,7 @@ def _join(blocks: list[Block], n_workers: int) -> Block:
 def _cut(block: Block, n_answers: int) -> Iterator[Block]:
     """Cut a block into smaller ones of about so many answers."""
     marks = np.arange(n_answers, len(block.label), n_answers)
-    bounds = np.unique([0, *np.searchsorted(block.starts, marks), block.n_tasks])
+    bounds = sorted({0, *np.searchsorted(block.starts, marks).tolist(), block.n_tasks})
     for begin, end in itertools.pairwise(bounds):
         first = block.starts[begin]
         last = first + block.sizes[begin:end].sum()

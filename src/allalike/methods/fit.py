@@ -129,7 +129,7 @@ class CopyGroups:
     @property
     def n_components(self) -> int:
         """Number of parts of the answers without common tasks; 1 if it is unknown."""
-        return 1 if self.component is None else max(len(np.unique(self.component[~self.uninformative])), 1)
+        return 1 if self.component is None else max(len(set(self.component[~self.uninformative].tolist())), 1)
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:

@@ -106,8 +106,8 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
         raise InputError(f"There is no panel in {place}. Name a folder that 'allalike jury' wrote.") from None
     except (ValueError, TypeError):
         raise InputError(
-            f"{place / SUMMARY} is not the summary of a panel of this version. Name a folder that 'allalike jury' wrote,"
-            " or run 'allalike jury' on its files again."
+            f"{place / SUMMARY} is not the summary of a panel of this version. Run 'allalike jury' on its files again,"
+            " or name another folder."
         ) from None
     names = [name for name in _KEPT_FILES if name in summary.files]
     if not names:
@@ -316,8 +316,8 @@ def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
     """Align an earlier panel and this one, which must have labels of one type and a judge in common."""
     if earlier.domain != run.domain.name:
         raise InputError(
-            f"The labels of the panel in {earlier.folder} are {earlier.domain}, and these are {run.domain.name}, so that"
-            " they cannot be compared. Name a panel on the same label type, or read both alike with domain=."
+            f"The labels of the panel in {earlier.folder} are {earlier.domain}, and these are {run.domain.name}. Name a"
+            " panel on the same label type, or read both alike with domain=."
         )
     number: Callable[[str], float] | None = None if run.encoding.nominal else float
     if run.encoding.n_classes is not None and not run.encoding.nominal:

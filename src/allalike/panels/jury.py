@@ -19,6 +19,7 @@ from allalike.domains.contract import choose_options
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Fit
+from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
 from allalike.panels.calibration import ConfidenceModel, describe_confidence, fit_gold
@@ -43,6 +44,7 @@ from allalike.panels.rows import (
     split_options,
 )
 from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
+from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
     NO_LABEL,
     SCORE,
@@ -296,8 +298,9 @@ def _judge_scores(result: Result, read: Reading, options: _Options) -> Panel:
     parts.append(describe_offsets(scores, run.workers))
     if read.repeated is not None and options.asked.sample is not None:
         parts.append(describe_score_samples(read.repeated, scores.judged(), options.retain))
-    if run.encoding.numeric and not options.by_truth:
-        parts.append(describe_mean(run, unaware))
+    if run.encoding.numeric:
+        parts.append(_describe_correction(scores))
+        parts += [] if options.by_truth else [describe_mean(run, unaware)]
     parts.append(describe_pairs(scores, 0.0, run.workers))
     distance = scores.unscale(_find_gold_distance(run))
     parts += _describe_members(scores, result, correlation, distance, options)
@@ -315,6 +318,20 @@ def _fit_without_gold(result: Result) -> Fit:
     assert errors is not None
     confidence, expect = blind.uncertainty.confidence, blind.uncertainty.expect
     return replace(blind, uncertainty=replace(errors, confidence=confidence, expect=expect))
+
+
+def _describe_correction(scores: ScoreVerdicts) -> Statistics:
+    """Return the RMSE of numbers on gold labels before and, held out, after their correction by gold labels."""
+    block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
+    gold[block.gold_task] = block.gold_label
+    estimate = scores.decide_uncorrected(range(scores.n_judges))[0]["label"]
+    assert scores.numbers is not None
+    calibrated = calibrate_scores(scores.numbers, estimate, gold)
+    if calibrated is None:
+        return Statistics({})
+    regression, before = calibrated.regression, float(np.sqrt(np.nanmean(np.square(estimate - gold))))
+    facts = GoldCorrection(known=regression.known, before=before, after=before * regression.error)
+    return Statistics({"gold_correction": facts})
 
 
 def _find_gold_distance(run: Run) -> Floats:

@@ -71,11 +71,8 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
     yield Remark(f"{counts} ({summary.domain.name}).")
     if confidence is not None and not panel.is_scored:
-        effective = (
-            f", effectively {confidence.effective_answers_per_task:.2g}"
-            if confidence.effective_answers_per_task
-            else ""
-        )
+        number = confidence.effective_answers_per_task
+        effective = f", effectively {number:.2g}" if number else ""
         yield Remark(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
             f" from the majority vote{say_ties(summary)}."
@@ -97,8 +94,8 @@ def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: fl
     if panel.is_scored:
         root = math.sqrt if panel.error_unit == "rmse" else float
         return Remark(
-            f"{_UNITS[panel.error_unit]} on {tasks} with gold labels: {root(error):.3g}, unweighted"
-            f" {root(unweighted):.3g}, between two tasks {panel.guess_error:.3g}."
+            f"{_UNITS[panel.error_unit]} on {tasks} with gold labels, without knowing them: {root(error):.3g}."
+            f" Unweighted {root(unweighted):.3g}, between two tasks {panel.guess_error:.3g}."
         )
     accuracy, vote = percent(1 - error), f"majority vote {percent(1 - unweighted)}"
     if panel.by_gold:
@@ -296,7 +293,12 @@ def _describe_samples(panel: PanelSummary) -> Iterator[Remark]:
 
 
 def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
-    offsets = panel.offsets or ()
+    correction, offsets = panel.gold_correction, panel.offsets or ()
+    if correction is not None:
+        yield Remark(
+            f"Scores are corrected by {count(correction.known, 'gold label')}: RMSE on held-out gold labels"
+            f" {correction.after:.3g} instead of {correction.before:.3g}."
+        )
     named = []
     for each in offsets[:_N_JUDGES]:
         low, high = sorted((abs(each.ci_low), abs(each.ci_high)))

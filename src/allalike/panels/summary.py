@@ -93,6 +93,14 @@ class JudgeOffset(PanelFacts, frozen=True):
     ci_high: float
 
 
+class GoldCorrection(PanelFacts, frozen=True):
+    """Correction of numbers by gold labels: how many, and the RMSE on held-out gold labels before and after it."""
+
+    known: int
+    before: float
+    after: float
+
+
 class EffectiveJudges(PanelFacts, frozen=True):
     """Effective number of judges by gold labels, and the judges who add most and least to it."""
 
@@ -322,6 +330,7 @@ class PanelSummary(PanelFacts, frozen=True):
     calibration_error: CalibrationError | None = None
     coverage: tuple[Coverage, ...] | None = None
     offsets: tuple[JudgeOffset, ...] | None = None
+    gold_correction: GoldCorrection | None = None
     recommendation: Recommendation | None = None
     annotators: AnnotatorTest | None = None
     cost: Costs | None = None

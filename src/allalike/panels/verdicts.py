@@ -41,6 +41,7 @@ from allalike.engines import Run, TaskTable
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods import Fit
 from allalike.methods.auto.distances import has_coordinates
+from allalike.methods.auto.gold_regression import GoldRegression, fit_gold_regression
 from allalike.methods.auto.voices import count_effective_voices, with_voices
 from allalike.methods.fit import CopyGroups
 from allalike.panels.summary import OutcomeCounts
@@ -58,6 +59,7 @@ CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
 _CLOSE = 1e-9
 _SQUARE = 2
+_FOLDS = 5  # of gold labels
 _SHIFTS = 5  # other tasks with which each is compared
 _LEAST_WEIGHT = 1e-9  # of the largest, so that a judge alone counts
 
@@ -291,6 +293,20 @@ class ScoreVerdicts(_Sample):
         return self.decide(range(self.n_judges))[0]
 
     @cached_property
+    def corrections(self) -> list[GoldRegression]:
+        """Corrections of numbers by enough gold labels, each by those outside of one fold; without gains of judges."""
+        tasks = self.block.gold_task
+        if not self.by_gold or not self.run.encoding.numeric:
+            return []
+        label = self.decide_uncorrected(range(self.n_judges))[0]["label"][tasks]
+        gold, fold = np.asarray(self.block.gold_label, np.float64), self.task_hash[tasks] % np.uint64(_FOLDS)
+        corrections = []
+        for number in range(_FOLDS):
+            known = ~np.isnan(label) & (fold != number)
+            corrections.append(fit_gold_regression(label[known], gold[known], np.zeros((int(known.sum()), 1))))
+        return corrections
+
+    @cached_property
     def target(self) -> Array:
         """Per task: the gold label if there are enough, else the verdict of the whole panel."""
         return self.block.gold_label if self.by_gold else self.panel["label"]
@@ -320,7 +336,15 @@ class ScoreVerdicts(_Sample):
         return self.worth(range(self.n_judges))
 
     def decide(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
-        """Return the verdicts of some of the judges, and the tasks that one of them answered."""
+        """Return the verdicts of some of the judges, corrected by gold labels, and the tasks that one answered."""
+        verdicts, tasks = self.decide_uncorrected(members)
+        label, fold = verdicts["label"], self.task_hash[tasks] % np.uint64(_FOLDS)
+        for number, correction in enumerate(self.corrections):
+            label = np.where(fold == number, correction.bend(label), label)
+        return {**verdicts, "label": label}, tasks
+
+    def decide_uncorrected(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
+        """Return the same as without gold labels."""
         member = np.zeros(self.n_judges, bool)
         member[list(members)] = True
         rows = np.flatnonzero(member[self.block.worker])

@@ -341,7 +341,9 @@ def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldError
     low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
     wilson_low, wilson_high = find_wilson_limits(average(error), n)
     wider = high - low > wilson_high - wilson_low
-    return GoldErrors(rate, np.where(wider, wilson_low, low), np.where(wider, wilson_high, high), trust)
+    low, high = np.where(wider, wilson_low, low), np.where(wider, wilson_high, high)
+    least = 0.5 / (answers + 1)  # an error of 0 would have an infinite weight
+    return GoldErrors(np.clip(np.clip(rate, least, 1 - least), low, high), low, high, trust)
 
 
 def _estimate_departures(own: Floats, noise: Floats) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import late_pattern
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,
@@ -200,7 +201,7 @@ class Candidate:
 _MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
 _MAX_ID_LENGTH = 80  # longer texts are not ids of workers
 _MAX_SHOWN = 50  # values that show whether tasks are files, addresses or texts
-_SHOWN = re.compile(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
+_SHOWN = late_pattern(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
 _NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 
