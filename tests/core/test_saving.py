@@ -115,7 +115,7 @@ def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> No
         ("answers", "truth.csv", "worker,task,label\na,1,x\nb,1,y\n"),
         ("--gold", "truth.csv", ""),
         ("--history", "workers.csv", ""),
-        ("--label-map", "next_tasks.csv", "from,to\nX,x\n"),
+        ("--label-map", "details/next_tasks.csv", "from,to\nX,x\n"),
     ],
 )
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])

@@ -61,7 +61,7 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
     result = allalike.discover(rows_of(errors, tasks=tasks))
     assert result.summary["model"]["chosen"] == taken
     for each, (model, papers) in MODELS.items():
-        reading = {} if each == taken else {"reading": {"taken": each}}
+        reading = {} if each == taken else {"model": {"chosen": each}}
         summary = Summary.from_dict({**result.summary, **reading})
         text, *references = cite(replace(result.material(), summary=summary))
         assert model in text

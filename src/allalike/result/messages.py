@@ -289,9 +289,9 @@ def say_counts(answers: int, workers: int, tasks: int) -> str:
 
 
 def say_voices(summary: Summary) -> str:
-    """Say how many independent answers those to a task are worth, if that is known."""
+    """Describe the effective number of answers per task, if it is known."""
     voices = summary.confidence.effective_answers_per_task if summary.confidence else None
-    return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
+    return f"worth about {voices:.2g} independent answers" if voices else ""
 
 
 def name_unweighted(domain: LabelKind) -> str:

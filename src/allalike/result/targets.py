@@ -166,8 +166,8 @@ def _is_own(path: PurePosixPath) -> bool:
     """
     names = {name for file_format in FORMATS for name in result_names(file_format)}
     outer = str(path.parent)
-    if str(path) in {REPORT, *names}:
-        return True
+    if str(path) in {REPORT, *names} or outer == ".":
+        return str(path) in {REPORT, *names}
     if outer == STATE:
         return path.suffix in (".parquet", ".json")
     if outer in _MASK_FOLDERS:
