@@ -34,6 +34,7 @@ UNPICKLING |= {"pd.read_pickle", "joblib.load", "dill.loads", "shelve.open"}
 PICKLING = {  # what was packed by the same run, in its processes or its work folder, or right before
     "engines/ingest/partitions.py",
     "engines/spark/on_executors.py",
+    "engines/spark/rows.py",
     "engines/spark/shuffle.py",
     "_core/system/processes.py",
     "testing.py",
