@@ -1,11 +1,10 @@
 """Engine: where kernels run. An engine loads answers and gives a run, on which methods sum kernels over all blocks.
 
-Whoever loads answers to weigh workers makes the run ready: what only sums over all answers tell is found before anybody
-is weighed, in this order.
+Before workers are weighted, `make_ready` estimates from sums over all answers, in this order:
 
-1. The units in which the fields of records are compared.
-2. What is each worker's own, such as her bias; it is taken away from her answers.
-3. What is known of the workers from earlier answers.
+1. the units in which the fields of records are compared,
+2. each worker's offset, such as a bias, which is subtracted from their answers,
+3. worker statistics from earlier answers.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Engine(ABC):
         """Cut the answers into blocks, and prepare these."""
 
     def reads(self, source: Scan) -> bool:
-        """Tell whether the engine reads such answers itself, where they are, and not all of them at once."""
+        """Return whether the engine reads such answers itself, where they are, and not all of them at once."""
         return False
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> Run:

@@ -5,7 +5,7 @@ twenty million pairs. What a kernel adds up for each of them (`Run.pairs`) is th
 with all that they met, and what is worth keeping of it is for the caller to say. How many at a time depends on the
 memory that a run has left; sums do not depend on it.
 
-**Parts** are found so: workers whom no chain of common tasks connects, and who cannot be compared therefore.
+**Parts** are groups of workers that no chain of common tasks connects, so that they cannot be compared.
 """
 
 from __future__ import annotations
@@ -92,8 +92,7 @@ def look_through(
 def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
     """Number the parts of the workers, or return None where these are too many to look at.
 
-    Who answers a task has it in common with all who do; it is enough to connect each one with the next. Answers without
-    a voice connect nobody.
+    It is enough to connect each worker of a task with the next one. Answers without weight connect no workers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("eve", 1, "x"), ("bob", 2, "x"), ("eve", 3, "y"), ("kim", 3, "y")]
@@ -116,24 +115,18 @@ def _list_pairs(rows: range, sums: dict[str, Any]) -> tuple[Array, Array]:
 
 
 def _chain(block: Block, rows: slice) -> dict[str, Any]:
-    """Connect each worker of a block with the first of her part of it."""
-    first = _connect(block)[rows]
+    """Connect each worker of a block with the first worker of their part."""
+    counted = np.flatnonzero(find_answer_weights(block).weight > 0)
+    task, worker = block.task[counted], block.worker[counted]
+    follows = task[:-1] == task[1:]
+    part = number_parts(block.n_workers, worker[:-1][follows], worker[1:][follows])
+    _, firsts = np.unique(part, return_index=True)
+    first = firsts[part][rows]
     left = np.arange(rows.start, rows.stop)
     others = np.flatnonzero(first != left)
     met = MatrixSum((rows.stop - rows.start, block.n_workers))
     met.add_entries(others, first[others], np.ones(len(others)))
     return {"met": met.result()}
-
-
-def _connect(block: Block) -> Array:
-    """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
-    heard = np.flatnonzero(find_answer_weights(block).weight > 0)
-    task = block.task[heard]
-    left, right = (block.worker[heard[place]] for place in (slice(None, -1), slice(1, None)))
-    follows = task[:-1] == task[1:]
-    part = number_parts(block.n_workers, left[follows], right[follows])
-    _, first = np.unique(part, return_index=True)
-    return np.asarray(first[part])
 
 
 def number_parts(n_workers: int, left: Array, right: Array) -> npt.NDArray[np.intp]:

@@ -176,7 +176,7 @@ def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
 
 
 def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the distances of her answers where these are known, and count them."""
+    """Add up, per worker, the distances of their answers where these are known, and count them."""
     known = ~np.isnan(distance)
     return {
         "distance": block.per_worker(np.where(known, distance, 0.0)),

@@ -184,12 +184,12 @@ def check_pairs(block: Block) -> None:
 
 
 def count_partners(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of others to her tasks: so many she met at most."""
+    """Count, per worker, the answers of others to their tasks: an upper limit of the workers met."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def count_later(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of later workers to her tasks: so many of them she met at most."""
+    """Count, per worker, the answers of later workers to their tasks: an upper limit of those met."""
     ends = block.to_answers(block.starts + block.sizes)
     return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
 
