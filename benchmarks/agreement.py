@@ -87,7 +87,7 @@ def coverage(kind: str, n_workers: int, n_tasks: int) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     truth = allalike.agreement(draw_small(kind, n_workers, 1_500_000 // n_workers, rng), domain=kind).alpha
     found = [allalike.agreement(draw_small(kind, n_workers, n_tasks, rng), domain=kind) for _ in range(CROWDS)]
-    low, high = np.array([[each.low, each.high] for each in found]).T
+    low, high = np.array([[each.ci_low, each.ci_high] for each in found]).T
     return float(((low <= truth) & (truth <= high)).mean()), float(np.median(high - low))
 
 

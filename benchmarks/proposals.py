@@ -124,7 +124,7 @@ def follow(source: Any, right: list[Rows], verbose: str = "") -> str:
         found = _read(source, {})
     except (AllalikeError, DataWarning) as error:
         asked = error
-        proposals = [proposal.settles for proposal in getattr(error, "proposals", ())]
+        proposals = [proposal.options for proposal in getattr(error, "proposals", ())]
     else:
         outcome = OUTCOMES[0] if _is_right(found, right) else OUTCOMES[-1]
         if verbose and outcome != OUTCOMES[0]:

@@ -60,7 +60,7 @@ def ask_the_least_sure(crowd: Crowd, begin: int, end: int, share: float = 0.05) 
     result = allalike.discover(crowd.begin(begin), domain="categorical")
     answers, accuracies = [begin * tasks], [crowd.accuracy(result)]
     while answers[-1] < end * tasks:
-        result = result.update(crowd.ask(result.next(batch)["task"].tolist()))
+        result = result.update(crowd.ask(result.next_tasks(batch)["task"].tolist()))
         answers.append(result.summary["answers"])
         accuracies.append(crowd.accuracy(result))
     return np.array(answers, float), np.array(accuracies)

@@ -15,7 +15,7 @@ from scipy import stats
 
 import allalike
 from allalike import Domain, Real, Record
-from allalike._core.system.progress import watching
+from allalike._core.system.progress import progress_callback
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError, OutputError, UnknownNameError
 from allalike.readers import read_gold
@@ -162,7 +162,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, jobs: int) 
         if stage.startswith("running experiments") and done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), watching(interrupt):
+    with pytest.raises(KeyboardInterrupt), progress_callback(interrupt):
         run(SETTINGS, repetitions=200, jobs=jobs, folder=tmp_path)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(kept) == 3
@@ -191,7 +191,7 @@ def test_more_methods_and_repetitions_are_added_and_a_broken_file_is_made_again(
 
 def test_progress_says_how_much_is_done_and_how_long_it_will_take() -> None:
     events = []
-    with watching(lambda *event: events.append(event)):
+    with progress_callback(lambda *event: events.append(event)):
         run(SETTINGS[:1], repetitions=300, jobs=1)
     stages = [event for event in events if event[0].startswith("running experiments")]
     assert [event[1:] for event in stages] == [(1, 3), (2, 3), (3, 3)]

@@ -131,7 +131,7 @@ def ask_next(points: Sequence[int]) -> Lines:
                 if asked.mean() >= points[-1]:
                     break
                 few = np.argsort(asked, kind="stable")[: tasks // 10]
-                chosen = result.next(tasks // 10)["task"] if name == "least sure first" else few
+                chosen = result.next_tasks(tasks // 10)["task"] if name == "least sure first" else few
                 asked[np.asarray(chosen)] += 1
     return {name: (wrong / crowds).tolist() for name, wrong in lines.items()}
 

@@ -1,6 +1,6 @@
 # The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
 
-from allalike._core.system.progress import watching as watching
+from allalike._core.system.progress import progress_callback as progress_callback
 from allalike.agree import agreement as agreement
 from allalike.answers import Answers as Answers
 from allalike.compare import Comparison as Comparison
@@ -77,6 +77,6 @@ from allalike.simulation import Simulated as Simulated
 from allalike.simulation import simulate as simulate
 from allalike.update import load as load
 from allalike.update import update as update
-from allalike.weights import weigh as weigh
+from allalike.weights import weights_from_distances as weights_from_distances
 
 __version__: str

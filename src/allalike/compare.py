@@ -16,7 +16,7 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE
 from allalike._core.late import pd
 from allalike._core.registry import choose
-from allalike._core.system.progress import report, watching
+from allalike._core.system.progress import progress_callback, report
 from allalike.answers import Answers
 from allalike.checks import check_answers, check_read_answers, warn_of
 from allalike.discover import check_served, find_ties, load_run, note_aliases, read_whole
@@ -192,7 +192,7 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
     width, outcomes = max(map(len, methods)), {}
     for place, (name, method) in enumerate(methods.items()):
         report(f"comparing methods: {name:{width}}", place, len(methods))
-        with watching(lambda *_: None):  # the rounds of one method say nothing about how far all are
+        with progress_callback(lambda *_: None):  # the rounds of one method say nothing about how far all are
             outcomes[name] = _solve(method, run)
     return outcomes
 

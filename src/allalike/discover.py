@@ -154,7 +154,7 @@ def fit(call: Call, issues: Sequence[Issue], *, stacklevel: int) -> Result:
     if run.n_gold:
         honest = estimate(fit_without_gold(method, run)) if learns else found
         summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
-    skipped = list_skipped(summary.get("reading", {}), settings["engine"])
+    skipped = list_skipped(summary.get("model", {}), settings["engine"])
     issues = [*issues, *check_ties(int(found.total("drawn")), run.n_tasks), *skipped]
     summary["warnings"] = [issue.text for issue in issues]
     note(summary, issues, stacklevel=stacklevel)

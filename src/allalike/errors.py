@@ -19,7 +19,7 @@
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
     DataWarning (UserWarning)               the answers are hardly what was meant
     └── DataNote                            something was left out, or looks strange
-    NameWarning (UserWarning)               what was asked for has another name here
+    AliasWarning (UserWarning)               what was asked for has another name here
     ReportWarning (UserWarning)             something is missing from a report
 """
 
@@ -30,6 +30,7 @@ from typing import Any
 from allalike._credentials import hide_secrets
 
 __all__ = [
+    "AliasWarning",
     "AllalikeError",
     "ColumnError",
     "ConvergenceWarning",
@@ -40,7 +41,6 @@ __all__ = [
     "GoldError",
     "InputError",
     "LabelError",
-    "NameWarning",
     "OptionError",
     "OutputError",
     "PluginError",
@@ -69,9 +69,9 @@ class Proposal:
 
     Parameters
     ----------
-    settles
+    options
         The options.
-    gives
+    preview
         Result of a trial, such as "2 classes, 9 workers, 100 tasks".
     score
         Score relative to other proposals, if known.
@@ -84,21 +84,21 @@ class Proposal:
     answers=['ada.csv', 'bob.csv'], worker_from='filename'
     """
 
-    settles: Mapping[str, Any] = field(default_factory=dict)
-    gives: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    preview: str = ""
     score: float | None = None
     files: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        options = {**({"answers": list(self.files)} if self.files else {}), **self.settles}
+        options = {**({"answers": list(self.files)} if self.files else {}), **self.options}
         return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 
 class InputError(AllalikeError, ValueError):
     """Answers that cannot be read as they are.
 
-    What ``settles`` it are options as `allalike.read` and `allalike.discover` take them, the first of the
-    ``proposals``. They are named as in Python; the program writes complete commands instead.
+    The ``options`` answer the question: those of the first of the ``proposals``, as `allalike.read` and
+    `allalike.discover` take them. They are named as in Python; the program writes complete commands instead.
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Say it with domain='real'.
@@ -113,16 +113,16 @@ class InputError(AllalikeError, ValueError):
     """
 
     def __init__(
-        self, what: str = "", *, lines: Sequence[str] = (), proposals: Sequence[Proposal] = (), **settles: Any
+        self, what: str = "", *, lines: Sequence[str] = (), proposals: Sequence[Proposal] = (), **options: Any
     ) -> None:
         super().__init__(what)
         self.lines = tuple(lines)
-        self.proposals = (*([Proposal(settles)] if settles else []), *proposals)
+        self.proposals = (*([Proposal(options)] if options else []), *proposals)
 
     @property
-    def settles(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """The options that settle it, the best ones of those that are known."""
-        return dict(self.proposals[0].settles) if self.proposals else {}
+        return dict(self.proposals[0].options) if self.proposals else {}
 
     def __str__(self) -> str:
         shown = "\n".join([str(self.args[0]), *self.lines])
@@ -134,7 +134,7 @@ class InputError(AllalikeError, ValueError):
 
 
 def _list(proposals: Sequence[Proposal]) -> list[str]:
-    return [f"  {each}" + (f"  # {each.gives}" if each.gives else "") for each in proposals]
+    return [f"  {each}" + (f"  # {each.preview}" if each.preview else "") for each in proposals]
 
 
 class ColumnError(InputError, LookupError):
@@ -148,9 +148,9 @@ class LabelError(InputError):
 class GoldError(InputError):
     """Known truths that do not fit the answers.
 
-    Where there are several ``ways`` to go on, each is told with the options that take it, and proposed, the best first.
+    Where there are several ``suggestions``, each is described with its options, and proposed, the best first.
 
-    >>> print(GoldError("The gold does not fit.", ways=[("If 0 is no", {"gold_map": "0=no"})]))
+    >>> print(GoldError("The gold does not fit.", suggestions=[("If 0 is no", {"gold_map": "0=no"})]))
     The gold does not fit.
     If 0 is no: gold_map='0=no'.
     """
@@ -160,18 +160,18 @@ class GoldError(InputError):
         what: str = "",
         *,
         lines: Sequence[str] = (),
-        ways: Sequence[tuple[str, dict[str, Any]]] = (),
-        **settles: Any,
+        suggestions: Sequence[tuple[str, dict[str, Any]]] = (),
+        **options: Any,
     ) -> None:
-        proposals = [Proposal(options, purpose) for purpose, options in ways]
-        super().__init__(what, lines=lines, proposals=proposals, **settles)
-        self.ways = tuple(ways)
+        proposals = [Proposal(taken, purpose) for purpose, taken in suggestions]
+        super().__init__(what, lines=lines, proposals=proposals, **options)
+        self.suggestions = tuple(suggestions)
 
     def __str__(self) -> str:
-        if not self.ways:
+        if not self.suggestions:
             return super().__str__()
-        told = (", ".join(f"{name}={value!r}" for name, value in options.items()) for _, options in self.ways)
-        listed = (f"{purpose}: {options}." for (purpose, _), options in zip(self.ways, told, strict=True))
+        told = (", ".join(f"{name}={value!r}" for name, value in options.items()) for _, options in self.suggestions)
+        listed = (f"{purpose}: {options}." for (purpose, _), options in zip(self.suggestions, told, strict=True))
         return "\n".join([str(self.args[0]), *self.lines, *listed])
 
 
@@ -233,7 +233,7 @@ class DataNote(DataWarning):
     """What was left out, or looks strange, and does not stop the program."""
 
 
-class NameWarning(UserWarning):
+class AliasWarning(UserWarning):
     """A name from elsewhere, for which the one that is used here was taken."""
 
 

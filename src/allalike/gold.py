@@ -121,17 +121,17 @@ class GoldMisfit:
 
         Other ``columns`` of the gold may have labels that fit; gold that is not ``usable`` cannot be taken as it is.
         """
-        ways: list[tuple[str, dict[str, Any]]] = []
+        suggestions: list[tuple[str, dict[str, Any]]] = []
         if columns:
-            ways.append((f"If its column {columns['label']!r} has the truths", {"gold_columns": dict(columns)}))
+            suggestions.append((f"If its column {columns['label']!r} has the truths", {"gold_columns": dict(columns)}))
         for each in self.maps[:_MAX_SHOWN]:
             if len(each.gold_map) <= _MAX_COMMAND:
                 agree = f"{each.agree:,} of {count(self.tasks, 'task')} agree"
-                ways.append((f"If {each.what} ({agree})", {"gold_map": each.gold_map}))
+                suggestions.append((f"If {each.what} ({agree})", {"gold_map": each.gold_map}))
         if usable:
-            ways.append(("To measure the error only", {"use_gold": False}))
-            ways.append(("If the gold is right as it is", {"gold_map": SAME}))
-        return GoldError(self.what, ways=ways)
+            suggestions.append(("To measure the error only", {"use_gold": False}))
+            suggestions.append(("If the gold is right as it is", {"gold_map": SAME}))
+        return GoldError(self.what, suggestions=suggestions)
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:

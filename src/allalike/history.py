@@ -17,6 +17,7 @@ from allalike.readers.formats.compression import check_regular
 from allalike.readers.scans import find_frame
 from allalike.result.result import Result
 from allalike.result.saved import check_complete, check_own_file, read_summary
+from allalike.result.tables import ERRORS
 
 
 def read_history(source: Any) -> History:
@@ -80,19 +81,19 @@ def _is_guarded(path: Path) -> bool:
 
 def _of_table(table: Any) -> History:
     columns = set(table.columns)
-    fault = next((name for name in ("error_rate", "rmse", "fault") if name in columns), None)
-    number = next((name for name in ("shared", "answers") if name in columns), None)
+    fault = next((name for name in ERRORS if name in columns), None)
+    number = next((name for name in ("shared_tasks", "answers") if name in columns), None)
     if "worker" not in columns or fault is None or number is None:
         raise InputError(
-            "A history needs the columns worker, answers and error_rate (or rmse, or fault); these are there:"
+            "A history needs the columns worker, answers and error_rate (or rmse, or mean_error); these are there:"
             f" {', '.join(map(str, table.columns))}."
         )
     try:
         answers, mean = (np.asarray(table[name], np.float64) for name in (number, fault))
     except (TypeError, ValueError):
         raise InputError(f"The columns {number} and {fault} of a history must be numbers.") from None
-    if "earlier" in columns:
-        answers = answers + np.nan_to_num(np.asarray(table["earlier"], np.float64))
+    if "prior_answers" in columns:
+        answers = answers + np.nan_to_num(np.asarray(table["prior_answers"], np.float64))
     most = 1.0 if fault == "error_rate" else np.inf
     wrong = (answers < 0) | (mean < 0) | (mean > most)
     if wrong.any():

@@ -80,7 +80,7 @@ def open_source(
         if not set(answers.inputs) & set(find_inputs(gold)):
             raise error from raised
         said = f"{error.args[0]} The gold is the file of the answers: truths in a column of it are {COLUMN}NAME."
-        raise GoldError(said, **error.settles) from raised
+        raise GoldError(said, **error.options) from raised
 
 
 def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple[Scan, Gold]:

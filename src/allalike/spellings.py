@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import late_pattern
 from allalike.domains.spelling import match_key
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ _MAX_SHOWN = 5
 _MIN_LETTERS = 3  # of a label in which marks mean nothing: C and C. may be two
 _MIN_LONG = 8  # letters of a word that may have a typo
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
-_CHOICE_PATTERN = re.compile(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
-_NUMBER_PATTERN = re.compile(r"\d(?:[\d.,]*\d)?")
-_BOUNDS = re.compile(r"[<>≤≥~±%]")
-_MARKS = re.compile(r"[\s\-_'\u2019.,;:!()\[\]\"/]")
+_CHOICE_PATTERN = late_pattern(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
+_NUMBER_PATTERN = late_pattern(r"\d(?:[\d.,]*\d)?")
+_BOUNDS = late_pattern(r"[<>≤≥~±%]")
+_MARKS = late_pattern(r"[\s\-_'\u2019.,;:!()\[\]\"/]")
 _TRUTH_WORDS = {
     **dict.fromkeys(("true", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "no", "n", "0"), "false"),
@@ -90,6 +91,8 @@ def _as_choice(text: str) -> str | None:
     word = text.strip().casefold()
     if word.isalpha():
         return word if word == "tie" else word.upper() if len(word) == 1 and word.isascii() else None
+    if word.isalnum():
+        return None
     from allalike._core.extraction import extract_choice
 
     choice = extract_choice(text)
@@ -103,12 +106,13 @@ def _as_number(text: str) -> str | None:
         return None
     if bare.isdecimal() and bare.isascii():
         return bare
+    words = re.sub(r"\\(?:boxed|text|frac)|answer|final|the|is", "", bare, flags=re.IGNORECASE)
+    if re.search(r"[^\W\d_]", words) and match_key(bare) == bare:
+        return None
     from allalike._core.extraction import extract_number
 
     number = extract_number(bare)
-    words = re.sub(r"\\(?:boxed|text|frac)|answer|final|the|is", "", bare, flags=re.IGNORECASE)
-    bare_number = not re.search(r"[^\W\d_]", words) or match_key(bare) != bare
-    return number if number is not None and re.fullmatch(r"-?[\d.]+", number) and bare_number else None
+    return number if number is not None and re.fullmatch(r"-?[\d.]+", number) else None
 
 
 def _without_marks(text: str) -> str | None:

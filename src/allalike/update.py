@@ -217,7 +217,7 @@ _PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever var
 _MAX_NAMED = 20  # of each kind, in a summary
 _COLUMNS: Change = {
     **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
-    **dict.fromkeys(("answers_before", "answers_now", "low", "high", "probability"), np.nan),
+    **dict.fromkeys(("answers_before", "answers_now", "ci_low", "ci_high", "p_value"), np.nan),
 }
 
 
@@ -345,7 +345,14 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Chan
             break
         worker, (before, now, low, high) = int(enough[first]), (float(each[first]) for each in limits)
         counts = {"answers_before": int(old[0, worker]), "answers_now": int(new[0, worker])}
-        means = {"before": before, "now": now, **counts, "low": low, "high": high, "probability": float(chance[first])}
+        means = {
+            "before": before,
+            "now": now,
+            **counts,
+            "ci_low": low,
+            "ci_high": high,
+            "p_value": float(chance[first]),
+        }
         found.append({"worker": names[worker], "what": "better" if now < before else "worse", **means})
         crowd[worker] = False
         enough = np.delete(enough, first)

@@ -1,4 +1,4 @@
-"""weigh: from distances between workers to faults and weights."""
+"""weights_from_distances: from distances between workers to faults and weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
 
-def weigh(
+def weights_from_distances(
     matrix: npt.ArrayLike,
     *,
     workers: Any = None,
@@ -49,11 +49,11 @@ def weigh(
     method
         As in `discover`.
 
-    >>> weigh([[0, 1, 4], [1, 0, 3], [4, 3, 0]], workers=["ada", "bob", "eve"], method="P-TD")
-      worker  disparity  fault  weight
-    0    ada        2.5    2.5     0.4
-    1    bob        2.0    2.0     0.6
-    2    eve        3.5    3.5     0.0
+    >>> weights_from_distances([[0, 1, 4], [1, 0, 3], [4, 3, 0]], workers=["ada", "bob", "eve"], method="P-TD")
+      worker  disparity  mean_error  weight
+    0    ada        2.5         2.5     0.4
+    1    bob        2.0         2.0     0.6
+    2    eve        3.5         3.5     0.0
     """
     distances, farthest = _distances(matrix, similarity=similarity)
     n_workers = len(distances)

@@ -228,7 +228,7 @@ def test_the_limits_are_those_of_a_plain_loop_over_resamples_of_many_tasks() -> 
     )
     found = allalike.agreement(answers, domain="categorical")
     assert found.alpha == pytest.approx(alpha(ones), abs=1e-12)
-    assert [found.low, found.high] == pytest.approx(np.quantile(loop, [0.025, 0.975]), abs=0.15 * 2 * loop.std())
+    assert [found.ci_low, found.ci_high] == pytest.approx(np.quantile(loop, [0.025, 0.975]), abs=0.15 * 2 * loop.std())
 
 
 def test_the_limits_of_ordinal_alpha_are_those_of_resampled_tasks() -> None:
@@ -274,7 +274,7 @@ def test_a_sample_of_pairs_says_its_size_and_its_error() -> None:
     exact = run.kernels.distance_between(codes[left], codes[right]).mean()
     assert 0 < found.found.error < 0.01
     assert found.expected == pytest.approx(exact, abs=4 * found.found.error)
-    assert found.low < found.alpha < found.high
+    assert found.ci_low < found.alpha < found.ci_high
     assert allalike.agreement(rows_of(draw_table(0)), domain="categorical").expected_from == "label totals"
 
 
@@ -304,7 +304,7 @@ ODD: dict[str, list[Row]] = {
 def test_what_cannot_be_known_is_nan_or_none(what: str, engine: Engine) -> None:
     domain = {"equal numbers": "real", "equal texts": "text"}.get(what, "categorical")
     found = allalike.agreement(ODD[what], domain=domain, engine=engine)
-    assert np.isnan([found.alpha, found.low, found.high]).all()
+    assert np.isnan([found.alpha, found.ci_low, found.ci_high]).all()
     assert found.workers["alpha_without"].isna().all()
     assert found.fleiss is None
     assert found.cohen is None
@@ -316,7 +316,7 @@ def test_what_cannot_be_known_is_nan_or_none(what: str, engine: Engine) -> None:
 def test_chance_gives_zero_and_opposition_less() -> None:
     rng = np.random.default_rng(1)
     chance = allalike.agreement(rows_of(rng.integers(0, 2, (4, 900)).astype(float)), domain="categorical")
-    assert chance.low < 0 < chance.high
+    assert chance.ci_low < 0 < chance.ci_high
     opposed = np.arange(20) % 2
     assert allalike.agreement(rows_of(np.stack([opposed, 1.0 - opposed])), domain="categorical").alpha < -0.9
 

@@ -149,10 +149,10 @@ def test_the_rank_correlation_is_spearman() -> None:
     said = np.concatenate([answer(rng, truth, skill) for skill in np.linspace(0.3, 0.95, 12)])
     gold = {f"t{task:04}": "abcd"[label] for task, label in enumerate(truth)}
     result = allalike.discover(rows_of(said), gold=gold, method="UA")
-    told = result.summary["gold"]["disparity_predicts"]
+    told = result.summary["gold"]["disparity_error_correlation"]
     wrong = np.mean(said != truth, axis=1)
     assert told["rank_correlation"] == pytest.approx(spearmanr(result.workers["disparity"], wrong)[0], abs=1e-5)
-    assert told["low"] < told["rank_correlation"] < told["high"] <= 1
+    assert told["ci_low"] < told["rank_correlation"] < told["ci_high"] <= 1
 
 
 SKILLS = [0.95, 0.9, 0.5, 0.45, 0.4]

@@ -145,7 +145,7 @@ def test_what_changed_is_told(tmp_path: Path) -> None:
     turned = [(f"new{k}", "t000", "xyz"[(truth[0] + 2) % 3]) for k in range(9)]
     told = allalike.update(tmp_path / "out", [*later, *copied, *turned]).summary["changes"]
     assert [(each["worker"], each["what"]) for each in told["workers"]] == [("ada", "worse")]
-    assert told["workers"][0]["low"] > 0.2
+    assert told["workers"][0]["ci_low"] > 0.2
     assert told["copies"] == [["cyd", "dan"]]
     assert {"task": "t000", "before": "xyz"[truth[0]], "now": "xyz"[(truth[0] + 2) % 3]} in told["truths"]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))

@@ -78,7 +78,7 @@ def test_a_plan_is_nearly_as_good_as_the_best_of_all_plans() -> None:
 def test_nobody_is_asked_again_and_no_copy_of_one_who_has_answered() -> None:
     rows = [row for row in rows_of(attack(1)[1]) if row[0] not in ("w000", "w009") or int(row[1][1:]) % 2]
     found = allalike.discover(rows)
-    group = found.workers.set_index("worker")["group"]
+    group = found.workers.set_index("worker")["copy_group"]
     assert (group != "").any()
     prices = dict.fromkeys(group.index, 1.0)
     table = found.plan(400, prices=prices, max_per_worker=100).table
@@ -118,7 +118,7 @@ def test_more_money_brings_more_until_it_is_not_worth_it(result: allalike.Result
     assert after == sorted(after, reverse=True)
     assert after[-1] < told[0]["before"]["expected"] == pytest.approx(1 - result.truth["confidence"].mean(), abs=1e-6)
     for each in told:
-        assert each["all"]["after"]["low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["high"]
+        assert each["all"]["after"]["ci_low"] <= each["all"]["after"]["expected"] <= each["all"]["after"]["ci_high"]
     plan = result.plan(80, min_gain=0.05)
     assert plan.summary["stop"]
     assert (plan.table["gain"] > 0.05 * plan.table["price"]).all()
@@ -273,22 +273,22 @@ def test_a_gain_is_largest_where_nothing_is_known_and_none_where_workers_guess()
 def test_the_least_sure_come_first_and_what_is_known_is_not_asked() -> None:
     rows = crowd("categorical", seed=0, missing=0.2)
     result = allalike.discover(rows)
-    table = result.next(1000)
+    table = result.next_tasks(1000)
     assert list(table) == ["task", "confidence", "answers", "gain"]
     assert table["confidence"].round(9).is_monotonic_increasing
     assert set(table["task"]) == set(result.truth["task"])
-    assert result.next(0).empty
-    assert result.next(3)["task"].tolist() == table["task"][:3].tolist()
+    assert result.next_tasks(0).empty
+    assert result.next_tasks(3)["task"].tolist() == table["task"][:3].tolist()
     assert (table["gain"] >= 0).all()
     first = table["task"][0]
     known = allalike.discover(rows, gold={first: result.truth["label"][0]}, min_confidence=0.99)
-    assert first not in known.next(1000)["task"].tolist()
-    assert len(known.next(1000)) == len(table) - 1
+    assert first not in known.next_tasks(1000)["task"].tolist()
+    assert len(known.next_tasks(1000)) == len(table) - 1
 
 
 @pytest.mark.parametrize("domain", ["real", "ranking"])
 def test_other_labels_are_asked_by_support_and_answers(domain: str) -> None:
-    table = allalike.discover(crowd(domain, seed=0, missing=0.3)).next(1000)
+    table = allalike.discover(crowd(domain, seed=0, missing=0.3)).next_tasks(1000)
     assert table["gain"].isna().all()
     order = table[["support", "answers"]].fillna(0).round(9)
     assert order.equals(order.sort_values(["support", "answers"], kind="stable"))
@@ -296,8 +296,8 @@ def test_other_labels_are_asked_by_support_and_answers(domain: str) -> None:
 
 def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:
     rows = crowd("categorical", seed=1, missing=0.2)
-    expected = allalike.discover(rows).next(1000)
-    pd.testing.assert_frame_equal(allalike.discover(rows, engine=Disk()).next(1000), expected)
+    expected = allalike.discover(rows).next_tasks(1000)
+    pd.testing.assert_frame_equal(allalike.discover(rows, engine=Disk()).next_tasks(1000), expected)
     allalike.discover(rows).save(tmp_path)
     assert pd.read_csv(tmp_path / "next_tasks.csv")["task"].tolist() == expected["task"].tolist()
 
@@ -308,7 +308,7 @@ def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more(
     drawn = benchmark("trust_next").Crowd(3, 0.0, seed=2, tasks=300, workers=9)
     rows = drawn.begin(9)
     result = allalike.discover(rows, domain="categorical")
-    curve = result.curve().set_index("answers_per_task")["expected_accuracy"]
+    curve = result.learning_curve().set_index("answers_per_task")["expected_accuracy"]
     assert curve.index.tolist() == list(range(1, 10))
     assert curve.is_monotonic_increasing
     assert curve[9] == pytest.approx(result.truth["confidence"].mean(), abs=1e-3)
@@ -322,5 +322,5 @@ def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more(
 def test_one_answer_has_a_curve_and_a_next_task() -> None:
     for rows in ([("a", 1, "x"), ("b", 2, "y")], [("a", 1, "x"), ("b", 1, "y")]):
         result = allalike.discover(rows, domain="categorical")
-        assert result.next()["confidence"].between(0, 1).all()
-        assert result.curve()["expected_accuracy"].between(0, 1).all()
+        assert result.next_tasks()["confidence"].between(0, 1).all()
+        assert result.learning_curve()["expected_accuracy"].between(0, 1).all()

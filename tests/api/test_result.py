@@ -36,10 +36,11 @@ def test_what_is_saved_reads_back_the_same(tmp_path: Path) -> None:
     tables = ["confusion.csv", "groups.csv", "next_tasks.csv", "quality.csv"]
     files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {"schema": "allalike/discover/1", **result.summary, "state": {"format": 3}, "files": files}
+    assert written == {"schema": "allalike/discover/2", **result.summary, "state": {"format": 3}, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
-    np.testing.assert_array_equal(back["weight"], result.workers["weight"])
+    saved = back.set_index("worker")["weight"]
+    np.testing.assert_array_equal(saved[result.workers["worker"]], result.workers["weight"])
 
 
 def test_a_class_called_task_leaves_the_tasks_alone() -> None:
@@ -124,7 +125,14 @@ def test_truths_go_out_in_the_kind_of_frame_that_came_in(name: str) -> None:
 
 def test_every_table_of_a_result_is_of_that_kind(engine: Any) -> None:
     result: Any = allalike.discover(pl.DataFrame(COLUMNS), engine=engine)
-    tables = [result.truth, result.workers, result.groups, result.probabilities, result.next(2), result.curve()]
+    tables = [
+        result.truth,
+        result.workers,
+        result.groups,
+        result.probabilities,
+        result.next_tasks(2),
+        result.learning_curve(),
+    ]
     tables += [result.confusion("kim"), result.agreement.workers, result.agreement.matrix]
     assert {type(table) for table in tables} == {pl.DataFrame}
     assert type(result.update([("kim", 99, "x")]).truth) is pl.DataFrame
@@ -149,7 +157,7 @@ def test_a_table_that_went_out_can_be_history_and_gold_of_the_next_run() -> None
         first = allalike.discover(frame, method="DS-1")
         second = allalike.discover(frame, history=first.workers, gold=first.truth, use_gold=False)
         assert second.summary["gold"]["error"] == 0
-        assert as_records(second.workers)[0]["earlier"] == 8
+        assert as_records(second.workers)[0]["prior_answers"] == 8
 
 
 def test_classes_of_hugging_face_have_their_names_and_minus_one_is_no_answer(engine: Any) -> None:

@@ -43,7 +43,7 @@ def refuse(function: Callable[..., Any], *given: Any, **how: Any) -> Callable[[P
 
 
 discover, compare, jury = (partial(refuse, each) for each in (allalike.discover, allalike.compare, allalike.jury))
-read, weigh = partial(refuse, allalike.read), partial(refuse, allalike.weigh)
+read, weigh = partial(refuse, allalike.read), partial(refuse, allalike.weights_from_distances)
 history = partial(discover, ROWS)
 
 
@@ -181,7 +181,9 @@ OPTIONS = [
     Message("history above 1", history(history=pd.DataFrame({**PAST, "error_rate": [1.5]})), ("at most 1",)),
     Message("negative history", history(history=pd.DataFrame({**PAST, "rmse": [-1.0]})), ("'a'",)),
     Message("no history", history(history="nowhere.csv"), ("nowhere.csv cannot be read",)),
-    Message("method of history", history(history=pd.DataFrame({**PAST, "fault": [0.1]}), method="iP-TD"), ("auto",)),
+    Message(
+        "method of history", history(history=pd.DataFrame({**PAST, "mean_error": [0.1]}), method="iP-TD"), ("auto",)
+    ),
 ]
 EXPLAINING = [
     Message("no worker", explain(worker="aa"), ("'aa'", "Did you mean 'a'")),
@@ -280,8 +282,10 @@ PLANNING = [
     Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
     Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
     Message("a file of others", save_plan, ("mine.csv is there already",)),
-    Message("a curve of numbers", lambda folder: allalike.discover(NUMBERS).curve(), ("how probably these truths",)),
-    Message("tasks below none", lambda folder: allalike.discover(ROWS).next(-1), ("n is -1", "at least 0")),
+    Message(
+        "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)
+    ),
+    Message("tasks below none", lambda folder: allalike.discover(ROWS).next_tasks(-1), ("n is -1", "at least 0")),
 ]
 CLASSIFIER = [
     Message("no answers", fit(np.full((9, 3), -1)), ("no answers",), ValueError),

@@ -168,7 +168,7 @@ def test_a_perfect_worker_stays_perfect(engine: Engine) -> None:
     assert zero == (result.workers["disparity"].tolist()[1] == 0)
     alike = [("ada", 1, 3), ("bob", 1, 3), ("ada", 2, 4), ("bob", 2, 4), ("eve", 2, 3)]
     result, _ = check([alike, [("cy", 1, 3)]], domain="categorical", method="P-TD", engine=engine)
-    assert result.workers["fault"].tolist()[2] == 0
+    assert result.weighing.fault.tolist()[2] == 0
 
 
 @both_engines

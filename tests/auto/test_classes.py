@@ -77,8 +77,8 @@ def test_equal_workers_lose_nothing_to_a_majority_vote(n: int) -> None:
 
 def model_of(rows: list[Any], **options: Any) -> tuple[str, str, Any]:
     result = allalike.discover(rows, domain="categorical", **options)
-    reading = result.summary["reading"]
-    return reading["taken"], reading.get("why", ""), result
+    reading = result.summary["model"]
+    return reading["chosen"], reading.get("why", ""), result
 
 
 def test_equal_workers_count_the_same_and_ties_go_to_those_closer_to_the_others() -> None:
@@ -104,7 +104,7 @@ def test_labelling_functions_of_one_label_are_no_copies_and_need_no_confusion_ma
     rows = [(f"f{each}", task, each % 2) for each, here in enumerate(speaks) for task in np.flatnonzero(here).tolist()]
     model, why, result = model_of(rows)
     assert (model, why) == ("knows or guesses", "most answers come from workers who say one label only")
-    assert (result.workers["group"] == "").all()
+    assert (result.workers["copy_group"] == "").all()
     assert error(result, dict(enumerate(truth.tolist()))) < 0.1
 
 
@@ -117,7 +117,7 @@ def test_unequal_workers_are_weighted_and_their_error_rates_estimated() -> None:
     assert error(result, truth) < 0.6 * error(vote, truth)
     rates = result.workers["error_rate"]
     assert rates[:3].max() < rates[3] < rates[4]
-    assert result.workers["low"].isna().all()
+    assert result.workers["ci_low"].isna().all()
 
 
 def test_a_confusion_matrix_shows_which_classes_a_worker_confuses() -> None:
@@ -199,15 +199,15 @@ def test_two_camps_are_left_to_the_majority_vote() -> None:
 
 def test_a_refuted_model_is_not_used_but_gold_labels_show_whom_to_follow(data: Path) -> None:
     answers = load_from(data, "llmbar_llm_judges")
-    reading = allalike.discover(blind(answers)).summary["reading"]
-    assert reading["taken"] == "majority vote"
+    reading = allalike.discover(blind(answers)).summary["model"]
+    assert reading["chosen"] == "majority vote"
     assert reading["split_half"] < -2.576
     ids, labels = answers.tasks.tolist(), answers.encoding.decode(answers.gold_label).tolist()
     gold = [(ids[task], label) for task, label in zip(answers.gold_task, labels, strict=True)]
     order = np.random.default_rng(0).permutation(len(gold))
     known, rest = (dict(gold[place] for place in places) for places in (order[:50], order[50:]))
     result = allalike.discover(blind(answers), gold=known)
-    assert result.summary["reading"]["known_truths"]["tasks"] == 50
+    assert result.summary["model"]["known_truths"]["tasks"] == 50
     truth = result.truth.set_index("task")["label"]
     assert all(truth[task] == label for task, label in known.items())
     assert np.mean([truth[task] == label for task, label in rest.items()]) > 0.8
@@ -231,7 +231,7 @@ def test_without_memory_for_confusion_matrices_workers_know_or_guess(monkeypatch
     rows, truth = drawn(7, 300, 3, [0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.35], 2)
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1000)
     result = allalike.discover(rows, domain="categorical")
-    assert result.summary["reading"]["lack"] == "memory"
+    assert result.summary["model"]["lack"] == "memory"
     assert error(result, truth) < error(allalike.discover(rows, domain="categorical", method="UA"), truth)
 
 

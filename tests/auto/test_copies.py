@@ -209,9 +209,9 @@ def test_plain_is_the_method_without_any_of_it() -> None:
     )
     assert plain.truth["label"].tolist() == same.truth["label"].tolist()
     assert plain.groups.empty
-    assert "group" not in plain.workers
+    assert "copy_group" not in plain.workers
     named = allalike.discover(rows_of(said), method="iP-TD").workers
-    assert list(named) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
+    assert list(named) == ["worker", "answers", "disparity", "mean_error", "weight", "flag", "reason"]
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real"])
@@ -222,15 +222,15 @@ def test_parts_without_a_common_task_are_reported(domain: str) -> None:
     result = allalike.discover(
         [*one, *((f"other {worker}", f"other {task}", label) for worker, task, label in one[:120])], domain=domain
     )
-    assert result.summary["trust"]["parts"] == {"number": 2, "largest": 4}
-    assert result.workers.groupby("part")["worker"].count().tolist() == [3, 4]
-    assert "parts" not in allalike.discover(one, domain=domain).summary["trust"]
+    assert result.summary["screening"]["components"] == {"number": 2, "largest": 4}
+    assert result.workers.groupby("component")["worker"].count().tolist() == [3, 4]
+    assert "parts" not in allalike.discover(one, domain=domain).summary["screening"]
 
 
 def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10)
     result = allalike.discover(rows_of(attack(7)[1]))
-    assert result.summary["reading"]["copies"] == "too many pairs of workers to look at"
+    assert result.summary["model"]["copies"] == "too many pairs of workers to look at"
     assert result.groups.empty
 
 

@@ -56,7 +56,7 @@ def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
     assert right(blind, truth, known) < 0.7
     assert right(told, truth, known) > 0.9
     assert told.workers.set_index("worker")["error_rate"].idxmin() == "w00"
-    sure = told.truth.loc[~told.truth["known"], "confidence"].mean()
+    sure = told.truth.loc[~told.truth["is_gold"], "confidence"].mean()
     assert sure == pytest.approx(right(told, truth, known), abs=0.06)
 
 

@@ -44,5 +44,5 @@ def test_uninformative_workers_are_named_in_the_tables() -> None:
     truth = (rng.random(500) < 0.3).astype(np.int64)
     labels = np.concatenate([answer(rng, truth, 0.85, 6, k=2), np.zeros((1, 500), np.int64)])
     result = allalike.discover(rows_of(labels))
-    assert result.workers["no_signal"].tolist() == [False] * 6 + [True]
-    assert result.summary["trust"]["no_signal"]["workers"] == 1
+    assert result.workers["uninformative"].tolist() == [False] * 6 + [True]
+    assert result.summary["screening"]["uninformative"]["workers"] == 1

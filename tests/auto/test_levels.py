@@ -55,3 +55,37 @@ def test_few_answers_equal_answers_and_many_levels_are_no_problem() -> None:
         assert confidence.between(0, 1).all()
     rows, _ = rate(4, levels=40)
     assert "confidence" not in allalike.discover(rows, domain="ordinal").truth
+
+
+OPINIONS = [(f"w{w}", f"t{t}", level) for t in range(6) for w, level in enumerate([5, 5, 1 + t % 2])]
+
+
+@pytest.mark.parametrize(("target", "label"), [("level", [5] * 6), ("mean", [4] * 6)])
+def test_the_target_of_ratings_is_a_level_or_a_mean(target: str, label: list[int]) -> None:
+    result = allalike.discover(OPINIONS, domain=f"ordinal(target={target})")
+    assert result.truth["label"].tolist() == label
+    assert result.summary["domain"]["target"] == target
+    assert f"target={'mean' if target == 'level' else 'level'}" in " ".join(result.notes)
+
+
+def test_panels_take_means_of_opinions_unless_asked_for_a_level() -> None:
+    mean, level = (allalike.jury(OPINIONS, domain=name).truth for name in ("ordinal", "ordinal(target=level)"))
+    assert mean["label"].tolist() == [4] * 6
+    assert level["label"].tolist() == [5] * 6
+    assert allalike.discover(OPINIONS, domain="ordinal").truth["label"].tolist() == [5] * 6
+
+
+@pytest.mark.parametrize("target", ["level", "mean"])
+def test_gold_labels_correct_levels_that_most_workers_shift(target: str) -> None:
+    rows, truth = rate(6, levels=7, workers=6, answers=6)
+    shifted = [(worker, task, min(label + 1, 7)) for worker, task, label in rows]
+    gold = truth.iloc[:60].to_dict()
+    domain = f"ordinal(levels={[*range(1, 8)]}, target={target})"
+    blind, calibrated = (
+        allalike.discover(shifted, domain=domain, gold=known, gold_map=known and "same").truth.set_index("task")[
+            "label"
+        ]
+        for known in (None, gold)
+    )
+    rest = truth.index[60:]
+    assert (blind[rest] - truth[rest]).abs().mean() > 1.7 * (calibrated[rest] - truth[rest]).abs().mean()

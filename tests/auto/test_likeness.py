@@ -29,7 +29,7 @@ def number_groups(said: Table) -> npt.NDArray[np.int64]:
     """Return the number of each worker's group within her crowd."""
     numbers = []
     for matrix in said:
-        groups = find_groups(Memory().load(answers_of(matrix)), np.array([np.inf]), np.zeros(len(matrix), bool))
+        groups = find_groups(Memory().load(answers_of(matrix)), np.inf, np.zeros(len(matrix), bool))
         assert groups is not None
         numbers.append(groups.number)
     return np.array(numbers)

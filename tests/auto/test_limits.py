@@ -15,7 +15,7 @@ import allalike
 from allalike import Disk, Memory, Result
 from allalike._core.blocks import matrices
 from allalike._core.blocks.block import Ties
-from allalike._core.system.progress import watching
+from allalike._core.system.progress import progress_callback
 from allalike.engines.base import Run
 from allalike.engines.disk import engine
 from allalike.engines.ranges import find_parts
@@ -34,7 +34,10 @@ MB = 10**6
 def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pytest.MonkeyPatch) -> tuple[Result, int]:
     """Return the result with so little memory for pairs, and into how many parts these were cut."""
     cut = [0]
-    with patch.context() as short, watching(lambda stage, _, total: cut.append(total if stage == "pairs" else 0)):
+    with (
+        patch.context() as short,
+        progress_callback(lambda stage, _, total: cut.append(total if stage == "pairs" else 0)),
+    ):
         short.setattr(Run, "pair_memory", memory)
         return allalike.discover(rows, domain=domain, engine=engine), max(cut)
 
@@ -94,7 +97,7 @@ def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole is not None
     assert len(set(whole.tolist())) >= 5
     monkeypatch.setattr(Run, "pair_memory", 6000)
-    with watching(lambda *event: cut.append(event[2])):
+    with progress_callback(lambda *event: cut.append(event[2])):
         cut: list[int] = []
         assert find_parts(run) is not None
         assert np.array_equal(find_parts(run), whole)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_leaving_an_answer_out_is_estimating_without_it(cut: float) -> None:
 def test_gaussian_workers_come_near_the_oracle(workers: int, tasks: int, answers: int) -> None:
     said, truth, oracle = simulate(workers, workers, tasks, answers)
     result = run(said)
-    assert result.summary["reading"]["taken"] != "everyone the same"
+    assert result.summary["model"]["chosen"] != "everyone the same"
     assert rmse(result, truth) < 1.03 * error(oracle, truth) < 0.95 * rmse(result, truth, "unweighted")
 
 

@@ -40,7 +40,7 @@ def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> No
     assert "--domain categorical" in done.stderr
     assert "Written: allalike-out/truth.csv" in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
-    assert list(truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
+    assert list(truth) == ["task", "label", "confidence", "standard_error", "answers", "tied", "unweighted", "changed"]
     summary = json.loads((answers / "allalike-out" / "summary.json").read_text())
     roles = {"worker": "annotator", "task": "item", "label": "vote"}
     assert summary["guessed"] == {"columns": roles, "domain": "categorical"}

@@ -77,6 +77,6 @@ def scattered(domain: str) -> list[tuple[str, str, Any]]:
 def check_alike(found: Result, whole: Result) -> None:
     """Check that copies, signal and truths are the same, and that there are copies, and workers without signal."""
     assert whole.groups["members"].tolist() == ["w000; w001; w002; w003"]
-    assert whole.workers["no_signal"].sum() == 2
+    assert whole.workers["uninformative"].sum() == 2
     for name in ("groups", "workers", "truth"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)

@@ -42,9 +42,10 @@ def check_alone(rows: list[Row], kinds: dict[str, str], method: str, engine: Eng
         known = None if gold is None else {task: label[field] for task, label in gold.items() if field in label}
         alone = allalike.discover(own, domain=kind, method=method, ties="first", gold=known)
         theirs, found = alone.workers.set_index("worker"), alone.truth.set_index("task")["label"]
-        for column in ("weight", "fault"):
+        fault = alone.weighing.fault
+        for column, expected in (("weight", theirs["weight"]), ("mean_error", fault)):
             there = workers.loc[theirs.index, f"{column}.{field}"]
-            np.testing.assert_allclose(there, theirs[column], rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(there, expected, rtol=1e-9, atol=1e-12)
         others = workers.drop(theirs.index)
         assert (others[f"weight.{field}"] == 0).all()
         assert others[f"fault.{field}"].isna().all()

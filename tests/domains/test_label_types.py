@@ -59,14 +59,14 @@ def test_matrices_of_tasks_without_gold_are_not_asked_about_it() -> None:
     labels = [(w, task, min(place, len(matrices[task]) - 1)) for place, w in enumerate("abc") for task in (1, 2, 3)]
     for task, expected in ((1, [0, 1, 1]), (2, [0, 0, 0]), (3, [0, 5, 5])):
         result = allalike.discover(labels, domain=Custom(distance=matrices), method="OA", gold={task: 0})
-        assert result.workers["fault"].tolist() == expected
+        assert result.weighing.fault.tolist() == expected
 
 
 def test_an_unknown_distance_to_a_known_truth_does_not_count() -> None:
     matrix = [[0, 1, np.nan], [1, 0, 2], [np.nan, 2, 0]]
     labels = [(worker, task, label) for task in (1, 2) for worker, label in (("a", 0), ("b", 1), ("c", 2))]
     result = allalike.discover(labels, domain=Custom(distance=matrix), method="OA", gold={1: 2, 2: 1})
-    assert result.workers["fault"].tolist() == [1.0, 1.0, 1.0]
+    assert result.weighing.fault.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_each_task_alone_is_what_a_run_on_its_answers_gives(domain: str, method:
     for task, label in zip(together.truth["task"], together.truth["label"], strict=True):
         alone = allalike.discover([each for each in answers if each[1] == task], domain=kind(domain), method=method)
         mine = together.workers[together.workers["task"] == task]
-        for column in ("weight", "fault"):
+        for column in {"weight", "mean_error", "error_rate", "rmse"} & {*mine}:
             np.testing.assert_allclose(mine[column], alone.workers[column], rtol=1e-12, atol=1e-12)
         [expected] = alone.truth["label"]
         assert label == (expected if domain != "real" else pytest.approx(expected))
@@ -103,7 +103,7 @@ def test_dates_are_weighed_as_their_numbers_of_days(engine: Engine, method: str)
     dated = allalike.discover(answers, domain=Date(), method=method, engine=engine)
     plain = allalike.discover(days, domain=Real(), method=method)
     pd.testing.assert_frame_equal(dated.workers, plain.workers, rtol=1e-9)
-    for name in {"low", "high"} & {*dated.truth}:
+    for name in {"ci_low", "ci_high"} & {*dated.truth}:
         shown = [(pd.Timestamp(each) - epoch).days for each in dated.truth[name]]
         assert shown == pytest.approx(plain.truth[name].tolist(), abs=1.01)
 
@@ -116,7 +116,7 @@ def test_midnights_of_a_frame_are_dates_until_there_is_an_hour() -> None:
     grown = allalike.discover(frame, domain="date", method="UA").update(more)
     whole = allalike.discover(pd.concat([frame, more]), domain="date", method="UA")
     assert grown.truth["label"].tolist() == whole.truth["label"].tolist() == [pd.Timestamp("2024-01-02T04:00")]
-    assert grown.workers["fault"].tolist() == pytest.approx(whole.workers["fault"].tolist())
+    assert grown.weighing.fault.tolist() == pytest.approx(whole.weighing.fault.tolist())
 
 
 @pytest.mark.parametrize("engine", [Memory(block_answers=3), Disk(partitions=2)], ids=str)
@@ -204,8 +204,8 @@ def test_a_lenient_worker_who_follows_the_tasks_is_no_copy_and_has_a_signal() ->
     said = np.clip(rng.integers(2, 6, 60) + rng.integers(-1, 2, (8, 60)), 1, 7)
     said[:3] = np.clip(said[:3] + 1, 1, 7)
     result = allalike.discover(rows(said), domain=Ordinal(levels=list(range(1, 8))))
-    assert not result.workers["no_signal"].any()
-    assert set(result.workers["group"]) == {""}
+    assert not result.workers["uninformative"].any()
+    assert set(result.workers["copy_group"]) == {""}
 
 
 def test_an_update_with_other_options_is_refused_and_one_with_a_new_task_is_not() -> None:
@@ -342,7 +342,7 @@ def test_schema_matchers_are_as_far_from_the_truth_as_known(data: Path) -> None:
     answers = [(log.parts[-3], "Excel - CIDX", matches(log)) for log in logs]
     assert (len(truth), len(answers)) == (known["n_truth_pairs"], 5)
     result = allalike.discover(answers, domain=Set(), method="OA", gold={"Excel - CIDX": truth})
-    for worker, fault in zip(result.workers["worker"], result.workers["fault"], strict=True):
+    for worker, fault in zip(result.workers["worker"], result.weighing.fault, strict=True):
         assert 1 - fault == pytest.approx(known["per_matcher"][worker]["jaccard"], abs=5e-5)
     majority = allalike.discover(answers, domain=Set(), method="UA", gold={"Excel - CIDX": truth})
     assert len(majority.truth["label"][0]) == known["majority_3_of_5"]["n_pairs"]

@@ -32,7 +32,7 @@ def test_the_worked_example_has_its_disparities_and_faults() -> None:
     assert result.workers["disparity"].tolist() == pytest.approx(DISPARITY.tolist())
     assert result.truth["label"].tolist() == [["0", "1", "2", "3"]]
     half = DISPARITY.mean() / 2
-    fault = allalike.discover(GOLDEN, domain="ranking", method="P-TD-AK").workers["fault"]
+    fault = allalike.discover(GOLDEN, domain="ranking", method="P-TD-AK").weighing.fault
     assert fault.tolist() == pytest.approx(((DISPARITY - half) / (1 - 2 * half)).tolist())
 
 
@@ -245,7 +245,7 @@ def test_a_worker_whom_nobody_can_be_compared_with_is_like_the_others(method: st
 def test_truths_may_have_ties_and_gaps() -> None:
     rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("ada", 2, "a>b"), ("bob", 2, "b>c")]
     result = allalike.discover(rows, domain="ranking", method="OA", gold={1: "a>b=c", 2: "c>a>b>x"})
-    assert result.workers["fault"].tolist() == pytest.approx([(1 / 6 + 0) / 2, (5 / 6 + 1) / 2])
+    assert result.weighing.fault.tolist() == pytest.approx([(1 / 6 + 0) / 2, (5 / 6 + 1) / 2])
 
 
 def test_all_that_is_told_of_a_result_can_be_told_of_gaps(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_words_for_nothing_are_missing_labels_in_text_files(
     path = csv(tmp_path, [*others, *others, others[0], word] * 3)
     with pytest.raises(InputError, match="Row 6") as caught:
         found(path, engine)
-    assert caught.value.settles == {"missing": "drop"}
+    assert caught.value.options == {"missing": "drop"}
     result = found(path, engine, missing="drop")
     assert (result.summary["missing_dropped"], result.summary["answers"]) == (3, 15)
     if word.strip() and engine == "memory":
@@ -194,7 +194,7 @@ def test_what_labels_are_taken_for_is_said_with_the_option_that_overrides_it(
 def test_a_label_among_numbers_that_is_none_settles_by_a_command(tmp_path: Path) -> None:
     with pytest.raises(LabelError, match="row 3") as caught:
         allalike.read(csv(tmp_path, ["1.5", "2.5", "x"]))
-    assert [each.settles for each in caught.value.proposals] == [{"abstain_label": "x"}]
+    assert [each.options for each in caught.value.proposals] == [{"abstain_label": "x"}]
 
 
 SPANS = [[[0, 4, "PER"]], [[0, 4, "PER"], [9, 12, "LOC"]], []]

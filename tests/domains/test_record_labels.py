@@ -45,8 +45,8 @@ def test_three_goods_are_as_far_apart_as_by_hand() -> None:
     assert result.workers["disparity"].tolist() == pytest.approx([1 / 2, 1 / 2, 1])
     assert result.workers["weight"].tolist() == pytest.approx([1 / 2, 1 / 2, 0])
     assert result.truth["colour"].tolist() == ["red"]
-    assert result.workers["fault.colour"].tolist() == [0, 0, 1]
-    assert np.isnan(result.workers["fault.size"][2])
+    assert result.workers["mean_error.colour"].tolist() == [0, 0, 1]
+    assert np.isnan(result.workers["mean_error.size"][2])
     drawn = {allalike.discover(answers, method="P-TD", seed=seed).truth["size"][0] for seed in range(9)}
     assert drawn == {2, 3}
 
@@ -110,7 +110,7 @@ def test_fields_that_few_or_none_filled_are_no_trouble(engine: Engine) -> None:
     result = allalike.discover(GOODS, domain=domain, method="iP-TD", engine=engine)
     assert result.truth["label"].tolist() == [{"colour": "red", "size": 2.5}]
     assert result.truth["year"].isna().all()
-    assert result.workers["fault.vector"].isna().all()
+    assert result.workers["mean_error.vector"].isna().all()
     few = [(w, t, {**r, "spot": [1.0, 4.0], "order": "a>b"} if t == "t0007" else r)
            for w, t, r in crowd("record", seed=6, n=5, m=30)]  # fmt: skip
     domain = Record({"colour": "categorical", "size": "real", "tags": "set", "spot": "vector", "order": "ranking"})
@@ -216,7 +216,7 @@ def test_the_program_reads_fields_of_columns_and_writes_one_column_each(tmp_path
     truth = pd.read_csv(tmp_path / "allalike-out" / "truth.csv")
     assert {"label", "colour", "colour.confidence", "size", "tags", "tags.confidence"} <= {*truth.columns}
     workers = pd.read_csv(tmp_path / "allalike-out" / "workers.csv")
-    assert {"fault.colour", "fault.size", "fault.tags"} <= {*workers.columns}
+    assert {"mean_error.colour", "mean_error.size", "mean_error.tags"} <= {*workers.columns}
     assert call("explain", "allalike-out", "task", "t0004", folder=tmp_path).returncode == 0
     fields = ["--label", "co*", "--label", "size", "--domain", "record(weights=field)", "--quiet", "-o", "two"]
     assert call("discover", "columns.csv", *fields, folder=tmp_path).returncode == 0
@@ -299,7 +299,7 @@ def test_gold_that_a_method_learned_from_is_not_what_it_is_judged_by(tmp_path: P
         allalike.discover(rows, domain=APART, gold=truths, method=method) for method in ("auto(use_gold=False)", "auto")
     )
     assert learned.summary["gold"]["error"] == pytest.approx(honest.summary["gold"]["error"])
-    assert learned.truth["known"].all()
+    assert learned.truth["is_gold"].all()
     assert learned.report(tmp_path / "page.html").exists()
     compared = allalike.compare(rows, domain=APART, gold=GOLD)
     assert {"UA", "P-TD", "iP-TD"} <= {*compared.table["method"]}

@@ -44,7 +44,7 @@ def test_boxes_of_the_worked_example() -> None:
     np.testing.assert_allclose(plain.objects["confidence"], [1, 2 / 3])
     assert plain.truth["confidence"][0] == pytest.approx(7 / 9)
     assert plain.workers["missed"].tolist() == pytest.approx([0, 0, (2 / 3) / (5 / 3)])
-    assert plain.workers["invented"].tolist() == [0, 0, 0.5]
+    assert plain.workers["false_alarm_rate"].tolist() == [0, 0, 0.5]
     cat = plain.truth["label"][0][0]
     away = [1 - iou(list(boxes[0]), [cat[side] for side in SIDES]) for boxes in (ADA, BOB, EVE)]
     assert cat["spread"] == pytest.approx(np.mean(away))
@@ -52,7 +52,7 @@ def test_boxes_of_the_worked_example() -> None:
     np.testing.assert_allclose(weighted.workers["weight"], [0.55, 0.45, 0], atol=1e-12)
     np.testing.assert_allclose(weighted.objects[SIDES], [[0.45, 0.0, 10.45, 10.0], [20.0, 0.0, 30.0, 10.0]])
     np.testing.assert_allclose(weighted.objects["confidence"], [1, 1])  # who has no weight changes no share
-    assert weighted.objects["supporters"].tolist() == [3, 2]
+    assert weighted.objects["n_workers"].tolist() == [3, 2]
 
 
 def test_spans_of_the_worked_example() -> None:

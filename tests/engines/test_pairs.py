@@ -105,11 +105,11 @@ def test_a_large_crowd_is_weighed_like_a_small_one(
     form: str, method: Method, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = allalike.read(crowd(domain, seed=2, n=12, m=40, missing=0.6), domain=kind(domain))
-    small = allalike.discover(answers, method=method).workers
+    small = allalike.discover(answers, method=method).weighing
     be_large(monkeypatch, form)
-    large = allalike.discover(answers, method=method).workers
+    large = allalike.discover(answers, method=method).weighing
     for column in ("disparity", "fault", "weight"):
-        np.testing.assert_allclose(large[column], small[column], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(getattr(large, column), getattr(small, column), rtol=1e-9, atol=1e-12)
 
 
 @every_form

@@ -68,7 +68,7 @@ def test_copies_and_empty_answers_are_found_on_spark() -> None:
     pd.testing.assert_frame_equal(found.groups, expected.groups, rtol=1e-9, atol=1e-12)
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
     assert found.groups["members"].tolist() == ["w007; w008; w009; w010"]
-    assert found.workers["no_signal"].sum() == 2
+    assert found.workers["uninformative"].sum() == 2
 
 
 @pytest.mark.long

@@ -42,10 +42,8 @@ def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def small_splits(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have files cut into splits of 1,500 bytes, and lines handed over a few at a time where Spark reads them."""
-    monkeypatch.setattr("allalike.engines.spark.inputs._MIN_STRETCH_BYTES", 1500)
-    monkeypatch.setattr("allalike.engines.spark.inputs._MAX_STRETCH_BYTES", 1500)
+def small_splits(session: SparkSession) -> Iterator[None]:
+    """Have Spark cut files into splits of 1,500 bytes, and hand over a few rows at a time."""
     settings = {"spark.sql.files.maxPartitionBytes": "1500", "spark.sql.execution.arrow.maxRecordsPerBatch": "7"}
     before = {name: session.conf.get(name) for name in settings}
     for name, value in settings.items():

@@ -19,7 +19,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "custom": {"distance": crowds.custom.distance},
 }
 # Columns that do not depend on the method: the record of label types has them.
-SHARED = ["task", "answers", "unweighted", "worker", "shared", "few", "disparity"]
+SHARED = ["task", "answers", "unweighted", "worker", "shared_tasks", "few_answers", "disparity"]
 # The end of a long descent depends on the last bits of sums, which differ between machines: it is cut short.
 SHORT = {"MAS": "MAS(max_iter=15, starts=1)"}
 

@@ -61,14 +61,15 @@ def describe(result: Any, gold: Any = None) -> Any:
     """Return counts, the chosen model, and sums that tell weights, confidences and labels."""
     truth, workers = result.truth, result.workers
     weight = workers["weight"].to_numpy()
+    error = next(workers[name] for name in ("error_rate", "rmse", "mean_error") if name in workers)
     return {
         "summary": facts({name: result.summary.get(name) for name in ("answers", "workers", "tasks", "domain")}),
-        "model": facts(result.summary.get("reading", {})).get("taken"),
+        "model": facts(result.summary.get("model", {})).get("chosen"),
         "changed": result.summary["changed"],
         "groups": len(result.groups),
         "flags": workers["flag"].value_counts().sort_index().to_dict(),
         "weights": [float(weight.max()), float(weight @ np.arange(len(weight)))],
-        "faults": float(workers["fault"].mean()),
+        "faults": float(error.mean()),
         "confidence": float(truth["confidence"].mean()) if "confidence" in truth else None,
         "labels": summarise(truth["label"].tolist()),
         "right": None if gold is None else int((truth["label"].to_numpy() == gold).sum()),

@@ -31,12 +31,12 @@ def record_label_type(kind: str, folder: Path) -> Any:
     return {
         **describe(result),
         **{name: attempt(lambda name=name: getattr(result, name)) for name in TABLES},  # type: ignore[misc]
-        "curve": attempt(result.curve),
+        "curve": attempt(result.learning_curve),
         "agreement": facts(agreement.summary()),
         "matrix": agreement.matrix,
         "task": facts(result.explain(task=task).summary()),
         "worker": facts(result.explain(worker=worker).summary()),
-        "next": attempt(lambda: result.next(3)),
+        "next": attempt(lambda: result.next_tasks(3)),
         "plan": attempt(lambda: facts(result.plan(6).summary)),
     }
 
@@ -65,7 +65,7 @@ def map_gold(name: str, folder: Path) -> Any:
         allalike.discover(rows, gold=gold)
         asked: Any = None
     except allalike.AllalikeError as error:
-        asked = [type(error).__name__, getattr(error, "settles", None)]
+        asked = [type(error).__name__, getattr(error, "options", None)]
     result = allalike.discover(rows, gold=gold, gold_map=gold_map)
     return {"asked": asked, "gold": facts(result.summary["gold"]), "label": result.truth["label"]}
 
@@ -169,7 +169,7 @@ def _groups(folder: Path) -> Any:
 def _weights(folder: Path) -> Any:
     points = np.array([0.0, 0.1, 0.3, 1.0, 2.5])
     distances = np.abs(points[:, None] - points)
-    return {method: allalike.weigh(distances, method=method) for method in ("P-TD", "iP-TD")}
+    return {method: allalike.weights_from_distances(distances, method=method) for method in ("P-TD", "iP-TD")}
 
 
 def simulate(model: str, folder: Path) -> Any:

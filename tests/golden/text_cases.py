@@ -30,7 +30,7 @@ def look(source: Any, *, whole: bool = True, **how: Any) -> Any:
             answers = allalike.read(source, **how)
             break
         except AllalikeError as error:
-            proposed = dict(getattr(error, "settles", {}))
+            proposed = dict(getattr(error, "options", {}))
             asked.append({"error": type(error).__name__, **proposed})
             if not proposed and isinstance(source, Path):
                 unlike = isinstance(error, LabelError)

@@ -52,7 +52,7 @@ def test_the_mean_distance_of_incomplete_answers_counts_every_pair_of_answers_on
     mubar = float(np.mean([d for ds in pairs.values() for d in ds])) / 2
     result = allalike.discover(answers, domain=Categorical(classes=3), method=PTDAK()).workers
     expected = (result["disparity"] - mubar) / (1 - 1.5 * mubar)
-    np.testing.assert_allclose(result["fault"], expected)
+    np.testing.assert_allclose(result["mean_error"], expected)
 
 
 @given(
@@ -85,8 +85,8 @@ numbers = arrays(np.float64, st.tuples(st.integers(3, 6), st.integers(1, 8)), el
 def test_distance_to_the_mean_is_ridge_four(matrix: npt.NDArray[np.float64]) -> None:
     ridge = allalike.discover(rows(matrix), domain="real", method=PTDAK(ridge=4))
     distance = allalike.discover(rows(matrix), domain="real", method=DTD())
-    np.testing.assert_allclose(ridge.workers["fault"], distance.workers["fault"], atol=1e-9)
-    if ridge.workers["fault"].min() > 0.02 * ridge.workers["disparity"].mean() / 2:  # else one floors, one smooths
+    np.testing.assert_allclose(ridge.weighing.fault, distance.weighing.fault, atol=1e-9)
+    if ridge.weighing.fault.min() > 0.02 * ridge.workers["disparity"].mean() / 2:  # else one floors, one smooths
         np.testing.assert_allclose(ridge.workers["weight"], distance.workers["weight"], atol=1e-9)
     by_max = allalike.discover(rows(matrix), domain="real", method=DTD(weighting="max")).workers["weight"]
     proximity = allalike.discover(rows(matrix), domain="real", method=PTD(weighting="max")).workers["weight"]
@@ -111,10 +111,10 @@ def test_large_offsets_cost_no_digits() -> None:
     near = allalike.discover(rows(matrix), domain="real").workers
     for offset in (1e6, 1e8):
         far = allalike.discover(rows(matrix + offset), domain="real").workers
-        np.testing.assert_allclose(far["fault"], near["fault"], rtol=1e-5)  # the answers themselves have lost 8 digits
+        np.testing.assert_allclose(far["rmse"], near["rmse"], rtol=1e-5)  # the answers themselves have lost 8 digits
         exact = allalike.discover(rows(np.round(matrix * 1024) + offset * 1024), domain="real").workers
         reference = allalike.discover(rows(np.round(matrix * 1024)), domain="real").workers
-        np.testing.assert_allclose(exact["fault"], reference["fault"], rtol=1e-12)
+        np.testing.assert_allclose(exact["rmse"], reference["rmse"], rtol=1e-12)
 
 
 def test_weighing_a_matrix_equals_weighing_the_answers() -> None:
@@ -122,25 +122,25 @@ def test_weighing_a_matrix_equals_weighing_the_answers() -> None:
     distances = squareform(pdist(matrix, "hamming"))
     for method in ("P-TD", "iP-TD(max_iter=100)"):
         by_answers = allalike.discover(rows(matrix), domain="categorical", method=method).workers
-        by_matrix = allalike.weigh(distances, workers=[f"w{i:03d}" for i in range(6)], method=method)
-        for column in ("disparity", "fault", "weight"):
+        by_matrix = allalike.weights_from_distances(distances, workers=[f"w{i:03d}" for i in range(6)], method=method)
+        for column in ("disparity", "mean_error", "weight"):
             np.testing.assert_allclose(by_matrix[column], by_answers[column], atol=1e-12)
 
 
 def test_similarities_keep_the_order_and_weigh_by_the_average_similarity() -> None:
     distances = squareform(pdist(np.random.default_rng(5).integers(0, 3, (6, 20)), "hamming"))
     similar = 1 - distances
-    by_distance = allalike.weigh(distances, method="P-TD")
-    by_similarity = allalike.weigh(similar, similarity=True, method="P-TD")
+    by_distance = allalike.weights_from_distances(distances, method="P-TD")
+    by_similarity = allalike.weights_from_distances(similar, similarity=True, method="P-TD")
     np.testing.assert_allclose(by_similarity["weight"], by_distance["weight"], atol=1e-12)
-    direct = allalike.weigh(similar, similarity=True, method=PTD(weighting="chance"))["weight"]
+    direct = allalike.weights_from_distances(similar, similarity=True, method=PTD(weighting="chance"))["weight"]
     average = (similar.sum(axis=1) - 1) / 5
     np.testing.assert_allclose(direct, average / average.sum())
 
 
 def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
     distances = np.array([[0, 1, np.nan], [1, 0, 3], [np.nan, 3, 0]])
-    found = allalike.weigh(distances, method="P-TD")
+    found = allalike.weights_from_distances(distances, method="P-TD")
     assert found["disparity"].tolist() == [1, 2, 3]
     encoding = Custom(distance=distances).learn(Column.of_objects("label", [0, 1, 2]))
     sums = encoding.kernels.pair_sums(encoding.prepare(Block.of([[0], [1], [2]])))
@@ -150,7 +150,7 @@ def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
 def test_the_standard_error_is_that_of_a_weighted_mean() -> None:
     result = allalike.discover(crowd("real", seed=6, missing=0.4), domain="real", method=PTDAK(ridge=4))
     weight = dict(zip(result.workers["worker"], result.workers["weight"], strict=True))
-    fault = dict(zip(result.workers["worker"], result.workers["fault"], strict=True))
+    fault = dict(zip(result.workers["worker"], result.weighing.fault, strict=True))
     answers = [w for w, t, _ in crowd("real", seed=6, missing=0.4) if t == "t0003"]
     w, f = (np.array([table[worker] for worker in answers]) for table in (weight, fault))
     assert result.truth["error"][3] == pytest.approx(np.sqrt((w**2 * f).sum()) / w.sum())

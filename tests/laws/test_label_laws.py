@@ -122,7 +122,9 @@ METHODS = ["UA", "OA", "P-TD", "P-TD-AK", "P-TD-AK(ridge=4)", "iP-TD", "D-TD(rou
 
 def alike(one: Result, other: Result) -> None:
     for column in ("disparity", "fault", "weight"):
-        np.testing.assert_allclose(one.workers[column], other.workers[column], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(one.weighing, column), getattr(other.weighing, column), rtol=1e-9, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -135,7 +137,7 @@ def test_vectors_of_one_number_are_numbers(method: str) -> None:
     vector = allalike.discover(lists, domain="vector", method=method, gold=known)
     alike(real, vector)
     np.testing.assert_allclose(real.truth["label"], [label[0] for label in vector.truth["label"]], rtol=1e-9)
-    np.testing.assert_allclose(real.truth["error"], vector.truth["error"], rtol=1e-9)
+    np.testing.assert_allclose(real.truth["standard_error"], vector.truth["standard_error"], rtol=1e-9)
     assert vector.summary["gold"]["error"] == pytest.approx(real.summary["gold"]["error"])
 
 
@@ -152,7 +154,7 @@ def test_levels_without_their_order_are_classes(method: str) -> None:
     answers = crowd("ordinal", seed=4, missing=0.3)
     domains = ("categorical", "ordinal(distance=hamming, rule=plurality)")
     classes, levels = (allalike.discover(answers, domain=each, method=method, ties="first") for each in domains)
-    np.testing.assert_allclose(levels.workers["fault"], classes.workers["fault"])
+    np.testing.assert_allclose(levels.weighing.fault, classes.weighing.fault)
     assert levels.truth["label"].tolist() == classes.truth["label"].tolist()
 
 

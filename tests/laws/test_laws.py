@@ -43,7 +43,8 @@ def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 
     """Check that two results say the same, with disparities and faults on another scale if need be."""
     np.testing.assert_allclose(left.workers["weight"], right.workers["weight"], rtol=1e-7, atol=1e-12)
     for column, scale in (("disparity", disparity), ("fault", fault)):
-        np.testing.assert_allclose(left.workers[column] * scale, right.workers[column], rtol=1e-7, atol=1e-12)
+        one, other = (getattr(result.weighing, column) for result in (left, right))
+        np.testing.assert_allclose(one * scale, other, rtol=1e-7, atol=1e-12)
 
 
 def same_labels(left: list[Any], right: list[Any]) -> None:
@@ -79,7 +80,9 @@ def test_blocks_and_the_order_of_rows_do_not_matter(spec: str, domain: str) -> N
     order = np.random.default_rng(0).permutation(len(answers))
     shuffled = solve([answers[i] for i in order], spec, domain, gold=first_answers(answers))
     assert shuffled.workers.equals(first.workers)
-    for column in sorted({*first.truth} & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
+    for column in sorted(
+        {*first.truth} & {"confidence", "support", "ci_low", "ci_high", "standard_error", "tied", "changed"}
+    ):
         np.testing.assert_array_equal(shuffled.truth[column], first.truth[column])
     same_labels(shuffled.truth["label"].tolist(), first.truth["label"].tolist())
 
@@ -95,9 +98,10 @@ def test_few_answers_give_the_same_on_every_engine(spec: str, domain: str) -> No
 def agree(left: Result, right: Result, *, rtol: float = 1e-7) -> None:
     """Check that two engines say the same about every worker and task; a descent says it up to where it stops."""
     for column in ("weight", "disparity", "fault"):
-        np.testing.assert_allclose(left.workers[column], right.workers[column], rtol=rtol, atol=1e-12)
+        one, other = (getattr(result.weighing, column) for result in (left, right))
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12)
     numbers = {*left.truth.select_dtypes(["number", "bool"])}  # limits may be dates
-    for column in sorted(numbers & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
+    for column in sorted(numbers & {"confidence", "support", "ci_low", "ci_high", "standard_error", "tied", "changed"}):
         np.testing.assert_allclose(left.truth[column], right.truth[column], rtol=rtol, atol=1e-9)
     for column in ("label", "unweighted"):
         for one, other in zip(left.truth[column], right.truth[column], strict=True):
@@ -205,7 +209,7 @@ def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain
     assert result.workers["weight"].tolist() == [1]
     assert np.isnan(result.workers["disparity"][0])
     if spec != "OA":
-        assert np.isnan(result.workers["fault"][0])
+        assert np.isnan(result.weighing.fault[0])
 
 
 @every_degenerate_case(law=5)
@@ -229,7 +233,7 @@ def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: s
     assert result.workers["weight"].tolist() == equal(4)
     # Nor is the variance of GTM 0, whose prior knows better.
     if spec not in {*cases.CLIPPED, *cases.STANDARDISED} and not spec.startswith(cases.PRIORS):
-        np.testing.assert_allclose(result.workers["fault"], [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 1e-9)
+        np.testing.assert_allclose(result.weighing.fault, [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 1e-9)
     assert not result.truth["changed"].any()
     same_labels(result.truth["label"].tolist(), [label for _, _, label in one])
 
@@ -319,7 +323,7 @@ def test_each_task_is_solved_as_if_it_were_alone(spec: str, classes: int | None)
     together = allalike.discover(answers.per_task(), method=spec)
     for task, workers in together.workers.groupby("task"):
         alone = allalike.discover([row for row in rows(matrix) if row[1] == task], domain=answers.domain, method=spec)
-        for name in ("weight", "fault"):
+        for name in {"weight", "mean_error", "error_rate", "rmse"} & {*workers}:
             np.testing.assert_allclose(workers[name], alone.workers[name], rtol=1e-9, atol=1e-12)
         label = together.truth["label"][together.truth["task"] == task]
         np.testing.assert_allclose(label, alone.truth["label"], rtol=1e-9)

@@ -39,7 +39,7 @@ def test_the_oracle_of_type_weighs_by_the_variances(engine: Engine) -> None:
 
 
 def test_the_realised_oracle_sees_the_workers_errors(engine: Engine) -> None:
-    fault = running(OA(), engine).workers["fault"]
+    fault = running(OA(), engine).weighing.fault
     np.testing.assert_allclose(fault, [13.5, 84.5, 243.75, 177.25, 248.25])
 
 
@@ -52,7 +52,7 @@ def test_the_realised_oracle_sees_the_workers_errors(engine: Engine) -> None:
     ],
 )
 def test_faults_of_the_running_example(ridge: float, fault: list[float], engine: Engine) -> None:
-    np.testing.assert_allclose(running(PTDAK(ridge=ridge), engine).workers["fault"], fault, atol=6e-5)
+    np.testing.assert_allclose(running(PTDAK(ridge=ridge), engine).weighing.fault, fault, atol=6e-5)
 
 
 def test_answers_of_the_proximity_family_on_the_running_example(engine: Engine) -> None:
@@ -73,7 +73,7 @@ def test_answers_of_the_proximity_family_on_the_running_example(engine: Engine) 
 def test_iterating_on_the_running_example(engine: Engine) -> None:
     with pytest.warns(allalike.ConvergenceWarning):  # the printed digits need all 15 rounds; the default stops at 9
         result = running(IPTD(weighting="max", tol=0), engine)
-    np.testing.assert_allclose(result.workers["fault"], [163.153, 360.717, 535.882, 169.061, 205.337], atol=6e-4)
+    np.testing.assert_allclose(result.weighing.fault, [163.153, 360.717, 535.882, 169.061, 205.337], atol=6e-4)
     check(result, error=57.54, weight=[0.2993, 0.1407, 0, 0.2946, 0.2654])
     check(running(IPTD(), engine), error=35.52)
 
@@ -101,20 +101,20 @@ def test_the_binary_example(engine: Engine) -> None:
     np.testing.assert_allclose(result.workers["disparity"], [0.34375, 0.375, 0.46875, 0.5625, 0.625])
     check(result, weight=[0.375, 0.33333, 0.20833, 0.08333, 0])
     result = binary(PTDAK(), engine)
-    np.testing.assert_allclose(result.workers["fault"], [0.20238, 0.26190, 0.44048, 0.61905, 0.73810], atol=6e-6)
+    np.testing.assert_allclose(result.weighing.fault, [0.20238, 0.26190, 0.44048, 0.61905, 0.73810], atol=6e-6)
     check(result, weight=[0.51816, 0.39145, 0.09038, 0, 0])
     assert "".join(map(str, binary(UA(), engine).truth["label"])) == "10110100"
 
 
 def test_rivals_on_the_binary_example(engine: Engine) -> None:
     result = binary(DS1(), engine)
-    np.testing.assert_allclose(1 - result.workers["fault"], [0.999, 0.87507, 0.74985, 0.62478, 0.37517], atol=6e-6)
+    np.testing.assert_allclose(1 - result.weighing.fault, [0.999, 0.87507, 0.74985, 0.62478, 0.37517], atol=6e-6)
     for rival, fault in (
         (GLAD(tol=1e-10), [0.02359, 0.11201, 0.26398, 0.39760, 0.61030]),
         (MACE(starts=1), [0.00449, 0.12370, 0.25245, 0.37857, 0.62201]),
         (MACE(form="em", starts=1), [0.00015, 0.12498, 0.25008, 0.37510, 0.62490]),
     ):
-        np.testing.assert_allclose(binary(rival, engine).workers["fault"], fault, atol=6e-6)
+        np.testing.assert_allclose(binary(rival, engine).weighing.fault, fault, atol=6e-6)
     for method in (DS1(), DS(), CRH(), GLAD(), MACE()):
         assert "".join(map(str, binary(method, engine).truth["label"])) == "10110100"
 
@@ -122,14 +122,14 @@ def test_rivals_on_the_binary_example(engine: Engine) -> None:
 def test_iterating_on_the_binary_example_stops_after_seven_rounds(engine: Engine) -> None:
     result = binary(IPTD(), engine)
     assert (result.summary["iterations"], result.summary["converged"]) == (7, True)
-    np.testing.assert_allclose(result.workers["fault"], [0.21146, 0.26586, 0.35241, 0.48185, 0.60021], atol=6e-6)
+    np.testing.assert_allclose(result.weighing.fault, [0.21146, 0.26586, 0.35241, 0.48185, 0.60021], atol=6e-6)
     check(result, weight=[0.35690, 0.30695, 0.22749, 0.10866, 0])
 
 
 def test_the_example_with_three_classes(engine: Engine) -> None:
     result = allalike.discover(rows(THREE_CLASSES), domain="categorical", method="P-TD-AK", engine=engine)
     np.testing.assert_allclose(result.workers["disparity"], [0.33333, 0.38889, 0.44444, 0.72222], atol=6e-6)
-    np.testing.assert_allclose(result.workers["fault"], [0.15054, 0.23656, 0.32258, 0.75269], atol=6e-6)
+    np.testing.assert_allclose(result.weighing.fault, [0.15054, 0.23656, 0.32258, 0.75269], atol=6e-6)
     check(result, weight=[0.42344, 0.32582, 0.25074, 0])
 
 
@@ -138,4 +138,4 @@ def test_the_exact_mean_fault_of_the_example_with_three_classes(engine: Engine) 
     disparity = np.array([2, 7 / 3, 8 / 3, 13 / 3]) / 6
     method = PTDAK(mu="exact")
     result = allalike.discover(rows(THREE_CLASSES), domain="categorical", method=method, engine=engine)
-    np.testing.assert_allclose(result.workers["fault"], (disparity - mu) / (1 - c * mu), atol=3e-6)
+    np.testing.assert_allclose(result.weighing.fault, (disparity - mu) / (1 - c * mu), atol=3e-6)

@@ -186,7 +186,7 @@ def test_stretches_after_the_walk_are_the_same_on_every_engine(
     monkeypatch.undo()
     whole = allalike.discover(answers, domain="categorical", method=LA(passes=passes))
     assert (first.truth["label"] == whole.truth["label"]).mean() > 0.95
-    np.testing.assert_allclose(first.workers["fault"], whole.workers["fault"], atol=0.05)
+    np.testing.assert_allclose(first.weighing.fault, whole.weighing.fault, atol=0.05)
 
 
 @both_engines
@@ -209,11 +209,11 @@ def test_a_walk_through_no_task_decides_all_in_stretches(monkeypatch: pytest.Mon
 def test_a_seed_draws_other_starts() -> None:
     answers = crowd("categorical", seed=8, n=9, m=80, missing=0.4)
     faults = [
-        allalike.discover(answers, domain="categorical", method=EBCC(starts=1, max_iter=2), seed=seed).workers["fault"]
+        allalike.discover(answers, domain="categorical", method=EBCC(starts=1, max_iter=2), seed=seed).weighing.fault
         for seed in (1, 1, 2)
     ]
-    assert faults[0].equals(faults[1])
-    assert not faults[0].equals(faults[2])
+    assert np.array_equal(faults[0], faults[1])
+    assert not np.array_equal(faults[0], faults[2])
 
 
 def accuracy_of(data: Path, name: str, spec: str, seed: int = 0) -> float:

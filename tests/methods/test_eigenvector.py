@@ -127,8 +127,8 @@ def test_workers_worse_than_chance_vote_for_the_other_class_if_asked_to() -> Non
     kept, turned = (solve(matrix, EVD(positive=positive), gold=gold) for positive in (True, False))
     assert kept.workers["weight"][4] == 0
     assert turned.workers["weight"].argmax() == 4
-    assert turned.workers["fault"].tolist() == kept.workers["fault"].tolist()
-    assert turned.workers["fault"][4] > 0.9
+    assert turned.weighing.fault.tolist() == kept.weighing.fault.tolist()
+    assert turned.weighing.fault[4] > 0.9
     assert turned.summary["gold"]["error"] < 0.05 < kept.summary["gold"]["error"]
     sign = np.array([1, 1, 1, 1, -1])
     score = (turned.workers["weight"].to_numpy() * sign) @ (2 * matrix - 1)

@@ -65,7 +65,7 @@ def test_the_binary_example_keeps_two() -> None:
     result = allalike.discover(rows(BINARY), domain=Categorical(classes=2), method=EXP())
     assert result.workers["weight"].tolist() == [0.5, 0.5, 0, 0, 0]
     # The two differ on one of eight tasks; the others differ from both together on 5, 7 and 9 of sixteen.
-    np.testing.assert_allclose(result.workers["fault"], np.array([2, 2, 5, 7, 9]) / 16)
+    np.testing.assert_allclose(result.weighing.fault, np.array([2, 2, 5, 7, 9]) / 16)
 
 
 @pytest.mark.parametrize("integers", [False, True])

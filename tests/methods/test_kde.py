@@ -93,7 +93,7 @@ def plain_scores(tasks: list[Task], n: int) -> tuple[Floats, Floats, int]:
 def check(result: Result, tasks: list[Task], n: int, atol: float) -> None:
     """Check a result against the formulas."""
     fault, score, rounds = plain_scores(tasks, n)
-    np.testing.assert_allclose(result.workers["fault"], fault, rtol=1e-9)
+    np.testing.assert_allclose(result.weighing.fault, fault, rtol=1e-9)
     np.testing.assert_allclose(result.workers["weight"], score / score.sum(), rtol=1e-9)
     np.testing.assert_allclose(result.truth["label"], [task.truth(score) for task in tasks], atol=atol)
     assert result.summary["iterations"] == rounds
@@ -106,7 +106,7 @@ def test_faults_weights_and_truths_are_what_the_formulas_say(seed: int, missing:
     tasks = [Task(np.flatnonzero(here), column[here]) for column, here in zip(matrix.T, present.T, strict=True)]
     result = discover(matrix, present)
     check(result, tasks, len(matrix), atol=1e-7)
-    assert result.truth[["confidence", "error"]].isna().all(axis=None)
+    assert result.truth[["confidence", "standard_error"]].isna().all(axis=None)
 
 
 def density(x: Floats, weights: Floats) -> gaussian_kde:
@@ -157,7 +157,7 @@ def test_answers_to_what_nobody_else_answered_make_no_worker_better() -> None:
     first = discover(matrix, present).workers
     second = allalike.discover([*rows(matrix, present=present), *alone], domain="real", method=KDE()).workers
     np.testing.assert_allclose(second["weight"], first["weight"], rtol=1e-9)
-    np.testing.assert_allclose(second["fault"], first["fault"], rtol=1e-9)
+    np.testing.assert_allclose(second["mean_error"], first["mean_error"], rtol=1e-9)
 
 
 def test_with_gaussian_errors_the_mode_is_worse_than_the_mean_as_the_paper_found() -> None:

@@ -60,14 +60,14 @@ def test_crh_on_numbers_is_what_its_formula_says(seed: int, standardise: bool, l
     method = CRH(standardise=standardise, loss=loss, normaliser=normaliser, max_iter=6, tol=0)
     workers = discover(matrix, present, method).workers
     np.testing.assert_allclose(workers["weight"], weight, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(workers["fault"], losses, rtol=1e-9)
+    np.testing.assert_allclose(workers["mean_error"], losses, rtol=1e-9)
 
 
 def test_crh_may_start_at_the_median() -> None:
     off = np.square(RUNNING_EXAMPLE - np.median(RUNNING_EXAMPLE, axis=0)).mean(axis=1)
     first = -np.log(off / off.sum())
     truth = (first / first.sum()) @ RUNNING_EXAMPLE
-    fault = discover(RUNNING_EXAMPLE, None, CRH(start="median", max_iter=1)).workers["fault"]
+    fault = discover(RUNNING_EXAMPLE, None, CRH(start="median", max_iter=1)).weighing.fault
     np.testing.assert_allclose(fault, np.square(RUNNING_EXAMPLE - truth).mean(axis=1))
 
 
@@ -93,7 +93,7 @@ def test_catd_weighs_by_chi_square_quantiles_of_the_number_of_answers(seed: int)
         weight = chi2.ppf(0.05 / 2, present.sum(axis=1)) / losses
     workers = discover(matrix, present, CATD(n_iter=3)).workers
     np.testing.assert_allclose(workers["weight"], weight / weight.sum(), rtol=1e-9)
-    np.testing.assert_allclose(workers["fault"], 1 / weight, rtol=1e-9)
+    np.testing.assert_allclose(workers["mean_error"], 1 / weight, rtol=1e-9)
 
 
 @pytest.mark.parametrize("domain", ["real", "categorical"])
@@ -101,7 +101,7 @@ def test_two_workers_count_the_same_for_catd_even_if_one_answered_more(domain: s
     answers = [("ada", task, task % 2) for task in range(9)] + [("bob", task, task % 3 % 2) for task in range(4)]
     workers = allalike.discover(answers, domain=domain, method=CATD()).workers
     assert workers["weight"].tolist() == pytest.approx([0.5, 0.5])
-    assert workers["fault"][0] == pytest.approx(workers["fault"][1])
+    assert workers["mean_error"][0] == pytest.approx(workers["mean_error"][1])
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -128,6 +128,8 @@ def test_gtm_is_what_its_formulas_say(seed: int, mu0: float, s0: float) -> None:
         mu = (mu0 / s0 + (precision * x).sum(axis=0)) / (1 / s0 + precision.sum(axis=0))
     result = discover(matrix, present, GTM(mu0=mu0, s0=s0, max_iter=4, tol=0))
     np.testing.assert_allclose(result.truth["label"], mu * deviation + middle, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(result.workers["fault"], variance, rtol=1e-9)
-    np.testing.assert_allclose(result.truth["error"], deviation / np.sqrt(1 / s0 + precision.sum(axis=0)), rtol=1e-9)
+    np.testing.assert_allclose(result.weighing.fault, variance, rtol=1e-9)
+    np.testing.assert_allclose(
+        result.truth["standard_error"], deviation / np.sqrt(1 / s0 + precision.sum(axis=0)), rtol=1e-9
+    )
     assert n == len(result.workers)

@@ -154,7 +154,7 @@ def test_copies_of_a_worker_have_the_same_weight() -> None:
     domain = Categorical(classes=3)
     workers = allalike.discover(rows(matrix[[4, 1, 5, 2, 4, 0, 1, 3, 1]]), domain=domain, method=MAS()).workers
     for copies in ([0, 4], [1, 6, 8]):
-        for column in ("weight", "fault"):
+        for column in ("weight", "mean_error"):
             np.testing.assert_allclose(workers[column][copies], workers[column][copies[0]], rtol=1e-6)
     assert workers["weight"].round(4).nunique() > 4
 

@@ -30,7 +30,7 @@ def test_the_warning_of_the_limit_of_rounds_points_to_the_line_that_called() -> 
     with pytest.warns(ConvergenceWarning) as updating:
         result.update([("new", "t0000", 80.0)])
     with pytest.warns(ConvergenceWarning) as weighing:
-        allalike.weigh([[0, 1, 4], [1, 0, 3], [4, 3, 0]], method=hasty)
+        allalike.weights_from_distances([[0, 1, 4], [1, 0, 3], [4, 3, 0]], method=hasty)
     assert [caught[0].filename for caught in (discovering, updating, weighing)] == [__file__] * 3
 
 

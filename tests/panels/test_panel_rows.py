@@ -143,7 +143,7 @@ def test_verdicts_name_answers_or_places(places: bool) -> None:
     rows, truth = draw_pairs(3, bias=[0.7, 0.7, 0.7], tasks=300, places=places)
     with pytest.raises(InputError, match="may name an answer") as asked:
         allalike.jury(table_of(rows), order="shown")
-    panel = allalike.jury(table_of(rows), order="shown", **asked.value.proposals[places].settles)
+    panel = allalike.jury(table_of(rows), order="shown", **asked.value.proposals[places].options)
     labels = panel.truth.set_index("task")["label"]
     assert np.mean([labels[task] == truth[task] for task in labels.dropna().index]) > 0.8
     assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.full(3, 0.35), abs=0.06)
@@ -204,11 +204,11 @@ def test_further_rows_are_asked_about_where_a_column_tells_why() -> None:
     table = {("order" if name == "shown" else name): column for name, column in table_of(rows).items()}
     with pytest.raises(InputError, match="'order' and 'epoch' tell them apart") as asked:
         allalike.jury(table)
-    assert [dict(each.settles) for each in asked.value.proposals] == [
+    assert [dict(each.options) for each in asked.value.proposals] == [
         {"order": "order", "sample": "epoch"},
         {"duplicates": "first"},
     ]
-    assert allalike.jury(table, **asked.value.proposals[0].settles, verdicts_name="answers").truth["answers"].max() == 3
+    assert allalike.jury(table, **asked.value.proposals[0].options, verdicts_name="answers").truth["answers"].max() == 3
     with pytest.raises(InputError, match="'epoch' tells them apart"):
         allalike.jury(table, order="order", verdicts_name="answers")
 

@@ -165,20 +165,20 @@ SETTLED: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("source", "settles"), SETTLED.values(), ids=SETTLED)
-def test_the_best_proposal_comes_first_and_every_one_can_be_read(source: Any, settles: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("source", "options"), SETTLED.values(), ids=SETTLED)
+def test_the_best_proposal_comes_first_and_every_one_can_be_read(source: Any, options: dict[str, Any]) -> None:
     proposals = ask(source).proposals
-    assert proposals[0].settles == settles
+    assert proposals[0].options == options
     assert len(proposals) <= 5
     for proposal in proposals:
-        answers = allalike.read(source, **proposal.settles)
+        answers = allalike.read(source, **proposal.options)
         assert not [issue for issue in check_answers(allalike.Memory().load(answers)) if issue.severe]
-        assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
+        assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.preview
 
 
 @pytest.mark.parametrize("column", ["gold", "time"])
 def test_a_label_and_a_column_that_its_name_sets_aside_are_no_two_workers(column: str) -> None:
-    assert not any("wide" in each.settles for each in ask(two_workers("item", "label", column)).proposals)
+    assert not any("wide" in each.options for each in ask(two_workers("item", "label", column)).proposals)
 
 
 @pytest.mark.parametrize("again", [0, 3])
@@ -197,19 +197,19 @@ def test_a_sheet_with_answers_comes_before_one_with_notes(tmp_path: Path) -> Non
         MANY.to_excel(book, sheet_name="Data", index=False)
         FRAME[["A"]].drop_duplicates().assign(age=30, town="Ulm").to_excel(book, sheet_name="People", index=False)
     error = ask(path)
-    assert error.settles == {"question": "Data", **ABC}
-    assert {each.settles["question"] for each in error.proposals} == {"Data"}
+    assert error.options == {"question": "Data", **ABC}
+    assert {each.options["question"] for each in error.proposals} == {"Data"}
 
 
 def test_files_of_workers_are_seen_as_such_and_their_columns_found(tmp_path: Path) -> None:
     for worker, part in MANY.groupby("A"):
         part.drop(columns="A").to_csv(tmp_path / f"{worker}.csv", index=False)
     error = ask(tmp_path)
-    assert error.settles == {"worker_from": "filename", "columns": {"task": "B", "label": "C"}}
-    assert error.proposals[0].gives == CROWD
+    assert error.options == {"worker_from": "filename", "columns": {"task": "B", "label": "C"}}
+    assert error.proposals[0].preview == CROWD
     whole = allalike.read(FRAME, **ABC)
     for source in (tmp_path, tmp_path / "*.csv", sorted(tmp_path.iterdir())):
-        named = allalike.scan(source, **error.settles)
+        named = allalike.scan(source, **error.options)
         answers = named.read()
         assert answers.workers.tolist() == [f"p{number}" for number in range(9)]
         assert (answers.worker.tolist(), answers.label.tolist()) == (whole.worker.tolist(), whole.label.tolist())
@@ -224,14 +224,14 @@ def test_lists_in_nested_records_are_proposed_with_their_first_element(tmp_path:
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, records)))
     first = {"worker": "said[].by", "task": "id", "label": "said[].has[0].is"}
-    assert [each.settles for each in ask(path).proposals].count({"columns": first}) == 1
+    assert [each.options for each in ask(path).proposals].count({"columns": first}) == 1
 
 
 def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_asked_for(tmp_path: Path) -> None:
     frame = MANY.assign(C=[str(11 * (n % 10) + len(label)) for n, label in zip(NUMBER, FRAME["C"], strict=True)])
     frame.loc[[3, 90], "C"] = "There is no solution."
     frame.to_csv(tmp_path / "a.csv", index=False)
-    found = [each.settles for each in ask(tmp_path / "a.csv").proposals[:2]]
+    found = [each.options for each in ask(tmp_path / "a.csv").proposals[:2]]
     assert found == [{**ABC, **way} for way in ({"abstain_label": "There is no solution."}, {"domain": "categorical"})]
 
 
@@ -247,15 +247,15 @@ def test_every_engine_proposes_the_same_and_of_a_large_file_its_first_rows(
     monkeypatch.setattr("allalike.readers.proposals._SMALL_BYTES", 1000)
     monkeypatch.setattr("allalike.readers.proposals._SAMPLE_ROWS", 100)
     first = ask(path).proposals[0]
-    assert first.settles == ABC
-    assert "first 100 rows" in first.gives
+    assert first.options == ABC
+    assert "first 100 rows" in first.preview
 
 
 def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
     with pytest.warns(DataWarning, match="two answers") as caught:
         allalike.discover(MANY, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
     assert isinstance(doubt := caught[0].message, DataWarning)
-    assert doubt.proposals[0].settles == ABC
+    assert doubt.proposals[0].options == ABC
 
 
 def test_content_is_told_from_a_sample_of_the_beginning(tmp_path: Path) -> None:

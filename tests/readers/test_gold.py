@@ -142,7 +142,7 @@ def test_columns_of_the_gold_can_be_named_and_are_asked_for(tmp_path: Path) -> N
     assert json.loads(done.stdout)["gold"]["error"] == 0
     assert "Row 2" in str(ask(ROWS, [(1, 1), 5]))
     two = pd.DataFrame({"task": list(TRUTH), "gold": 1, "truth": 1})
-    assert ask(ROWS, two).settles == {"gold_columns": {"task": "task", "label": "gold"}}
+    assert ask(ROWS, two).options == {"gold_columns": {"task": "task", "label": "gold"}}
 
 
 def test_a_mapping_to_lists_is_no_table() -> None:
@@ -169,6 +169,6 @@ def test_later_gold_matches_tasks_that_were_written_otherwise() -> None:
 def test_gold_that_was_read_from_the_wrong_column_is_proposed_from_the_right_one() -> None:
     rows = [(worker, task, "xy"[task % 2]) for task in range(12) for worker in "abcd"]
     gold = {"task": list(range(12)), "answer": [*"xy"] * 6, "expert": ["smith"] * 12}
-    best = ask(rows, gold, method="auto").proposals[0].settles
+    best = ask(rows, gold, method="auto").proposals[0].options
     assert best == {"gold_columns": {"task": "task", "label": "answer"}}
     assert errors(rows, gold, method="auto", **best)["error"] == 0

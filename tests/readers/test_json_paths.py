@@ -48,7 +48,7 @@ def test_what_is_not_said_is_found_among_the_paths_in_step(nested: Path) -> None
 def test_paths_are_proposed_where_no_column_fits(nested: Path) -> None:
     with pytest.raises(ColumnError) as caught:
         allalike.read(nested)
-    proposed = caught.value.settles["columns"]
+    proposed = caught.value.options["columns"]
     assert (proposed["worker"], proposed["task"]) == (WHO["worker"], WHO["task"])
 
 

@@ -180,7 +180,7 @@ def test_the_sheet_with_columns_wins(tmp_path: Path) -> None:
     add("more", ROWS[:20])
     with pytest.raises(InputError, match="has 3 sheets") as asked:
         allalike.read(tmp_path / "answers.xlsx")
-    assert asked.value.settles == {"question": "data"}
+    assert asked.value.options == {"question": "data"}
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -60,7 +60,7 @@ def test_names_tell_the_layout_or_both_are_proposed(tmp_path: Path, pattern: str
         return
     with pytest.raises(InputError, match=r"unclear whether the folders .* manifest\.csv") as asked:
         open_masks(tmp_path)
-    assert [dict(each.settles) for each in asked.value.proposals] == [{"layout": each} for each in LAYOUTS]
+    assert [dict(each.options) for each in asked.value.proposals] == [{"layout": each} for each in LAYOUTS]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

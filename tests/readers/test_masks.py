@@ -204,7 +204,7 @@ def test_label_maps_and_grey_pictures_are_asked_about(tmp_path: Path, kind: str)
         path = store(tmp_path, kind, MAP)
         with pytest.raises(LabelError, match=r"mask\.\w+ .*2 values") as asked:
             masked(path)
-        assert asked.value.settles == {"domain": "bitmap(values=[1, 2])"}
+        assert asked.value.options == {"domain": "bitmap(values=[1, 2])"}
         answers = allalike.read([("ada", "ct7", MaskFile(str(path)))], domain="bitmap(values=[1, 2])")
         assert answers.tasks.tolist() == ["ct7/1", "ct7/2"]
         assert [mask.pixels().tolist() for mask in answers.label] == [(MAP == 1).tolist(), (MAP == 2).tolist()]
@@ -212,7 +212,7 @@ def test_label_maps_and_grey_pictures_are_asked_about(tmp_path: Path, kind: str)
         path = store(tmp_path, kind, GREY)
         with pytest.raises(LabelError) as asked:
             masked(path)
-        assert asked.value.settles["domain"].startswith("bitmap(threshold=12")
+        assert asked.value.options["domain"].startswith("bitmap(threshold=12")
         assert masked(path, threshold=128) == [[False, False, True, True]]
         assert masked(path, threshold=100) == [[False, True, True, True]]
 
@@ -231,7 +231,7 @@ def test_label_maps_and_grey_pictures_are_asked_about(tmp_path: Path, kind: str)
 def test_tables_with_several_values_are_asked_about(pixels: Any, settled: str) -> None:
     with pytest.raises(LabelError, match="row 2") as asked:
         allalike.read([("ada", 1, 0 * np.array(pixels)), ("bob", 1, np.array(pixels))], domain="bitmap")
-    assert asked.value.settles == {"domain": settled}
+    assert asked.value.options == {"domain": settled}
     allalike.read([("bob", 1, np.array(pixels))], domain=settled)
 
 

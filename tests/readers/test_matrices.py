@@ -90,8 +90,8 @@ def test_columns_that_are_no_answers_are_refused_by_name() -> None:
     frame["Age"] = np.arange(40) % 17 + 20
     frame["mail"] = [f"p{row % 4}@example.org" for row in range(40)]
     others = ("text", "when", "Name", "Age", "mail")
-    assert ask(frame, wide="tasks").settles == {"gold": "column:gold", "exclude": others}
-    assert ask(frame, wide="tasks", exclude=("w1", "gold")).settles == {"exclude": ("w1", "gold", *others)}
+    assert ask(frame, wide="tasks").options == {"gold": "column:gold", "exclude": others}
+    assert ask(frame, wide="tasks", exclude=("w1", "gold")).options == {"exclude": ("w1", "gold", *others)}
     assert len(read(frame, exclude=("gold", *others)).workers) == 4
 
 
@@ -101,7 +101,7 @@ def test_people_and_times_of_a_survey_are_no_answers(names: list[str]) -> None:
     frame = pd.DataFrame({f"Q{number}": rng.integers(1, 6, 30) for number in range(5)})
     frame[names[0]] = rng.integers(18, 60, 30) if names[0] == "Age" else "15.01.2024"
     frame[names[1]] = [f"{1 + row % 28:02}.03.2024" for row in range(30)]
-    assert ask(frame, wide="workers").settles == {"exclude": tuple(names)}
+    assert ask(frame, wide="workers").options == {"exclude": tuple(names)}
 
 
 def test_only_and_skip_choose_columns() -> None:
@@ -170,23 +170,23 @@ def voted(name: str, adjudicated: float = 0.0) -> dict[str, list[str]]:
 def test_a_consensus_is_not_a_worker(name: str, how: dict[str, Any]) -> None:
     table = voted(name)
     error = ask(table, **how)
-    assert {"wide": "tasks", **error.settles} == {"wide": "tasks", "exclude": (name,)}
-    for settles in ({**how, **each.settles} for each in error.proposals):
-        if settles.get("wide") == "tasks":
-            assert allalike.discover(table, **settles).workers["worker"].tolist() == ["Anna", "Bob", "Cem"]
-    offered = [each.settles["gold"] for each in error.proposals if "gold" in each.settles]
+    assert {"wide": "tasks", **error.options} == {"wide": "tasks", "exclude": (name,)}
+    for options in ({**how, **each.options} for each in error.proposals):
+        if options.get("wide") == "tasks":
+            assert allalike.discover(table, **options).workers["worker"].tolist() == ["Anna", "Bob", "Cem"]
+    offered = [each.options["gold"] for each in error.proposals if "gold" in each.options]
     assert offered == ([] if "majority" in name else [f"column:{name}"])
 
 
 @pytest.mark.parametrize(("name", "adjudicated"), [("final", 0.9), ("gold", 0.9), ("gold", 0.0)])
 def test_gold_labels_beside_workers_are_proposed_as_such(name: str, adjudicated: float) -> None:
     table = voted(name, adjudicated)
-    settles = ask(table).settles
-    assert settles == {"wide": "tasks", "gold": f"column:{name}"}
-    assert allalike.discover(table, **settles).summary["gold"]["tasks"] == 60
+    options = ask(table).options
+    assert options == {"wide": "tasks", "gold": f"column:{name}"}
+    assert allalike.discover(table, **options).summary["gold"]["tasks"] == 60
     both = {**voted("final"), "gold": voted("gold", 0.9)["gold"]}
-    assert ask(both).settles == {"wide": "tasks", "gold": "column:gold", "exclude": ("final",)}
-    assert ask(both, wide="tasks", gold="column:gold").settles == {"exclude": ("gold", "final")}
+    assert ask(both).options == {"wide": "tasks", "gold": "column:gold", "exclude": ("final",)}
+    assert ask(both, wide="tasks", gold="column:gold").options == {"exclude": ("gold", "final")}
 
 
 def test_a_column_that_agrees_with_the_majority_is_mentioned_and_kept() -> None:
@@ -195,7 +195,7 @@ def test_a_column_that_agrees_with_the_majority_is_mentioned_and_kept() -> None:
     assert answers.workers.tolist() == ["Anna", "Bob", "Cem", "Zed"]
     [note] = [note for note in answers.notes["remarks"] if "'Zed'" in note]
     assert "exclude='Zed'" in note
-    assert {"wide": "tasks", "exclude": ("Zed",)} in [each.settles for each in ask(table).proposals]
+    assert {"wide": "tasks", "exclude": ("Zed",)} in [each.options for each in ask(table).proposals]
     assert not allalike.read(table, wide="tasks", include=("Anna", "Bob", "Cem", "Zed")).notes.get("remarks")
 
 
@@ -211,7 +211,7 @@ def test_a_question_and_a_label_may_be_called_final() -> None:
     table = {"student": [f"s{n}" for n in range(9)], "midterm": [*"abc"] * 3, "final": [*"abb"] * 3}
     assert {*allalike.read(table, wide="workers").tasks.tolist()} == {"midterm", "final"}
     rows = {"worker": [*"ab"] * 3, "task": [1, 1, 2, 2, 3, 3], "final_label": [*"xxyyxy"]}
-    assert ask(rows).settles == {"columns": {"worker": "worker", "task": "task", "label": "final_label"}}
+    assert ask(rows).options == {"columns": {"worker": "worker", "task": "task", "label": "final_label"}}
 
 
 Matrix = npt.NDArray[np.int64]
@@ -258,7 +258,7 @@ def test_a_matrix_whose_least_number_is_minus_one_is_read_as_a_label_matrix(tmp_
     for other in (L + 1, L - 1, L / 2):
         with pytest.raises(InputError) as asked:
             allalike.read(other)
-        assert asked.value.settles == {"wide": "tasks"}
+        assert asked.value.options == {"wide": "tasks"}
 
 
 def test_coverage_overlaps_and_conflicts_are_those_of_snorkel(engine: Any) -> None:

@@ -259,10 +259,10 @@ def marked(folder: Path) -> object:
 
 TOOLS = [
     Message("mturk, no JSON", alone(BATCH, "a.csv"), ("Answer.taskAnswers in row 1",)),
-    Message("zooniverse, no JSON", alone(RAW + '1,ada,7,"[{",s1\n', "a.csv"), ("annotations in row 1",)),
+    Message("zooniverse, no JSON", alone(RAW + '1,ada,7,"[{",s1\n', "a.csv"), ("row 1", "annotations",)),
     Message("zooniverse, no such question", alone(CLASSIFIED, "a.csv", question="T9"), ("'T9'", "'T0'")),
-    Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("who classified",)),
-    Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "whose")),
+    Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("users and subjects",)),
+    Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "no annotators")),
     Message("coco without such marks", export(coco(), question="masks"), ("'masks'", "bbox, segmentation")),
     Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file for each")),
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),

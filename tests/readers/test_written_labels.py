@@ -130,17 +130,17 @@ ASKED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx"])
-@pytest.mark.parametrize(("labels", "settles", "said"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(("labels", "options", "said"), ASKED.values(), ids=ASKED)
 def test_what_is_unclear_is_asked_once(
-    tmp_path: Path, ending: str, labels: list[Any], settles: dict[str, Any], said: str
+    tmp_path: Path, ending: str, labels: list[Any], options: dict[str, Any], said: str
 ) -> None:
     path = written(tmp_path / f"answers{ending}", labels)
     with pytest.raises(LabelError, match=said) as asked:
         allalike.read(path)
-    assert asked.value.settles == settles
-    settles = settles or {"domain": "categorical"}
-    left_out = sum(label == settles.get("abstain_label") for _, _, label in cells(labels))
-    assert allalike.read(path, **settles).n_answers == 50 - left_out
+    assert asked.value.options == options
+    options = options or {"domain": "categorical"}
+    left_out = sum(label == options.get("abstain_label") for _, _, label in cells(labels))
+    assert allalike.read(path, **options).n_answers == 50 - left_out
 
 
 def test_an_answer_that_is_left_out_may_leave_a_scale() -> None:
@@ -160,10 +160,10 @@ def test_engines_read_alike(engine: Engine, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["two units", "bounds", "days or months", "a code", "numbers at the end"])
 def test_engines_ask_alike(engine: Engine, tmp_path: Path, name: str) -> None:
-    labels, settles, said = ASKED[name]
+    labels, options, said = ASKED[name]
     with pytest.raises(LabelError, match=said) as asked:
         allalike.discover(written(tmp_path / "answers.csv", labels), engine=engine)
-    assert asked.value.settles == settles
+    assert asked.value.options == options
 
 
 def test_a_label_far_below_that_is_written_otherwise_is_named(engine: Engine, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_every_method_is_described_with_its_own_papers(method: str) -> None:
 )
 def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[float], tasks: int) -> None:
     result = allalike.discover(rows_of(errors, tasks=tasks))
-    assert result.summary["reading"]["taken"] == taken
+    assert result.summary["model"]["chosen"] == taken
     for each, (model, papers) in MODELS.items():
         reading = {} if each == taken else {"reading": {"taken": each}}
         summary = Summary.from_dict({**result.summary, **reading})

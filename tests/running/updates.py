@@ -12,8 +12,9 @@ from crowds.samples import Row, flattened
 
 ENGINES = {"memory": Memory(), "small blocks": Memory(block_answers=1), "disk": Disk(partitions=3)}
 NUMBERS = (
-    *("confidence", "support", "error", "disparity", "fault", "weight", "error_rate", "rmse", "low", "high"),
-    *("signal", "signal_error", "voices", "missed", "invented"),
+    *("confidence", "support", "standard_error", "disparity", "mean_error", "weight", "error_rate", "rmse"),
+    *("ci_low", "ci_high", "informativeness", "informativeness_se", "effective_answers", "miss_rate"),
+    "false_alarm_rate",
 )
 both_engines = pytest.mark.parametrize("engine", [ENGINES["small blocks"], ENGINES["disk"]], ids=["memory", "disk"])
 
@@ -25,7 +26,7 @@ def assert_same(found: Result, expected: Result) -> None:
         assert len(mine) == len(theirs)
         for name in mine:
             left, right = mine[name].tolist(), theirs[name].tolist()
-            of_field = str(name).startswith("fault.") or str(name).endswith((".confidence", "size"))
+            of_field = str(name).startswith("mean_error.") or str(name).endswith((".confidence", "size"))
             if expected.run.encoding.things is not None and name in ("label", "unweighted"):
                 left, right = ([number for label in each for number in flattened(label)] for each in (left, right))
                 np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)

@@ -132,7 +132,7 @@ def test_faults_are_the_mean_distance_to_the_truth_by_the_distance_of_the_domain
     assert oracle["worker"].tolist() == list(crowd.faults)
     # four standard errors; a squared error has the spread of its mean, times the root of two
     spread = np.sqrt(2) * crowd.drawn.faults if "bias" in crowd.drawn.parameters else 0.35
-    off = np.abs(oracle["fault"].to_numpy() - crowd.drawn.faults)
+    off = np.abs(oracle["mean_error"].to_numpy() - crowd.drawn.faults)
     assert (off < 4 * spread / np.sqrt(tasks) + (0.03 if tasks < 1000 else 0) + 1e-9).all()
 
 

@@ -62,5 +62,5 @@ def test_the_standard_error_is_honest_where_faults_are_variances() -> None:
         "label": answers.ravel(),
     }
     result = allalike.discover(table, method="P-TD-AK").truth
-    ratio = np.square(result["label"] - truth).mean() / np.square(result["error"]).mean()
+    ratio = np.square(result["label"] - truth).mean() / np.square(result["standard_error"]).mean()
     assert ratio == pytest.approx(1, abs=0.1)

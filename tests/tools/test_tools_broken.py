@@ -158,12 +158,12 @@ def test_the_beginning_of_a_broken_file_is_looked_at_all_the_same(tmp_path: Path
         ("conll", "Ada NN B-PER\nruns VB O\n\nBob NN O\n", None),
     ],
 )
-def test_whatever_is_broken_in_text_is_named(tool: str, text: str, tag: str | None, disk: dict[str, bytes]) -> None:
-    names, refused = ("ada/doc.x", "bob/doc.x"), 0
+def test_whatever_is_broken_in_text_is_named(tool: str, text: str, tag: str | None, tmp_path: Path) -> None:
+    names, refused = [str(write(tmp_path / name, text)) for name in ("ada/doc.x", "bob/doc.x")], 0
     for place in range(0, len(text), 1 + len(text) // 100):
         for variant in (text[:place], text[:place] + text[place + 1 :], text[:place] + "\x00<" + text[place:]):
-            disk.update(zip(names, (text.encode(), variant.encode()), strict=True))
+            write(Path(names[1]), variant)
             refused += is_refused(*names, tool=tool, question=tag)
     assert refused > 5
-    disk[names[1]] = b"\xff\xfe\x00\xd8"
+    Path(names[1]).write_bytes(b"\xff\xfe\x00\xd8")
     assert is_refused(*names, tool=tool, question=tag)

@@ -179,8 +179,8 @@ def test_logs_are_read_in_each_way_without_their_texts(name: str, tmp_path: Path
     if len(expected) > 1:
         with pytest.raises(InputError) as asked:
             opened(*paths)
-        assert {proposal.settles["question"] for proposal in asked.value.proposals} == set(expected)
-        assert asked.value.settles["question"] == next(iter(expected))
+        assert {proposal.options["question"] for proposal in asked.value.proposals} == set(expected)
+        assert asked.value.options["question"] == next(iter(expected))
     for tag, rows in expected.items():
         table = opened(*paths, question=tag or None)
         found = sorted(zip(*table.load(table.names).values(), strict=True), key=repr)

@@ -96,4 +96,4 @@ def test_short_forms_are_refused_with_the_command_that_reads_them(name: str, tmp
     assert recognised(path) == ["label-studio"]
     with pytest.raises(InputError, match=f"{name} has one row for each annotation. Export it .* as JSON") as error:
         opened(path)
-    assert allalike.read(path, **error.value.settles).n_answers == 6
+    assert allalike.read(path, **error.value.options).n_answers == 6

@@ -68,7 +68,7 @@ def test_a_picture_without_a_size_ends_where_its_outlines_do_and_that_is_said(tm
     mark = {"category_id": 3, "segmentation": [flat(SQUARE)]}
     paths = [write(tmp_path / f"{name}.json", coco(mark, size=None)) for name in ("ada", "bob")]
     assert drawn(*paths, question="segmentation")[0][2].pixels().shape == (4, 6)
-    assert "is not said of 1" in " ".join(opened(*paths, question="segmentation").remarks)
+    assert "sizes of 1 pictures are unknown" in " ".join(opened(*paths, question="segmentation").remarks)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_form_that_came_as_json_is_unpacked(written: Sheets) -> None:
 
 def test_an_error_names_the_file_and_its_row(written: Sheets) -> None:
     head, rows = ["HITId", "WorkerId", "Answer.taskAnswers"], [["h", "w", "{}"], ["h", "v", "{"]]
-    with pytest.raises(InputError, match=r"b\.csv: Answer.taskAnswers in row 2"):
+    with pytest.raises(InputError, match=r"b\.csv: row 2: Answer.taskAnswers is not JSON"):
         open_table([written(head, rows[0], name="a.csv"), written(head, *rows, name="b.csv")])
 
 

@@ -178,13 +178,13 @@ def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
     path = write(tmp_path / "records.json", [{"id": 1, "responses": [submitted(given)]}])
     with pytest.raises(InputError, match="2 questions: .*'rank'.*'stars'") as asked:
         opened(path)
-    assert asked.value.settles == {"question": "rank"}
+    assert asked.value.options == {"question": "rank"}
 
 
 def test_prodigy_without_names_needs_a_file_for_each_annotator(tmp_path: Path) -> None:
     ada, bob = (write(tmp_path / f"{name}.jsonl", [prodigy(None)]) for name in ("ada", "bob"))
     assert [row[0] for row in answers(ada, bob)] == ["ada", "bob"]
-    with pytest.raises(InputError, match="whose"):
+    with pytest.raises(InputError, match="no record names its worker"):
         opened(ada)
 
 
@@ -209,7 +209,7 @@ def test_brat_has_a_folder_for_each_annotator(tmp_path: Path) -> None:
     assert answers(folder / "ada" / "doc1.ann", folder / "bob" / "doc1.ann") == rows[:2]
     with pytest.raises(InputError, match="of one annotator") as error:
         opened(folder / "bob")
-    assert error.value.settles == {"worker_from": "filename"}
+    assert error.value.options == {"worker_from": "filename"}
     assert {row[0] for row in answers(folder / "bob", worker_from="filename")} == {"doc1", "doc2"}
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import late_pattern
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import OptionError
 
@@ -174,14 +175,14 @@ def _find_broken(text: str, key: str) -> str | None:
 
 _MAX_PHRASES = 50  # that are looked at, from the end of a text
 _MAX_LINE_CHARACTERS = 1000  # of a line that is looked at
-_BOX_PATTERN = re.compile(r"\\(?:boxed|fbox)\s*\{")
-_TAG_PATTERN = re.compile(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
-_PHRASE_PATTERN = re.compile(
+_BOX_PATTERN = late_pattern(r"\\(?:boxed|fbox)\s*\{")
+_TAG_PATTERN = late_pattern(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_PHRASE_PATTERN = late_pattern(
     r"\b(?:answer|verdict|choice|decision)\b[\"'`*_\s)]{0,4}"
     r"(?:(?:is|are|was|would be|will be|should be|equals)\b|[:=\uff1a\n])[\s:*_]*",
     re.IGNORECASE,
 )
-_BOLD_PATTERN = re.compile(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
+_BOLD_PATTERN = late_pattern(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
 def find_boxed(text: str) -> str | None:
@@ -227,20 +228,20 @@ _OPEN, _CLOSE = r"[\s\"'`*_$(\[{<]*", r"[\s\"'`*_$)\]}>.,;:!]*"
 _TIE = "tie|tied|draw|both|neither|equal|same"
 _LETTER = r"[A-Za-z]"
 _RELATION = rf"{_LETTER}\s*(?:>>|>|<<|<|==|=|≈|~|≻)\s*{_LETTER}"
-_WHOLE_PATTERN = re.compile(rf"{_OPEN}{_NOUN}?{_OPEN}({_RELATION}|{_TIE}|{_LETTER}){_CLOSE}", re.IGNORECASE)
-_BRACKETS_PATTERN = re.compile(rf"\[\[\s*({_RELATION}|{_TIE}|{_LETTER})\s*\]\]", re.IGNORECASE)
+_WHOLE_PATTERN = late_pattern(rf"{_OPEN}{_NOUN}?{_OPEN}({_RELATION}|{_TIE}|{_LETTER}){_CLOSE}", re.IGNORECASE)
+_BRACKETS_PATTERN = late_pattern(rf"\[\[\s*({_RELATION}|{_TIE}|{_LETTER})\s*\]\]", re.IGNORECASE)
 _BEHIND = r"(?:because|since|as|due|for|which|with|and|is|was|over|rather|\W)"
-_START_PATTERN = re.compile(
+_START_PATTERN = late_pattern(
     rf"{_OPEN}(?:{_NOUN}{_OPEN})?(?:({_RELATION})|([A-Z])(?=[)\].:,;*\"'`}}$]|\s*$|\s+{_BEHIND})|([a-z])(?=[)\]])"
     rf"|([B-HJ-Z])(?=\s))"
 )
-_HEAD_PATTERN = re.compile(r"\s*[\"'*(\[]*([A-Za-z])[\"'*]*(?:[)\]]|[.:](?=\s|\*|$)|\s*(?:\n|$))")
-_BETTER_PATTERN = re.compile(
+_HEAD_PATTERN = late_pattern(r"\s*[\"'*(\[]*([A-Za-z])[\"'*]*(?:[)\]]|[.:](?=\s|\*|$)|\s*(?:\n|$))")
+_BETTER_PATTERN = late_pattern(
     rf"(?:\b(?:{_NOUNS})\s*[(\[_\"'*]*|(?<![\w'(-]))\(?([A-Z]|(?<=\()[a-z]|(?<=_)[a-z])\b[)\]\"'*]*"
     r"\s+(?:is|would be)\s+"
     r"(?:\w+\s+){0,3}(?:correct|better|best|right|preferred|preferable|superior|winner)\b"
 )
-_TEXT_PATTERN = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
+_TEXT_PATTERN = late_pattern(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 
 
 def extract_choice(text: str) -> str | None:
@@ -311,36 +312,40 @@ _MAX_EXPONENT = 30  # of a number that is written out
 _NUMBERS_MAX_CHARACTERS = 1000  # of a number
 _MAX_FORMULA_CHARACTERS = 200
 _MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
-_THOUSANDS_PATTERN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
-_PLAIN_PATTERN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
+_THOUSANDS_PATTERN = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
+_PLAIN_PATTERN = late_pattern(r"\d+(?:\.\d+)?|\.\d+")
 _TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
-_NUMBER_PATTERN = re.compile(
+_NUMBER_PATTERN = late_pattern(
     rf"(?<![\w^_])(?<!\^\{{)(?<!_\{{)(?<!\d[.,])"
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"
     rf"(?:(?P<whole>\d+)\s+(?=\d+\s?/\s?\d))?(?P<top>{_TOKEN})(?:\s?/\s?(?P<below>{_TOKEN})(?!\s?/))?"
 )
-_HASHES_PATTERN = re.compile(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
-_PURE_PATTERN = re.compile(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
-_SYMBOLS_PATTERN = re.compile(r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan")
-_VARIABLE_PATTERN = re.compile(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
-_TUPLE_PATTERN = re.compile(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?")
-_SPACED_PATTERN = re.compile(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
-_SENTENCE_END_PATTERN = re.compile(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
-_SAYS_PATTERN = re.compile(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
+_HASHES_PATTERN = late_pattern(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
+_PURE_PATTERN = late_pattern(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
+_SYMBOLS_PATTERN = late_pattern(
+    r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan"
+)
+_VARIABLE_PATTERN = late_pattern(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
+_TUPLE_PATTERN = late_pattern(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?")
+_SPACED_PATTERN = late_pattern(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
+_SENTENCE_END_PATTERN = late_pattern(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
+_SAYS_PATTERN = late_pattern(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
 _LATEX = (  # what is written otherwise in LaTeX and in print
-    (re.compile(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
-    (re.compile(r"\\([$%#&])"), r"\1"),
-    (re.compile(r"(?<=\d)(?:\\[,!]|\{,\}|[\u00a0\u2009\u202f'](?=\d{3}))+(?=\d)"), ","),
-    (re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|textit|operatorname)\s*\{([^{}]*)\}"), r" \1 "),
-    (re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
-    (re.compile(r"(\d)\s*\\[dtc]?frac"), r"\1 \\frac"),
-    (re.compile(r"\\[dtc]?frac\s*\{\s*(-?[\d.,]+)\s*\}\s*\{\s*([\d.,]+)\s*\}"), r"\1/\2"),
+    (late_pattern(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
+    (late_pattern(r"\\([$%#&])"), r"\1"),
+    (late_pattern(r"(?<=\d)(?:\\[,!]|\{,\}|[\u00a0\u2009\u202f'](?=\d{3}))+(?=\d)"), ","),
+    (late_pattern(r"\\(?:text|textbf|mathrm|mathbf|mbox|textit|operatorname)\s*\{([^{}]*)\}"), r" \1 "),
+    (late_pattern(r"\\[dtc]?frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
+    (late_pattern(r"(\d)\s*\\[dtc]?frac"), r"\1 \\frac"),
+    (late_pattern(r"\\[dtc]?frac\s*\{\s*(-?[\d.,]+)\s*\}\s*\{\s*([\d.,]+)\s*\}"), r"\1/\2"),
     (
-        re.compile(r"(?<![\d.])([\d.]{1,40})\s*(?:\\times|\\cdot|\u00d7|\*|x)\s*10\s*\^\s*\{?\s*([-+]?\d{1,4})\s*\}?"),
+        late_pattern(
+            r"(?<![\d.])([\d.]{1,40})\s*(?:\\times|\\cdot|\u00d7|\*|x)\s*10\s*\^\s*\{?\s*([-+]?\d{1,4})\s*\}?"
+        ),
         r"\1e\2",
     ),
-    (re.compile(r"\\(?:left|right|quad|displaystyle|approx|[ ,;:!()\[\]])"), " "),
-    (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree"), "°"),
+    (late_pattern(r"\\(?:left|right|quad|displaystyle|approx|[ ,;:!()\[\]])"), " "),
+    (late_pattern(r"\^\s*\{?\s*\\circ\s*\}?|\\degree"), "°"),
 )
 
 

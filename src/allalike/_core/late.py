@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from allalike.errors import UnsupportedError
 
-__all__ = ["lend", "need", "pa", "pc", "pd", "sparse"]
+__all__ = ["late_pattern", "lend", "need", "pa", "pc", "pd", "sparse"]
 
 
 class _Late(ModuleType):
@@ -21,20 +22,43 @@ class _Late(ModuleType):
         return found
 
 
+class _Pattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._text, self._flags), name)
+        setattr(self, name, found)
+        return found
+
+
+def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    r"""Return a regular expression that is compiled when it is first used: some take longer than reading a small table.
+
+    >>> late_pattern(r"\d+").findall("12 and 3")
+    ['12', '3']
+    """
+    return cast("re.Pattern[str]", _Pattern(text, flags))
+
+
 def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
     """Return ``__all__`` and ``__getattr__`` of a package whose names are imported when they are used.
 
-    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as NAME``.
+    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as PUBLIC``.
     The loader also finds it in a zip.
     """
     loader: Any = package.loader
     stub = loader.get_data(f"{str(package.origin).removesuffix('c')}i").decode()
-    homes = {line.split()[3]: line.split()[1] for line in stub.splitlines() if line.startswith("from ")}
+    lines = (line.split() for line in stub.splitlines() if line.startswith("from "))
+    homes = {words[5]: (words[1], words[3]) for words in lines}
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(homes[name]), name)
+        home, own = homes[name]
+        found = getattr(importlib.import_module(home), own)
         setattr(sys.modules[package.name], name, found)
         return found
 

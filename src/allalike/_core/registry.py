@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from allalike._core.options import check_length
-from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
+from allalike.errors import AliasWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -226,7 +226,7 @@ def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -
     """Return an object as it is, or make it from its class or its name."""
     if isinstance(given, str):
         if note := explain_name(given, known):
-            warnings.warn(NameWarning(note), stacklevel=3)
+            warnings.warn(AliasWarning(note), stacklevel=3)
         return make(given, known, kind)
     if isinstance(given, type) and issubclass(given, base):
         return given()

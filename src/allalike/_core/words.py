@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
+
+from allalike._core.late import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,7 +13,7 @@ _NAMES = (
     "about|abstain_label|domain|duplicates|engine|exclude|gold|gold_map|include|memory|min_confidence|missing|na_values"
     "|order|overwrite|per_task|query|question|quorum|sample|screening|table|tie|verdicts|wide|work_dir|worker_from"
 )
-_OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|(False)\b|'([^']*)'|(?=[\s.,;)])))")
+_OPTION = late_pattern(rf"\b({_NAMES})(?:\(\)|=(?:True\b|(False)\b|'([^']*)'|(?=[\s.,;)])))")
 
 
 def count(number: int, noun: str) -> str:

@@ -89,7 +89,7 @@ class Answers:
     >>> answers.n_answers, answers.tasks.tolist(), answers.workers.tolist()
     (4, [7, 8], ['ada', 'bob'])
     >>> answers
-    Answers: 4 answers of 2 workers to 2 tasks, 2 labels, domain categorical.
+    Answers: 4 answers by 2 workers on 2 tasks, 2 labels, domain categorical.
       worker 'ada', task 7: 'x'
       worker 'bob', task 7: 'y'
       worker 'ada', task 8: 'y'
@@ -115,9 +115,9 @@ class Answers:
         first = np.arange(min(self.n_answers, _N_SHOWN))
         tasks = self.tasks.take(np.searchsorted(self.starts, first, side="right") - 1).tolist()
         workers, labels = self.workers.take(self.worker[first]).tolist(), self.encoding.decode(self.label[first])
-        number = f"{count(self.n_answers, 'answer')} of {count(len(self.workers), 'worker')}"
+        number = f"{count(self.n_answers, 'answer')} by {count(len(self.workers), 'worker')}"
         n_labels = f", {count(self.encoding.n_labels, 'label')}" if self.encoding.n_labels else ""
-        lines = [f"Answers: {number} to {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
+        lines = [f"Answers: {number} on {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
         guessed = dict(self.notes.get("guessed", {}))
         if columns := {**guessed.pop("columns", {}), **(self.read_options.get("columns") or {})}:
             lines.append(f"Columns: {say_columns(columns)}.")
@@ -285,7 +285,7 @@ class Answers:
         """Cut the answers into blocks of whole tasks with about this many answers."""
         hashes = self.tasks.hashes()
         marks = np.arange(block_answers, self.n_answers, block_answers)
-        bounds = np.unique(np.concatenate([[0], np.searchsorted(self.starts, marks), [len(self.tasks)]]))
+        bounds = np.array(sorted({0, *np.searchsorted(self.starts, marks).tolist(), len(self.tasks)}))
         gold = np.searchsorted(self.gold_task, bounds)
         for b, (begin, end) in enumerate(itertools.pairwise(bounds)):
             first, last = self.starts[begin], self.starts[end]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode, b64encode
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of, is_string
 from allalike._core.late import pa
 from allalike._core.limits import MAX_VOXELS
-from allalike._core.masks import Grid, Mask, check_size
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 
@@ -28,10 +27,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.blocks.block import Array
+    from allalike._core.masks import Grid, Mask
     from allalike.answers.answers import Answers
     from allalike.domains import Encoding
 
 _BATCH_ROWS = 1 << 18
+_WRITTEN = {
+    "compression": "zstd",
+    "use_dictionary": True,
+    "write_page_checksum": True,
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "writer_engine_version": "V2",
+}
 _FORM, _OBJECTS = b"allalike", b"objects"
 _PLAIN = (type(None), bool, int, float, str)
 
@@ -72,17 +80,18 @@ def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values |
 
     Values that cannot be written raise a `TypeError`.
     """
-    import pyarrow.parquet as pq
+    from pyarrow._parquet import ParquetWriter  # `pyarrow.parquet` takes longer to import than saving a small result
 
     with ExitStack() as stack:
-        writer = None
+        writer: Any = None
+        schema = None
         for part in parts:
             table = _write_table(part)
-            if writer is None or writer.schema != table.schema:
+            if schema != table.schema:
                 stack.close()
                 path = folder / f"{name}-{len(name_files(folder, name)) + 1}.parquet"
-                writer = pq.ParquetWriter(path, table.schema, compression="zstd", write_page_checksum=True)
-                stack.enter_context(writer)
+                writer, schema = ParquetWriter(path, table.schema, **_WRITTEN), table.schema
+                stack.enter_context(closing(writer))
             writer.write_table(table)
 
 
@@ -163,7 +172,7 @@ def _write(value: Any) -> Any:
         return {"tuple": _write(list(value))}
     if kind is dict:
         return {"dict": [_write(list(pair)) for pair in value.items()]}
-    if kind is Mask:
+    if kind.__name__ == "Mask":
         corner = [value.height, value.width, value.top, value.left]
         bits = b64encode(zlib.compress(value.bits.tobytes()))
         affine = None if value.grid is None or value.grid.affine is None else value.grid.affine.tolist()
@@ -183,6 +192,8 @@ def _read(value: Any) -> Any:
 
 def _read_mask(parts: list[Any]) -> Mask:
     """Return a mask whose numbers are consistent; no more is unpacked than the picture has."""
+    from allalike._core.masks import Mask, check_size
+
     (height, width, top, left), (rows, columns), text, grid = parts
     if not all(type(number) is int and number >= 0 for number in (height, width, top, left, rows, columns)):
         raise ValueError("a mask has sizes that are not whole numbers, or negative")
@@ -200,6 +211,8 @@ def _read_mask(parts: list[Any]) -> Mask:
 
 
 def _read_grid(parts: list[Any], height: int, width: int) -> Grid:
+    from allalike._core.masks import Grid
+
     (x, y, z), affine = parts
     matrix = None if affine is None else np.array(affine, np.float64)
     if (x, y * z) != (width, height) or not (matrix is None or (matrix.shape == (4, 4) and np.isfinite(matrix).all())):

@@ -39,7 +39,7 @@ _N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a
 def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     r"""Return the lines of a table with a line for each group, and what its numbers mean.
 
-    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "low": 0.1, "high": 0.7, "percent": 0.75}
+    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
     >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
     >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
       sex  kind         answers  workers  tasks  alpha  limits        equal
@@ -47,7 +47,7 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     """
     lines: list[tuple[str, ...]] = [(*summary["by"], *_HEADS)]
     for group in summary["groups"]:
-        alpha, low, high, equal = (group[name] for name in ("alpha", "low", "high", "percent"))
+        alpha, low, high, equal = (group[name] for name in ("alpha", "ci_low", "ci_high", "percent"))
         cells = [
             *(shorten(name or "(none)", _MAX_NAME) for name in group["group"].values()),
             group["domain"]["name"],
@@ -84,16 +84,18 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @command()
 @option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the coefficients.")
 @take("Input", "Columns", files=True)
-@option("--by", multiple=True, group="Columns", help="Column of blocks of tasks or groups of workers, for each alone.")
-@option("--fail-under", type=float, group="Output", help="Exit with code 3 if alpha is below, as 0.667, or not known.")
+@option("--by", multiple=True, group="Columns", help="Column with groups of tasks or workers (repeatable).")
+@option(
+    "--fail-under", type=float, group="Output", help="Exit with code 3 if alpha is below, such as 0.667, or unknown."
+)
 @take("Output", "Large data")
 def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    """Measure how much the workers of FILES agree.
+    """Measure inter-annotator agreement in FILES.
 
-    Krippendorff's alpha with its 95 % confidence interval, for any label type; for classes also percent agreement, the
-    kappas of Fleiss and Cohen, and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and who raises or
-    lowers alpha. --list describes each. With --by, with several columns of labels (--label 'q*') and for surveys a
-    table has a line for each group. FILES are as in 'allalike discover'.
+    Krippendorff's alpha with its 95 % confidence interval for any label type; for classes also percent agreement,
+    Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and the effect of each
+    worker on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in
+    'allalike discover'.
     """
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
@@ -177,7 +179,7 @@ def _list_coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     pairs = summary["cohen_pairs"]
     notes = {
         name_alpha(summary["domain"]["name"], summary["domain"]["distance"]): describe_interval(
-            summary["low"], summary["high"]
+            summary["ci_low"], summary["ci_high"]
         ),
         "ordinal alpha": describe_interval(*summary["ordinal_limits"]),
         "percent agreement": "equal pairs of answers to a task",

@@ -8,25 +8,16 @@ import re
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections import UserDict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 from allalike import __version__
-from allalike.cli.agreement import agreement
-from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
-from allalike.cli.datasets import datasets
-from allalike.cli.demo import demo
-from allalike.cli.discover import discover
-from allalike.cli.explain import explain
-from allalike.cli.jury import jury
-from allalike.cli.lists import echo_json, list_
+from allalike.cli.lists import echo_json
 from allalike.cli.options import write_flags
-from allalike.cli.plan import plan_answers
-from allalike.cli.serve import serve
-from allalike.cli.simulate import simulate
-from allalike.cli.update import update
 from allalike.errors import AllalikeError, ColumnError, DataWarning, GoldError, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
@@ -50,7 +41,64 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(UserDict[str, click.Command]):
+    """The commands by name, each imported when it is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found: Any = self.data[name]
+        if isinstance(found, str):
+            module, _, function = found.partition(":")
+            found = self.data[name] = getattr(import_module(f"allalike.cli.{module}"), function)
+        return cast("click.Command", found)
+
+
+_COMMANDS: Any = {
+    "discover": "discover:discover",
+    "update": "update:update",
+    "plan": "plan:plan_answers",
+    "compare": "compare:compare",
+    "jury": "jury:jury",
+    "agreement": "agreement:agreement",
+    "explain": "explain:explain",
+    "serve": "serve:serve",
+    "simulate": "simulate:simulate",
+    "datasets": "datasets:datasets",
+    "demo": "demo:demo",
+    "list": "lists:list_",
+}
+
+
+_START = """\
+Estimate the correct labels of tasks that many people, models or sensors answered.
+
+  allalike discover answers.csv   labels, worker quality and a report (columns worker, task, label)
+  allalike demo                   the same on a simulated crowd
+  allalike jury verdicts.csv      a panel of LLM judges
+  allalike --help                 all commands
+"""
+_SECTIONS = {
+    "Labels": ("discover", "update", "plan", "compare"),
+    "Quality": ("jury", "agreement", "explain"),
+    "More": ("serve", "demo", "simulate", "datasets", "list"),
+}
+
+
+class Program(click.Group):
+    """The commands, listed in three sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the first sentence of its help."""
+        for section, names in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+
+
+@click.group(
+    cls=Program,
+    commands=_Commands(_COMMANDS),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -59,28 +107,15 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
     callback=_show_version,
     help="Show the version.",
 )
-def app() -> None:
-    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
 
-    To see it at work: allalike demo. On a file with the columns worker, task and label: allalike discover FILE.
+    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with worker, task and
+    label: allalike discover FILE.
     """
-
-
-for _command in (
-    discover,
-    update,
-    plan_answers,
-    compare,
-    jury,
-    agreement,
-    explain,
-    serve,
-    simulate,
-    datasets,
-    demo,
-    list_,
-):
-    app.add_command(_command)
+    if context.invoked_subcommand is None:
+        echo(_START.rstrip())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -118,7 +153,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
 def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None) -> NoReturn:
     """Print an error of the input or of the call with the commands that settle it, and exit."""
     if isinstance(error, InputError):
-        told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
+        told = _complete(arguments, error.suggestions) if isinstance(error, GoldError) and error.suggestions else []
         told = told or _offer(arguments, error.proposals)
         if not told and isinstance(error, ColumnError):
             told = ["Once that is corrected, run:", f"  {complete_command(_typed(arguments), {})}"]
@@ -169,29 +204,29 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
 
 
-def _complete(arguments: Sequence[str] | None, ways: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def _complete(arguments: Sequence[str] | None, suggestions: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Write the command of each way to go on, below what it is for.
 
     >>> _complete(["discover", "a.csv"], [("To go on all the same", {"force": True})])
     ['To go on all the same:', '  allalike discover a.csv --force']
     """
-    able = [(purpose, settles) for purpose, settles in ways if settles and _can_say(arguments, settles)]
-    told = [(purpose, complete_command(_typed(arguments), settles)) for purpose, settles in able]
+    able = [(purpose, options) for purpose, options in suggestions if options and _can_say(arguments, options)]
+    told = [(purpose, complete_command(_typed(arguments), options)) for purpose, options in able]
     return [line for purpose, command in told for line in (f"{purpose}:", f"  {command}")] or _OTHERWISE
 
 
-def _can_say(arguments: Sequence[str] | None, settles: Mapping[str, Any]) -> bool:
+def _can_say(arguments: Sequence[str] | None, options: Mapping[str, Any]) -> bool:
     """Return whether the command that was typed has the flags for this, and no other gold labels.
 
     >>> [_can_say([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
     [True, False]
     """
     typed = _typed(arguments)
-    if settles.get("gold") and any(word.partition("=")[0] == "--gold" for word in typed) and not _names_column(typed):
+    if options.get("gold") and any(word.partition("=")[0] == "--gold" for word in typed) and not _names_column(typed):
         return False
     command = app.commands.get(_typed(arguments)[0])
-    known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(settles)}
-    return {flag for flag, values in find_flags(settles).items() if values != LEFT_OUT} <= known
+    known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(options)}
+    return {flag for flag, values in find_flags(options).items() if values != LEFT_OUT} <= known
 
 
 def _names_column(typed: Sequence[str]) -> bool:
@@ -211,13 +246,13 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
     """
     if not proposals:
         return []
-    proposals = [each for each in proposals if _can_say(arguments, each.settles)]
+    proposals = [each for each in proposals if _can_say(arguments, each.options)]
     if not proposals:
         return _OTHERWISE
     lines = ["Say it with one of these, the best first:" if len(proposals) > 1 else "Say it with:"]
     for proposal in proposals:
-        lines.append(f"  {complete_command(_typed(arguments), proposal.settles, proposal.files)}")
-        lines += [f"    ({proposal.gives})"] if proposal.gives else []
+        lines.append(f"  {complete_command(_typed(arguments), proposal.options, proposal.files)}")
+        lines += [f"    ({proposal.preview})"] if proposal.preview else []
     return lines
 
 
@@ -230,14 +265,14 @@ def _print_json_error(
         return
     suggestions = [
         {
-            "options": dict(each.settles),
-            "title": describe_options(each.settles),
-            "preview": each.gives,
+            "options": dict(each.options),
+            "title": describe_options(each.options),
+            "preview": each.preview,
             "files": list(each.files),
-            "command": complete_command(typed, each.settles, each.files),
+            "command": complete_command(typed, each.options, each.files),
         }
         for each in proposals
-        if _can_say(arguments, each.settles)
+        if _can_say(arguments, each.options)
     ]
     shown = {"message": write_flags(message), "lines": list(map(write_flags, lines)), "suggestions": suggestions}
     echo_json("error", shown)

@@ -38,10 +38,10 @@ def compare(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Run every method on FILES, and rank them.
+    """Run all methods on FILES and rank them.
 
-    With --gold they are ranked by their error, and without by how much they agree with each other. FILES are as in
-    'allalike discover'. UA, the unweighted answer, always is among them.
+    With --gold they are ranked by their error, otherwise by their agreement with each other. FILES are as in 'allalike
+    discover'. UA, the unweighted answer, is always included.
     """
     from allalike.compare import compare as run
     from allalike.result.targets import table_output

@@ -21,13 +21,13 @@ import click
 
 from allalike._core.system.addresses import hide_in_word
 from allalike._core.system.files import work_folder
-from allalike._core.system.progress import STAGES, watching
+from allalike._core.system.progress import STAGES, progress_callback
 from allalike._credentials import HIDDEN, find_secrets, hide_secrets
 from allalike.errors import (
+    AliasWarning,
     ConvergenceWarning,
     DataNote,
     DataWarning,
-    NameWarning,
     OptionError,
     OutputError,
     ReportWarning,
@@ -286,7 +286,7 @@ def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
     bar = kind(faster)
     bar.start()
     try:
-        with watching(bar):
+        with progress_callback(bar):
             yield
     finally:
         bar.stop()
@@ -302,7 +302,7 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
         for kind in (ConvergenceWarning, ReportWarning):
             warnings.simplefilter("always", kind)
         warnings.simplefilter("ignore" if force else "error", DataWarning)
-        for said in (DataNote, NameWarning):
+        for said in (DataNote, AliasWarning):
             warnings.simplefilter("ignore", said)
         yield
     if not quiet:

@@ -65,11 +65,11 @@ def _ask(rng: np.random.Generator) -> npt.NDArray[np.bool_]:
 
 
 @command(no_args_is_help=False)
-@option("-o", "--output", group="Output", default="allalike-demo", help="The folder for the result.", show_default=True)
+@option("-o", "--output", group="Output", default="allalike-demo", help="Output folder.", show_default=True)
 @take("Overwrite")
-@option("--seed", type=click.IntRange(min=0), default=0, help="Which crowd to generate.", show_default=True)
+@option("--seed", type=click.IntRange(min=0), default=0, help="Random seed of the crowd.", show_default=True)
 def demo(output: str, overwrite: bool, seed: int) -> None:
-    """Find the good workers in a generated crowd."""
+    """Run allalike on a simulated crowd."""
     import numpy as np
 
     from allalike.discover import discover
@@ -103,7 +103,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     truths = result.truth
     right = truths["task"].map(gold)
     before, after = ((truths[name] != right).mean() for name in ("unweighted", "label"))
-    unsure = ", ".join(result.next(_RARE)["task"])
+    unsure = ", ".join(result.next_tasks(_RARE)["task"])
     echo(
         f"\n{summary.changed} of {_TASKS} labels differ from the majority vote.\nThe majority vote errs in"
         f" {100 * before:.1f} % of the photos, allalike in {100 * after:.1f} %."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.late import late_pattern
 from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for_warnings, show, spool_input, visible
 from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.lists import echo_json
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _MAX_NAME = 100  # characters of the name of a folder
-_DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
+_DEVICES = late_pattern("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
 
 
 def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
@@ -125,26 +126,28 @@ _FAST = ("UA", "P-TD", "iP-TD")
     "--output",
     group="Output",
     default="allalike-out",
-    help="The folder for truth, workers and summary.",
+    help="Output folder.",
     show_default=True,
 )
 @option(
     "--method",
     group="Method",
     default="auto",
-    help="How truths are found, such as 'iP-TD(max_iter=3)'.",
+    help="Method, such as 'iP-TD(max_iter=3)'; see 'allalike list methods'.",
     show_default=True,
 )
 @option("--history", group="Method", help="Worker statistics from an earlier run: its folder or workers.csv.")
-@option("--no-screening", "screening", group="Method", help="Do not merge copies or drop uninformative workers.", **OFF)
+@option(
+    "--no-screening", "screening", group="Method", help="Do not merge copies or exclude uninformative workers.", **OFF
+)
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
-@option("--no-use-gold", "use_gold", group="Gold", help="Use gold to measure the error only.", **OFF)
-@option("--fail-above", group="Output", type=float, help="Exit with code 3 if the error on gold is above, as 0.1.")
+@option("--no-use-gold", "use_gold", group="Gold", help="Only measure the error on gold.", **OFF)
+@option("--fail-above", group="Output", type=float, help="Exit with code 3 if the error on gold is above, such as 0.1.")
 @option(
     "--min-confidence",
     group="Method",
     type=float,
-    help="Least confidence of a label, from 0 to 1.",
+    help="Minimum confidence, from 0 to 1; labels below stay empty.",
 )
 @option(
     "--format",
@@ -154,13 +157,13 @@ _FAST = ("UA", "P-TD", "iP-TD")
     help="Format of the tables: csv or parquet.",
     show_default=True,
 )
-@option("--block-list", group="Output", help="Write the ids of workers to exclude into this file, one a line.")
+@option("--block-list", group="Output", help="File for the ids of workers to exclude, one per line.")
 @option("--to", group="Output", multiple=True, help="Tool to write labels for; see 'allalike list formats'.")
 @option(
     "--probabilities",
     group="Output",
     is_flag=True,
-    help="Write the probability of each class of a task.",
+    help="Also write the probability of each class.",
 )
 @option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
 @option(
@@ -172,15 +175,14 @@ _FAST = ("UA", "P-TD", "iP-TD")
 )
 @take("Tables", "Overwrite", "Output")
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    """Find the truth in FILES, and how good each worker is.
+    """Estimate the label of each task in FILES, and the quality of each worker.
 
-    FILES are text with columns, JSON, JSON lines, Parquet, Arrow, Excel or PrefLib .soc files, packed or not, patterns
-    such as 'answers/*.csv', a folder of masks or of Parquet files, databases of SQLite or DuckDB, or - for standard
-    input. They may be elsewhere: s3://, gs://, az://, https://, hf:// and postgresql:// are read, too.
+    FILES have one row per answer: CSV, Excel, JSON, Parquet, Arrow or PrefLib, compressed or not, a pattern such as
+    'answers/*.csv', a database, a folder of masks, or - for standard input. Addresses work as well: s3://, gs://, az://,
+    https://, hf:// and postgresql://.
 
-    The result is there whole or not at all. It takes the place of an earlier result in the same folder; other files in
-    it stay, and of the same name only --overwrite replaces them. Where --label names several columns, each has a result
-    of its own, in a folder of its name; one that fails does not stop the others, but the exit code is 2 then.
+    The result is written atomically and replaces an earlier result in the same folder. Several --label columns give a
+    folder each.
     """
     files = spool_input(files, options)
     _check_options(options)

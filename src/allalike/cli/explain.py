@@ -29,12 +29,11 @@ _TITLES = {"if_left_out": "left out", "if_changed": "changed"}
 @click.argument("name", metavar="ID", type=click.UNPROCESSED)
 @take("Output", "Large data")
 def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Say why a task has its truth, or what a worker is like.
+    """Explain the label of a task, or the quality of a worker.
 
-    OUT is the folder that 'allalike discover' wrote its result into, with its answers, which are solved again.
-
-    Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
-    and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
+    OUT is an output folder of 'allalike discover'. For a task: all answers with their weights, the margin, and the
+    answers whose change would change the label. For a worker: the most and least similar workers, flags, the largest
+    disagreements, and the effect of removing the worker.
     """
     from allalike.update import load
 
@@ -59,15 +58,15 @@ def _tables(found: TaskExplanation | WorkerExplanation) -> list[tuple[str, pd.Da
     from allalike.result.explanations import TaskExplanation
 
     if not isinstance(found, TaskExplanation):
-        return [("Her strongest disagreements:", found.disagreements.drop(columns=["distance"]))]
+        return [("Largest disagreements:", found.disagreements.drop(columns=["distance"]))]
     answers = found.answers
     alone = "voice" not in answers or (answers["voice"] == 1).all()
     moves = "moves" in answers
     hidden = {"voice", "group"} if alone else set()
-    title = "Answers, and how far the truth moves without each:"
+    title = "Answers, and how far the label moves without each:"
     if not moves:
         hidden |= {"distance"}
-        title = "Answers, and whether the truth would be another one if it were left out, or changed to the next label:"
+        title = "Answers, and whether leaving out or changing each would change the label:"
     return [(title, answers.drop(columns=[name for name in answers.columns if name in hidden]))]
 
 

@@ -84,15 +84,15 @@ def leave_if(reasons: Iterable[str]) -> None:
 def find_disagreement(summary: Mapping[str, Any], least: float | None) -> Iterator[str]:
     """Say where alpha is below what it must be, or not known: for all answers, or in groups of them.
 
-    >>> list(find_disagreement({"alpha": 0.61, "low": 0.55, "high": 0.68}, 0.667))
+    >>> list(find_disagreement({"alpha": 0.61, "ci_low": 0.55, "ci_high": 0.68}, 0.667))
     ["Krippendorff's alpha is 0.61, below 0.667 (limits 0.55 to 0.68)."]
-    >>> group = {"group": {"topic": "sport"}, "alpha": None, "low": None, "high": None}
+    >>> group = {"group": {"topic": "sport"}, "alpha": None, "ci_low": None, "ci_high": None}
     >>> list(find_disagreement({"groups": [group]}, 0.8))
     ["Krippendorff's alpha of sport is not known."]
     """
     for told in summary.get("groups", [summary]):
         name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(told.get("group", {}).values())])])
-        yield from _compare(name, told["alpha"], _limit(told), least=least)
+        yield from _compare(name, told["alpha"], _limit(told["ci_low"], told["ci_high"]), least=least)
 
 
 def find_large_error(summary: Mapping[str, Any], most: float | None) -> Iterator[str]:
@@ -120,5 +120,5 @@ def _compare(
         yield f"{name} is {value:.3g}, above {most:g} ({sure})."
 
 
-def _limit(told: Mapping[str, Any]) -> str:
-    return "no limits are known" if told["low"] is None else f"limits {told['low']:.3g} to {told['high']:.3g}"
+def _limit(low: float | None, high: float | None) -> str:
+    return "no limits are known" if low is None or high is None else f"limits {low:.3g} to {high:.3g}"

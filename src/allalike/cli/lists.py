@@ -28,7 +28,7 @@ _FORMATS = {
 @click.argument("what", type=click.Choice(["methods", "domains", "rules", "formats", "schemas"]))
 @click.argument("name", required=False)
 def list_(what: str, name: str | None) -> None:
-    """List methods, domains (label types), rules, formats or schemas, one line each.
+    """List methods, domains (label types), rules, formats or schemas.
 
     'formats' lists file endings, the tools whose exports are detected by their content (--tool), and the tools for
     which discover writes labels (--to). 'schemas NAME' prints the JSON Schema (draft 2020-12) of what the command NAME
@@ -36,7 +36,7 @@ def list_(what: str, name: str | None) -> None:
     grows if a fact is renamed, removed or redefined, and not if facts are added.
     """
     if name is not None and what != "schemas":
-        raise OptionError(f"'allalike list {what}' takes no further word, but {name!r} was given.")
+        raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
     with notes_for_warnings(quiet=False):
         echo(_schema(name) if what == "schemas" else _LISTS[what]())
 

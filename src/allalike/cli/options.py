@@ -12,7 +12,7 @@ import click
 from allalike._core.options import check_length
 from allalike._core.registry import make
 from allalike._core.words import write_options
-from allalike.cli.console import keep_whole, visible
+from allalike.cli.console import echo, keep_whole, visible
 from allalike.errors import OptionError
 from allalike.result.commands import write_flag
 from allalike.result.messages import Remark, remark_answers, remark_doubts
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from allalike.result.summary import Summary
 
 GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data")
+_ALL, _MORE, _MAX_BRIEF = "allalike.help_all", "Show all options.", 20
+_MAIN = (  # options that a short help lists
+    *("domain", "worker", "task", "label", "wide", "gold", "method", "methods", "min_confidence", "output", "as_json"),
+    *("force", "engine", "help", "help_all", "by", "positive", "baseline", "fail_under", "prices"),
+)
 _ENGINE_OF_OPTION = {"memory": "disk", "work_dir": "disk", "spark_master": "spark"}
 
 
@@ -48,18 +53,32 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose options ``--help`` lists by their groups."""
+    """A command whose options ``--help`` lists by groups: the main ones, and with ``--help-all`` all."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those without a group last."""
+        brief = self.has_more and not ctx.meta.get(_ALL)
         listed: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
+            record = param.get_help_record(ctx)
+            if record and (not brief or param.name in _MAIN):
                 listed.setdefault(getattr(param, "group", "Options"), []).append(record)
         for group in (*GROUPS, "Options"):
             if group in listed:
                 with formatter.section(group):
                     formatter.write_dl(listed[group])
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are more options than a short help should list."""
+        return len(self.params) > _MAX_BRIEF
+
+
+def _print_all(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        context.meta[_ALL] = True
+        echo(context.get_help())
+        context.exit()
 
 
 def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any]:
@@ -74,8 +93,25 @@ def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any
 
 
 def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
-    """Make a command with grouped options; without arguments it prints its help."""
-    return click.command(name, cls=Command, **{"no_args_is_help": True, **how})
+    """Make a command with grouped options; without arguments it prints its help.
+
+    >>> made = command("one")(take("Input", "Columns", "Large data")(lambda **options: None))
+    >>> made.main(["--help-all"], standalone_mode=False, prog_name="one")  # doctest: +ELLIPSIS
+    Usage: one [OPTIONS]
+    <BLANKLINE>
+    Input:
+      --domain TEXT     Label type, such as real or 'categorical(classes=4)' ...
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        made: click.Command = click.command(name, cls=Command, **{"no_args_is_help": True, **how})(function)
+        if isinstance(made, Command) and made.has_more:
+            made.params.append(
+                Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all, help=_MORE)
+            )
+        return made
+
+    return decorate
 
 
 _FLAG: dict[str, Any] = {"is_flag": True}

@@ -27,25 +27,23 @@ _MAX_ID = 30  # characters of an id
 
 @command("plan", epilog=_EXAMPLES)
 @click.argument("out")
-@option("--budget", type=float, default=10.0, help="How much may be spent.", show_default=True)
-@option("--price", type=float, help="The price of an answer, such as 0.05 (default: 1).")
+@option("--budget", type=float, default=10.0, help="Budget, in the unit of the prices.", show_default=True)
+@option("--price", type=float, help="Price of an answer, such as 0.05 (default: 1).")
 @option(
     "--prices",
-    help="What an answer of each worker costs: a CSV file with the columns worker and price. Only these are asked,"
-    " unless --price is the price of all others; 'anyone' is somebody new.",
+    help="Prices of workers: a CSV file with worker and price. Others are not asked, unless --price is given; 'anyone'"
+    " is a new worker.",
 )
-@option("--batch", type=int, help="How many answers to ask for now. By default all that can be paid.")
-@option(
-    "--max-per-worker", type=int, help="How many of these of one worker, at most. By default twice what is her share."
-)
+@option("--batch", type=int, help="Number of answers to ask for now (default: the budget).")
+@option("--max-per-worker", type=int, help="Maximum number of answers per worker (default: twice an equal share).")
 @option(
     "--min-gain",
     type=float,
     default=0.0,
-    help="How many errors a unit of money must save, or it is kept.",
+    help="Errors that a unit of money must save; answers below are not planned.",
     show_default=True,
 )
-@option("-o", "--output", group="Output", help="A CSV file for the table: task, worker, price, gain.")
+@option("-o", "--output", group="Output", help="CSV file for the plan: task, worker, price, gain.")
 @take("Large data")
 @take("Tables", "Overwrite", "Output")
 def plan_answers(
@@ -58,11 +56,11 @@ def plan_answers(
     safe_csv: bool,
     **options: Any,
 ) -> None:
-    """Say whom to ask about which task next, what that brings, and when to stop.
+    """Plan the next answers: which worker for which task, and the expected gain.
 
-    OUT is the folder that 'allalike discover' wrote its result into. Answers are chosen by how unsure a task is, how
-    seldom a worker errs, and what she costs. Nobody is asked again, nor who copies from somebody who has answered, and
-    nobody much more often than others. The expected error, before and after, comes from the crowd's own estimate.
+    OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and by the error
+    rate and price of the worker. No worker, and no copy group, answers a task twice. The expected error, before and
+    after, is estimated from the crowd.
     """
     from allalike.result.targets import names_input, table_output
     from allalike.update import load

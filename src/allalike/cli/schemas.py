@@ -1,6 +1,6 @@
 """JSON schemas of what commands print with ``--json``, made from the structs that hold it.
 
-The JSON names its schema, such as ``allalike/jury/1``. The number grows if a fact is renamed, removed or redefined. New
+The JSON names its schema, such as ``allalike/jury/2``. The number grows if a fact is renamed, removed or redefined. New
 facts do not change it, so readers must allow for facts that they do not know.
 """
 
@@ -91,8 +91,8 @@ class AgreementSummary(Summary, kw_only=True):
     """Agreement of the workers."""
 
     alpha: _Number
-    low: _Number
-    high: _Number
+    ci_low: _Number
+    ci_high: _Number
     observed: _Number
     expected: _Number
     expected_error: _Number
@@ -122,14 +122,14 @@ class ExplainedTask(Section, kw_only=True):
 
     task: Any
     truth: Any
-    low: Any
-    high: Any
+    ci_low: Any
+    ci_high: Any
     unweighted: Any
-    known: Any
+    is_gold: Any
     runner_up: Any
     confidence: _Number = None
     support: _Number = None
-    error: _Number
+    standard_error: _Number
     runner_up_score: _Number
     margin: _Number
     spread: _Number
@@ -148,19 +148,23 @@ class ExplainedWorker(Section, kw_only=True):
     worker: Any
     answers: int
     weight: _Number
-    shared: _Number = None
+    shared_tasks: _Number = None
     disparity: _Number = None
-    fault: _Number = None
+    mean_error: _Number = None
     error_rate: _Number = None
     rmse: _Number = None
-    low: _Number = None
-    high: _Number = None
-    signal: _Number = None
-    signal_error: _Number = None
-    earlier: _Number = None
-    few: bool = False
-    no_signal: bool = False
-    group: Any = None
+    ci_low: _Number = None
+    ci_high: _Number = None
+    relative_error: _Number = None
+    rank_low: _Number = None
+    rank_high: _Number = None
+    informativeness: _Number = None
+    informativeness_se: _Number = None
+    prior_answers: _Number = None
+    few_answers: bool = False
+    uninformative: bool = False
+    copy_group: Any = None
+    component: Any = None
     disagrees: int
     compared: int
     without: dict[str, Any] | None
@@ -233,8 +237,8 @@ class ExpectedError(Section):
     """An expected error with its 95 % confidence interval."""
 
     expected: _Number
-    low: _Number
-    high: _Number
+    ci_low: _Number
+    ci_high: _Number
 
 
 class PlanStep(Section):
@@ -301,7 +305,7 @@ def make_schema(command: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of what a command prints with ``--json``.
 
     >>> make_schema("jury")["properties"]["schema"]
-    {'const': 'allalike/jury/1'}
+    {'const': 'allalike/jury/2'}
     >>> make_schema("jurry")
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No command 'jurry' has a schema. Did you mean 'jury'? Those are: discover, ...

@@ -20,13 +20,13 @@ from allalike.errors import UnsupportedError
 @click.option("--open/--no-browser", "browse", default=None, help="Open a browser (default: where there is a desktop).")
 @click.option("--max-size", default="200MB", help="Maximum size of all uploads.", show_default=True)
 def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
-    """Run allalike, or show a saved result, on a page in the browser.
+    """Run allalike, or show a saved result, in the browser.
 
     DIR is a folder that 'allalike discover' wrote: its report is shown, and written first if it is missing. FILE is a
     file of answers to run on. Without either, drop a file on the page.
 
-    The page is for this computer only, and its address has a random token. It is served until Ctrl-C. Uploaded files,
-    and results of the page, are removed then.
+    The page is for this computer only, and its address has a random token. Ctrl-C ends it, and removes uploaded files
+    and results of the page.
     """
     from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size

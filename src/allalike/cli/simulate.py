@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    """Say which models there are, and stop."""
+    """List the models and exit."""
     if asked:
         from allalike.noise import POPULATIONS
         from allalike.simulation import MODELS
@@ -33,22 +33,22 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @option(
     "-o", "--output", group="Output", required=True, help="File of the answers, .csv or .parquet; a folder for masks."
 )
-@option("--truth", help="Another file, for the truths: the columns task and label. A folder for masks.")
-@option("--faults", help="A third file, for the workers: their true faults, and what these come from.")
-@option("--workers", type=int, default=20, help="How many workers there are.", show_default=True)
-@option("--tasks", type=int, help="How many tasks there are; the model has a usual number.")
-@option("--answers-per-task", type=int, help="How many workers answer each task. All, if not given.")
-@option("--population", help="Where the workers come from, such as 'uniform(low=0.1, high=0.4)'.")
-@option("--copiers", type=int, default=0, help="How many workers copy from another.", show_default=True)
-@option("--fidelity", type=float, default=1.0, help="How likely they copy an answer.", show_default=True)
-@option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
-@option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
+@option("--truth", help="File for the correct labels: task and label. A folder for masks.")
+@option("--faults", help="File for the workers and their true errors.")
+@option("--workers", type=int, default=20, help="Number of workers.", show_default=True)
+@option("--tasks", type=int, help="Number of tasks (default: that of the model).")
+@option("--answers-per-task", type=int, help="Answers per task (default: one by each worker).")
+@option("--population", help="Distribution of errors, such as 'uniform(low=0.1, high=0.4)'.")
+@option("--copiers", type=int, default=0, help="Number of workers who copy.", show_default=True)
+@option("--fidelity", type=float, default=1.0, help="Probability that they copy an answer.", show_default=True)
+@option("--sources", type=int, help="Number of workers that copiers copy from (default: any).")
+@option("--seed", type=int, default=0, help="Random seed.", show_default=True)
 @option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
 @take("Overwrite", "Output")
 def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Draw a crowd whose truth is known.
+    """Simulate a crowd with known labels.
 
-    MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)';
+    MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)'.
     'allalike simulate --list' lists them.
     """
     from dataclasses import replace
@@ -84,15 +84,14 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
 
 
 def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) -> str:
-    """Say what was drawn, where it is, and what to do with it."""
+    """Format the counts, the files and the next commands."""
     flags = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
     lines = [
-        f"{say_counts(summary['answers'], summary['workers'], summary['tasks'])}, drawn from {summary['model']}"
+        f"{say_counts(summary['answers'], summary['workers'], summary['tasks'])}, simulated by {summary['model']}"
         f" (seed {summary['seed']}).",
-        f"On average a worker is {summary['mean_fault']:.4g} from the truth, by the distance of"
-        f" {crowd.model.domain.name} labels.",
+        f"Mean distance of a worker to the truth: {summary['mean_fault']:.4g} ({crowd.model.domain.name} labels).",
         f"\nWritten: {', '.join(map(visible, summary['files']))}",
-        "\nNext:",
+        "\nNext steps",
         *(f"  {shlex.join(['allalike', command, options['output'], *flags])}" for command in ("discover", "compare")),
     ]
     return "\n".join(lines)

@@ -18,24 +18,24 @@ from allalike.result.summary import Summary
 @command()
 @click.argument("out")
 @click.argument("files", nargs=-1)
-@option("--gold", help="Further truths that are known: a file with task and label.")
-@option("--force", is_flag=True, help="Go on with answers that are hardly what was meant.")
+@option("--gold", help="Further gold labels: a file with task and label.")
+@option("--force", is_flag=True, help="Continue despite data warnings.")
 @take("Output", "Large data")
 def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Add the answers in FILES to the result in OUT, and say what changed.
+    """Add the answers in FILES to the result in OUT, and list changes.
 
-    OUT is the folder that 'allalike discover' wrote its result into. FILES are read as the first answers were: the same
-    columns, options and kind of label. The new result takes the place of the old one, which stays until it is whole.
+    OUT is an output folder of 'allalike discover'. FILES are read like the first answers: same columns, options and
+    label type. The new result replaces the old one atomically.
 
-    It says which truths turned, which workers got better or worse beyond chance, and which copies are new; changes.csv
-    has all of them, and the report a line for each time that answers came.
+    Changes are changed labels, workers who became significantly better or worse, and new copy groups. changes.csv
+    contains all of them.
     """
-    from allalike.result.messages import remark_changes
+    from allalike.result.messages import remark_changes, say_counts
     from allalike.update import update as run
 
     if not files:
         example = shlex.join(["allalike", "update", out, "more.csv"])
-        raise OptionError(f"No answers are given to add to {out}. Name their files, for example with: {example}")
+        raise OptionError(f"No answers to add to {out}. Name their files, for example: {example}")
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=force), bar_after_a_second(quiet=quiet):
         result = run(out, list(files), gold=options["gold"], engine=name_engine(options))
@@ -47,4 +47,4 @@ def update(out: str, files: tuple[str, ...], force: bool, as_json: bool, quiet: 
         echo_json("update", result.summary)
     elif not quiet:
         echo("\n".join(dress(remark) for remark in remark_changes(told)))
-        echo(f"Now there are {told.answers:,} answers of {told.workers:,} workers to {told.tasks:,} tasks in {out}.")
+        echo(f"{out} now has {say_counts(*told.counts)}.")

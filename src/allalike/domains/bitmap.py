@@ -91,9 +91,9 @@ def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
     """Return the error that asks which pixels of a mask belong to the object.
 
     >>> from allalike.domains.bitmap import Bitmap
-    >>> ask_value(Bitmap(fill=True), np.array([[0, 1, 2]]), "").settles
+    >>> ask_value(Bitmap(fill=True), np.array([[0, 1, 2]]), "").options
     {'domain': 'bitmap(fill=True, values=[1, 2])'}
-    >>> ask_value(Bitmap(), np.linspace(0, 1, 30), "").settles
+    >>> ask_value(Bitmap(), np.linspace(0, 1, 30), "").options
     {'domain': 'bitmap(threshold=0.5)'}
     """
     colours = pixels.ndim == 3

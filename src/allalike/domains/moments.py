@@ -10,7 +10,6 @@ it is today, and days have 24 hours.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -19,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values, arrow_of
+from allalike._core.late import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allalike._core.blocks.block import Array, Floats
 
-_WRITTEN = re.compile(
+_WRITTEN = late_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?P<time>[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 )

@@ -189,7 +189,7 @@ def of_answers(
         told(done, answers.n_answers)
         blocks.append(answers.encoding.prepare(block))
         done += len(block.label)
-    places = np.unique(np.linspace(0, len(answers.tasks) - 1, _N_SAMPLE_TASKS).astype(np.int64))
+    places = np.array(sorted(set(np.linspace(0, len(answers.tasks) - 1, _N_SAMPLE_TASKS).astype(np.int64).tolist())))
     tally = Tally(
         n_tasks=len(answers.tasks),
         n_single=answers.n_single,

@@ -57,7 +57,7 @@ class BWA(Method):
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=BWA())
-    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.25, 0.25, 0.3, 0.63])
     """
 

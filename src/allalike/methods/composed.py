@@ -100,8 +100,8 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
     weight = np.mean(list(weights.values()), axis=0)
     empty = [name for name in named if name not in weighed]
     weights |= {f"weight.{name}": np.zeros(len(weight)) for name in empty}
-    faults = {f"fault.{name}": field.fault for name, field in weighed.items()}
-    faults |= {f"fault.{name}": np.full(len(weight), np.nan) for name in empty}
+    faults = {f"mean_error.{name}": field.fault for name, field in weighed.items()}
+    faults |= {f"mean_error.{name}": np.full(len(weight), np.nan) for name in empty}
     own = [(field.number, field.decide, len(parameters[name])) for name, field in weighed.items()]
     decide = partial(_decide, fields=fields, own=own)
     flat = tuple(values for told in parameters.values() for values in told)

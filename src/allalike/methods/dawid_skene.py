@@ -136,7 +136,7 @@ class DS(Method):
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=DS())
-    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.0, 0.0, 0.2, 0.8])
     """
 

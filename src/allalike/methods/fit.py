@@ -129,7 +129,7 @@ class CopyGroups:
     @property
     def n_components(self) -> int:
         """Number of parts of the answers without common tasks; 1 if it is unknown."""
-        return 1 if self.component is None else max(len(np.unique(self.component[~self.uninformative])), 1)
+        return 1 if self.component is None else max(len(set(self.component[~self.uninformative].tolist())), 1)
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -145,7 +145,7 @@ class Uncertainty:
     Attributes
     ----------
     unit
-        Name of the error in tables: ``fault``, ``error_rate`` or ``rmse``.
+        Name of the error in tables: ``mean_error``, ``error_rate`` or ``rmse``.
     shared
         Number of each worker's answers to tasks that others answered.
     error, low, high, shrunk
@@ -204,7 +204,7 @@ class Uncertainty:
 
         >>> few, four = np.zeros(1, bool), np.array([4.0])
         >>> errors = {"error": four, "low": np.array([3.0]), "high": np.array([5.0]), "shrunk": four}
-        >>> Uncertainty(unit="fault", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
+        >>> Uncertainty(unit="mean_error", shared=np.array([9]), few=few, **errors).interval_around(np.array([2.0]))
         (array([2.]), array([5.]))
         """
         return np.minimum(self.low, estimate), np.maximum(self.high, estimate)

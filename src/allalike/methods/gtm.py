@@ -52,7 +52,7 @@ class GTM(Method):
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> allalike.discover(rows, domain="real", method=GTM()).truth[["label", "error"]].round(2).values.tolist()
+    >>> allalike.discover(rows, domain="real", method=GTM()).truth[["label", "standard_error"]].round(2).values.tolist()
     [[24.59, 5.62]]
     """
 

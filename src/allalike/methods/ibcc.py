@@ -51,7 +51,7 @@ class IBCC(Method):
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=IBCC())
-    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.01, 0.01, 0.2, 0.8])
     """
 

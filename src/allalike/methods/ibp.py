@@ -55,7 +55,7 @@ class IBP(Method):
     ... }
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=IBP())
-    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyxyxyyx', [0.0, 0.0, 0.1, 0.2, 0.2, 0.4])
     """
 

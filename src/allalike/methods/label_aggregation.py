@@ -62,7 +62,7 @@ class LA(Method):
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=LA())
-    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.14, 0.14, 0.29, 0.71])
     """
 

@@ -325,7 +325,7 @@ class PTDAK(Method):
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> allalike.discover(rows, domain="real", method=PTDAK(ridge=4)).workers["fault"].tolist()
+    >>> allalike.discover(rows, domain="real", method=PTDAK(ridge=4)).workers["mean_error"].tolist()
     [49.0, 36.0, 169.0]
     """
 
@@ -382,7 +382,7 @@ class IPTD(Method):
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "z"), ("bob", 2, "x"), ("eve", 2, "y")]
     >>> result = allalike.discover(rows, method=IPTD())
-    >>> result.workers["fault"].tolist(), result.summary["converged"]
+    >>> result.workers["mean_error"].tolist(), result.summary["converged"]
     ([0.5, 0.5, 1.0], True)
     """
 
@@ -420,7 +420,7 @@ class DTD(Method):
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> allalike.discover(rows, domain="real", method="D-TD").workers["fault"].tolist()
+    >>> allalike.discover(rows, domain="real", method="D-TD").workers["mean_error"].tolist()
     [49.0, 36.0, 169.0]
     """
 

@@ -230,7 +230,7 @@ class ConfidenceModel:
         )
         notes: dict[str, Any] = {
             "temperature": self.open_labels.beta,
-            "told_by": "gold" if calibrated else "answers",
+            "estimated_from": "gold" if calibrated else "answers",
             "wrong_labels": self.open_labels.n_wrong,
         }
         notes |= {} if correlation is None else {"error_correlation": correlation}

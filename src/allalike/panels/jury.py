@@ -149,8 +149,10 @@ def jury(
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
         result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # a panel always learns from gold labels
-        ways = [way for way in error.ways if "use_gold" not in way[1]]
-        raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
+        suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
+        raise GoldError(
+            error.args[0], lines=error.lines, suggestions=suggestions, **({} if suggestions else error.options)
+        ) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
     if read.repeated is not None:  # rows are not answers that could be read again

@@ -33,7 +33,7 @@ from allalike.result.tables import trust_columns, truth_columns, worker_columns
 from allalike.result.targets import REPORT
 
 Columns = Mapping[str, Values | Array]
-_LIMITS = ("low", "high")
+_LIMITS = ("ci_low", "ci_high")
 
 
 def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values | Array]:
@@ -326,12 +326,12 @@ class Panel(Framed[Frame]):
         run, weighing = self.result.run, self.result.weighing
         columns, faults = worker_columns(run, weighing), weighing.uncertainty
         assert faults is not None
-        group = trust_columns(weighing).get("group")
+        group = trust_columns(weighing).get("copy_group")
         return {
             **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
             **{name: columns[name] for name in ("relative_error", "rank_low", "rank_high") if name in columns},
             "weight": weighing.weight,
-            **({} if group is None else {"group": group}),
+            **({} if group is None else {"copy_group": group}),
             **list_columns(self.judge_columns),
         }
 

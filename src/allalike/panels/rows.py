@@ -462,12 +462,12 @@ def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
         return None
     if found is None:
         return None
-    repeats, rows, settles = found
-    named = " and ".join(repr(name) for name in settles.values())
+    repeats, rows, options = found
+    named = " and ".join(repr(name) for name in options.values())
     return InputError(
         f"{repeats:,} of {rows:,} rows are further verdicts of a judge on a task, and {named}"
-        f" tell{'s' if len(settles) == 1 else ''} them apart.",
-        proposals=[Proposal(settles), Proposal({"duplicates": "first"})],
+        f" tell{'s' if len(options) == 1 else ''} them apart.",
+        proposals=[Proposal(options), Proposal({"duplicates": "first"})],
     )
 
 
@@ -485,12 +485,12 @@ def _find_distinguishing(
     sample = table.sample(_SAMPLE_ROWS, [*keys, *usual.values()])
     texts = pd.DataFrame({name: list(map(str, cells(data))) for name, data in sample.items()})
     repeats = left = int(texts.duplicated(keys).sum())
-    settles: dict[str, str] = {}
+    options: dict[str, str] = {}
     for role, name in usual.items():
         fewer = int(texts.duplicated([*keys, name]).sum())
         if fewer < left and (role != "order" or texts[name].nunique() == 2):
-            keys, left, settles[role] = [*keys, name], fewer, name
-    return (repeats, len(texts), settles) if settles and left <= repeats / 2 else None
+            keys, left, options[role] = [*keys, name], fewer, name
+    return (repeats, len(texts), options) if options and left <= repeats / 2 else None
 
 
 def read_groups(
@@ -513,5 +513,5 @@ def read_groups(
                     " column that has the same value in all rows of a task."
                 )
     if source.wide is not None:  # where it is not a judge
-        source = replace(source, files=replace(source.files, skip=(*source.files.exclude, by)))
+        source = replace(source, files=replace(source.files, exclude=(*source.files.exclude, by)))
     return source, value

@@ -64,8 +64,8 @@ def asking(source: Any) -> Iterator[None]:
     except InputError as error:
         known = {"domain", "gold", *READ_OPTIONS}
         asked, unread = bool(error.proposals), isinstance(error, ColumnError)
-        tried = any(each.gives for each in error.proposals) or not hasattr(source, "opened")
-        if not tried and all(set(each.settles) <= known for each in error.proposals):
+        tried = any(each.preview for each in error.proposals) or not hasattr(source, "opened")
+        if not tried and all(set(each.options) <= known for each in error.proposals):
             found = find_proposals(source, error.proposals)
             unread = unread and not found
             if (unread or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=unread)):
@@ -87,7 +87,7 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
         trials.follow(option)
     found: dict[str, Proposal] = {}
     for each in sorted(trials.found or trials.odd, key=lambda proposal: -(proposal.score or 0.0)):
-        found.setdefault(json.dumps(each.settles, sort_keys=True, default=repr), each)  # several ways may lead to it
+        found.setdefault(json.dumps(each.options, sort_keys=True, default=repr), each)  # several ways may lead to it
     return list(found.values())[:_MAX_SHOWN]
 
 
@@ -119,7 +119,7 @@ class _Trials:
         """Try options, and where they lead to a question what that proposes."""
         best = sorted(each.score or 0.0 for each in self.found)[-_MAX_SHOWN:]
         enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN)
-        better = enough and ("columns" not in option.settles or best[0] >= (option.score or 0.0))
+        better = enough and ("columns" not in option.options or best[0] >= (option.score or 0.0))
         if self.tried >= _MAX_TRIED or better:
             return
         self.tried += 1
@@ -128,19 +128,19 @@ class _Trials:
         except InputError as error:
             known = len(self.found)
             for further in _add_plain_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MAX_FURTHER else ():
-                either = "abstain_label" in error.settles and further in error.proposals[:2]
-                if "domain" in further.settles and len(self.found) > known and not either:
+                either = "abstain_label" in error.options and further in error.proposals[:2]
+                if "domain" in further.options and len(self.found) > known and not either:
                     return  # it is a question of its own, once the first is settled
                 scores = [each.score for each in (option, further) if each.score is not None]
-                columns = {**option.settles.get("columns", {}), **further.settles.get("columns", {})}
-                settles = {**option.settles, **further.settles, **({"columns": columns} if columns else {})}
-                self.follow(Proposal(settles, score=sum(scores) if scores else None), depth + 1)
+                columns = {**option.options.get("columns", {}), **further.options.get("columns", {})}
+                options = {**option.options, **further.options, **({"columns": columns} if columns else {})}
+                self.follow(Proposal(options, score=sum(scores) if scores else None), depth + 1)
         except AllalikeError:
             return
 
     def _read(self, option: Proposal) -> None:
         """Read all answers, or those in the first rows, and keep them unless they are hardly what is meant."""
-        source = _settle(self.source, option.settles)
+        source = _settle(self.source, option.options)
         table, picked, guessed = source.opened(self._look_up)
         small = 0 < self.source.size <= _SMALL_BYTES
         if not small:
@@ -152,18 +152,18 @@ class _Trials:
         misread = find_misreadings(answers)
         if self.alone:
             if _ALONE <= misread <= {*_ALONE, "unlike", "label"}:
-                self.found.append(replace(option, gives=str(answers.workers[0])))
+                self.found.append(replace(option, preview=str(answers.workers[0])))
             return
         rows, whole = sample.n_rows, small or sample.n_rows < _SAMPLE_ROWS
         labels, score = answers.encoding, option.score or 0.0
-        unlike = "domain" in option.settles and labels.nominal and labels.n_labels > _MAX_CLASSES * answers.n_answers
-        doubtful = bool(misread - (set() if whole else _UNSEEN)) and (self.strict or _CHOOSING & option.settles.keys())
+        unlike = "domain" in option.options and labels.nominal and labels.n_labels > _MAX_CLASSES * answers.n_answers
+        doubtful = bool(misread - (set() if whole else _UNSEEN)) and (self.strict or _CHOOSING & option.options.keys())
         doubtful = doubtful or (rows >= _FEW_ROWS and unlike)
         if doubtful and (rows >= _FEW_ROWS or score < 0):
             return
-        rated = option.score is not None and score > UNLIKELY and "columns" in option.settles
-        gives = _describe(answers, whole=whole) + (", with gold labels" if "gold" in option.settles else "")
-        tried = Proposal(option.settles, gives, score if rated else score + rate + _AT_ONCE)
+        rated = option.score is not None and score > UNLIKELY and "columns" in option.options
+        gives = _describe(answers, whole=whole) + (", with gold labels" if "gold" in option.options else "")
+        tried = Proposal(option.options, gives, score if rated else score + rate + _AT_ONCE)
         (self.odd if doubtful else self.found).append(tried)
 
     def _look_up(self, source: Any) -> Source:
@@ -176,22 +176,22 @@ class _Trials:
 
 def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:
     """Return options, and where they name a plain kind of label others behind it."""
-    named = [str(each.settles["domain"]) for each in options if "domain" in each.settles]
+    named = [str(each.options["domain"]) for each in options if "domain" in each.options]
     plain = bool(named) and {*named} <= {*_PLAIN_KINDS, "text", "set", "ranking", "date"}
     return [*options, *(Proposal({"domain": name}) for name in kinds if plain and name not in named)]
 
 
-def _settle(source: Any, settles: Mapping[str, Any]) -> Any:
+def _settle(source: Any, options: Mapping[str, Any]) -> Any:
     """Return answers that are named with further options."""
-    own = {name: value for name, value in settles.items() if name not in ("columns", "domain")}
+    own = {name: value for name, value in options.items() if name not in ("columns", "domain")}
     of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
     if "gold" in own:  # a column of a matrix, which is not a worker then
         of_files["exclude"] = (*of_files.get("exclude", source.files.exclude), own.pop("gold").removeprefix(COLUMN))
     if "abstain_label" in own and not isinstance(own["abstain_label"], list | tuple):
         own["abstain_label"] = (own["abstain_label"],)
-    if "domain" in settles:
-        own["domain"] = choose(settles["domain"], DOMAINS, "domain", Domain)
-    columns = {**source.columns, **settles.get("columns", {})}
+    if "domain" in options:
+        own["domain"] = choose(options["domain"], DOMAINS, "domain", Domain)
+    columns = {**source.columns, **options.get("columns", {})}
     columns = {role: name for role, name in columns.items() if name is not None}
     return replace(source, columns=columns, files=replace(source.files, **of_files), **own)
 
@@ -223,7 +223,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         return []
     first, other = alone.found[0], path.with_name(f"other{path.suffix}")
     folder, pattern = path.parent, f"*{path.suffix}"
-    if first.gives == path.absolute().parent.name:  # a folder per worker, where dates in names of files may differ
+    if first.preview == path.absolute().parent.name:  # a folder per worker, where dates in names of files may differ
         folder, pattern = path.absolute().parent.parent, f"*/{re.sub('[0-9]+', '*', glob.escape(path.name))}"
         other = Path(os.path.relpath(folder / "other" / path.name))
     beside = [
@@ -236,10 +236,10 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         files = (str(path), *map(str, beside))
         if found := find_proposals(replace(source, source=list(files)), [way], strict=True):
             return [replace(each, files=files) for each in found]
-    if unread and "domain" not in first.settles:  # which extracts answers from the texts of a language model
+    if unread and "domain" not in first.options:  # which extracts answers from the texts of a language model
         return []
     gives = f"with the files of the others in place of {other}"
-    return [Proposal(first.settles, gives, files=(str(path), str(other)))]
+    return [Proposal(first.options, gives, files=(str(path), str(other)))]
 
 
 def _find_single(source: Any) -> Path | None:

@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allalike._core.late import late_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -23,8 +25,8 @@ _SCALES = [  # the level of each word
 ]
 NO_OPINION = frozenset(_WORDS["no opinion"])  # stands beside a scale, and is not a level of it
 _MIN_LEVELS = 3  # two have no order that matters
-_NUMBERED = re.compile(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
-_RATING = re.compile(r"(\d{1,2})(?:\s*[-.:=(]\s*[^\W\d].*)?|[^\W\d].*[-.:=(]\s*(\d{1,2})\)?", re.DOTALL)
+_NUMBERED = late_pattern(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
+_RATING = late_pattern(r"(\d{1,2})(?:\s*[-.:=(]\s*[^\W\d].*)?|[^\W\d].*[-.:=(]\s*(\d{1,2})\)?", re.DOTALL)
 _RANGES = ((1, 5), (1, 7), (0, 10))  # of ratings
 _MAX_ANCHORS = 3  # levels of a rating with words beside the number: both ends, and the middle
 

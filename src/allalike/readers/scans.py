@@ -411,7 +411,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     try:
         return scan(source, domain=domain, **how).read()
     except InputError as error:
-        error.proposals = tuple(each for each in error.proposals if "gold" not in each.settles)
+        error.proposals = tuple(each for each in error.proposals if "gold" not in each.options)
         raise
 
 

@@ -77,12 +77,12 @@ class Agreement(Framed[Frame]):
         return self.found.value
 
     @property
-    def low(self) -> float:
+    def ci_low(self) -> float:
         """The lower end of the 95 % confidence interval of alpha, for other tasks of the same kind."""
         return self.found.low
 
     @property
-    def high(self) -> float:
+    def ci_high(self) -> float:
         """The upper end of the 95 % confidence interval of alpha."""
         return self.found.high
 
@@ -231,8 +231,8 @@ class Agreement(Framed[Frame]):
         alpha, cohen = self.found, self.cohen_pairs
         numbers = {
             "alpha": alpha.value,
-            "low": alpha.low,
-            "high": alpha.high,
+            "ci_low": alpha.low,
+            "ci_high": alpha.high,
             "observed": alpha.observed,
             "expected": alpha.expected,
             "expected_error": alpha.error,
@@ -267,7 +267,7 @@ class Agreement(Framed[Frame]):
         ]
 
     def __repr__(self) -> str:
-        own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.low, self.high
+        own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.ci_low, self.ci_high
         alphas = [own] if math.isnan(self.ordinal[0]) else [("ordinal alpha", *self.ordinal), own]
         parts = []
         for name, value, low, high in alphas:
@@ -344,7 +344,7 @@ def _format(value: float) -> str:
     return "unknown" if math.isnan(value) else f"{value:.3f}"
 
 
-_NUMBERS = ("answers", "workers", "tasks", "alpha", "low", "high", "percent", "fleiss", "ac1")
+_NUMBERS = ("answers", "workers", "tasks", "alpha", "ci_low", "ci_high", "percent", "fleiss", "ac1")
 
 
 @dataclass(frozen=True, repr=False)
@@ -413,7 +413,7 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
 def _of_tasks(summary: dict[str, Any]) -> dict[str, Any]:
     """Return a summary without what needs more tasks than there are."""
     unknown = ["alpha", "fleiss", "ac1", "cohen"] if summary["paired_tasks"] < 2 else []
-    unknown += ["low", "high"] if summary["paired_tasks"] < _MIN_INTERVAL_TASKS else []
+    unknown += ["ci_low", "ci_high"] if summary["paired_tasks"] < _MIN_INTERVAL_TASKS else []
     return {**summary, **dict.fromkeys(unknown)}
 
 

@@ -52,18 +52,18 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
     return [each for each in found if each]
 
 
-def _command(material: Material, settles: Mapping[str, Any]) -> str:
+def _command(material: Material, options: Mapping[str, Any]) -> str:
     """Return the command that found this with further options, or the call, if it was found in Python.
 
     It is nothing where answers were added, of which only the folder knows, and for options that a panel has not.
     """
     judges = bool(material.panel)
-    if material.summary.changes or (judges and "plain" in settles):
+    if material.summary.changes or (judges and "plain" in options):
         return ""
     if material.command:
-        return complete_command(material.command, settles)
-    options = "".join(f", {name}={value!r}" for name, value in settles.items())
-    return f"allalike.{'jury' if judges else 'discover'}(...{options})" if options else ""
+        return complete_command(material.command, options)
+    shown = "".join(f", {name}={value!r}" for name, value in options.items())
+    return f"allalike.{'jury' if judges else 'discover'}(...{shown})" if shown else ""
 
 
 def _gold(material: Material) -> dict[str, str]:
@@ -73,7 +73,7 @@ def _gold(material: Material) -> dict[str, str]:
 
 
 def _about_readings(material: Material) -> Advice | None:
-    reading = material.summary.reading
+    reading = material.summary.model
     if reading is None or reading.second_reading is None:
         return None
     second = reading.second_reading

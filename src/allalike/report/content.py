@@ -162,8 +162,8 @@ def _describe_changes(material: Material, people: People) -> dict[str, Any]:
 def _list_workers(material: Material, shown: npt.NDArray[np.intp], flags: list[list[str]]) -> dict[str, Any]:
     """Return the columns of the table of workers."""
     table, unit = material.workers, read_unit(material)
-    wanted = {"answers": "answers", "value": unit, "low": "low", "high": "high", "disparity": "disparity"}
-    wanted |= {"weight": "weight", "signal": "signal"}
+    wanted = {"answers": "answers", "value": unit, "low": "ci_low", "high": "ci_high", "disparity": "disparity"}
+    wanted |= {"weight": "weight", "informativeness": "informativeness"}
     columns = {
         key: [brief(value) for value in np.asarray(table[name], np.float64)[shown]]
         for key, name in wanted.items()
@@ -171,7 +171,7 @@ def _list_workers(material: Material, shown: npt.NDArray[np.intp], flags: list[l
     }
     if material.effects is not None and np.isfinite(material.effects[shown]).any():
         columns["effect"] = [brief(value, 3) for value in material.effects[shown]]
-    named = table["group"].tolist() if "group" in table else [""] * len(flags)
+    named = table["copy_group"].tolist() if "copy_group" in table else [""] * len(flags)
     groups = [named[number] for number in shown]
     return {"total": len(flags), **columns, "group": groups, "flags": [flags[number] for number in shown]}
 

@@ -272,11 +272,11 @@ class People:
 
 
 def read_unit(material: Material) -> str:
-    """Name the column of the table of workers that says how far she errs: error_rate, rmse or fault."""
+    """Name the column of the table of workers that says how far she errs: error_rate, rmse or mean_error."""
     faults = material.weighing.uncertainty
     if faults is not None:
         return faults.unit
-    return "fault" if material.weighing.error_rate is None else "error_rate"
+    return "mean_error" if material.weighing.error_rate is None else "error_rate"
 
 
 def name_sureness(material: Material) -> str:
@@ -298,9 +298,9 @@ def may_differ(material: Material) -> bool:
 def all_overlap(material: Material) -> bool:
     """Return whether workers have 95 % intervals, and no two of them are disjoint."""
     table = material.workers
-    if "low" not in table:
+    if "ci_low" not in table:
         return False
-    low, high = (np.asarray(table[name], np.float64) for name in ("low", "high"))
+    low, high = (np.asarray(table[name], np.float64) for name in ("ci_low", "ci_high"))
     known = np.isfinite(low) & np.isfinite(high)
     return bool(known.any() and low[known].max() <= high[known].min())
 

@@ -104,7 +104,7 @@ def _caption_map(material: Material, neighbours: dict[str, Any]) -> str:
 def _caption_intervals(material: Material, neighbours: dict[str, Any]) -> str:
     if all_overlap(material):
         return "95 % confidence intervals of the workers' errors. All overlap: no two workers clearly differ."
-    intervals = ", with 95 % confidence intervals" if "low" in material.workers else ""
+    intervals = ", with 95 % confidence intervals" if "ci_low" in material.workers else ""
     return f"The workers with the smallest and the largest errors{intervals}."
 
 
@@ -116,9 +116,9 @@ def _caption_sureness(material: Material, neighbours: dict[str, Any]) -> str:
 
 def _caption_gold(material: Material, neighbours: dict[str, Any]) -> str:
     gold = material.summary.gold
-    if gold is None or gold.disparity_predicts is None:
+    if gold is None or gold.disparity_error_correlation is None:
         return "If the dots rise from left to right, distance to the others tells who errs."
-    return say_correlation(gold.disparity_predicts)
+    return say_correlation(gold.disparity_error_correlation)
 
 
 _CAPTIONS = {

@@ -29,7 +29,7 @@ _ELSEWHERE = (
     "workers",
     "tasks",
     "versions",
-    "trust",
+    "screening",
     "files",
     "panel",
 )  # what the page says in another place
@@ -66,14 +66,16 @@ def _figure_of_confidence(found: HowSure | None) -> dict[str, str] | None:
     return {
         "value": f"{100 * found.mean:.3g} %",
         "name": "truths expected to be right",
-        "note": f"{TOLD_BY[found.told_by]}; mistakes that most share do not show",
+        "note": f"{TOLD_BY[found.estimated_from]}; mistakes that most share do not show",
     }
 
 
 def _figure_of_alpha(agreement: Agreed | None) -> dict[str, str] | None:
     if agreement is None or not math.isfinite(agreement.alpha):
         return None
-    limits = f"{agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else "limits not known"
+    limits = (
+        f"{agreement.ci_low:.2f} to {agreement.ci_high:.2f}" if math.isfinite(agreement.ci_low) else "limits not known"
+    )
     return {
         "value": f"{agreement.alpha:.2f}",
         "name": name_alpha(agreement.run.domain.name, agreement.run.domain.distance),
@@ -97,7 +99,7 @@ def describe_agreement(material: Material) -> dict[str, Any] | None:
     if agreement is None:
         return None
     own = name_alpha(summary.domain.name, str(summary.domain.distance))
-    limits = {own: (agreement.low, agreement.high), "ordinal alpha": agreement.ordinal[1:]}
+    limits = {own: (agreement.ci_low, agreement.ci_high), "ordinal alpha": agreement.ordinal[1:]}
     rows = []
     for name, value in agreement.coefficients(pairs=summary.answers**2 <= _MAX_PAIRS * summary.tasks).items():
         if value is not None and math.isfinite(value):
@@ -151,8 +153,8 @@ def cite(material: Material) -> list[str]:
     summary, agreement = material.summary, material.agreement
     agreed = ""
     if agreement is not None and math.isfinite(agreement.alpha):
-        known = math.isfinite(agreement.low)
-        interval = f" (95 % confidence interval {agreement.low:.2f} to {agreement.high:.2f})" if known else ""
+        known = math.isfinite(agreement.ci_low)
+        interval = f" (95 % confidence interval {agreement.ci_low:.2f} to {agreement.ci_high:.2f})" if known else ""
         agreed = f" Krippendorff's alpha was {agreement.alpha:.2f}{interval}."
     model, papers = _describe_model(summary)
     cited = f" ({'; '.join(paper.short for paper in papers)})" if papers else ""
@@ -170,15 +172,15 @@ def _describe_model(summary: Summary) -> tuple[str, tuple[Citation, ...]]:
     from allalike.methods import METHODS
     from allalike.methods.citations import CITATIONS, MODELS
 
-    name, reading, unweighted = summary.method.name, summary.reading, name_unweighted(summary.domain)
-    if name == "UA" or (reading and reading.taken == "everyone the same"):
+    name, reading, unweighted = summary.method.name, summary.model, name_unweighted(summary.domain)
+    if name == "UA" or (reading and reading.chosen == "everyone the same"):
         papers = CITATIONS["UA"] if unweighted == "majority vote" else ()
         return f"method {name}: {unweighted}", papers
     if name in METHODS and name != "auto":
         return f"method {name}: {METHODS[name].summary}", CITATIONS[name]
     if reading and reading.fields:
         return _describe_fields(reading.fields)
-    model, papers = MODELS.get((reading and (reading.taken or reading.start)) or "", ("", CITATIONS.get(name, ())))
+    model, papers = MODELS.get((reading and (reading.chosen or reading.start)) or "", ("", CITATIONS.get(name, ())))
     return f"method {name}{model and f', which chose {model}'}", papers
 
 
@@ -186,7 +188,7 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
     """Return the models that auto chose for the fields of records, and their papers."""
     from allalike.methods.citations import MODELS
 
-    chosen = dict.fromkeys(each.get("taken") or each.get("start") or "" for each in fields.values())
+    chosen = dict.fromkeys(each.get("chosen") or each.get("start") or "" for each in fields.values())
     models = [MODELS.get(each, (_EQUAL, ())) for each in chosen]
     papers = tuple(dict.fromkeys(paper for _, cited in models for paper in cited))
     return f"method auto, which chose for each field {' or '.join(model for model, _ in models)}", papers
@@ -194,9 +196,12 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
 
 def _say_evidence(summary: Summary) -> str:
     """Say what the model used beside the answers of single workers: gold labels, copy groups, uninformative workers."""
-    trust, gold = summary.trust, summary.gold.tasks if summary.gold and summary.method.options.get("use_gold") else 0
+    trust, gold = (
+        summary.screening,
+        summary.gold.tasks if summary.gold and summary.method.options.get("use_gold") else 0,
+    )
     copies = trust.n_groups.get("copies", 0) if trust else 0
-    silent = trust.no_signal.workers if trust and trust.no_signal.silenced else 0
+    silent = trust.uninformative.workers if trust and trust.uninformative.silenced else 0
     said = [
         f"{count(gold, 'gold label')} informed the model and replaced the estimates of their tasks." if gold else "",
         f"{count(copies, 'group')} of workers who copied counted as one worker each." if copies else "",

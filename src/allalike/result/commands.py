@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LEFT_OUT = [""]  # the values of a flag that is to be left out
 
 
-def complete_command(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> str:
+def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> str:
     """Return a command with further options, each in the place of one of the same name, and with further files.
 
     Screen, report and page propose no other commands than these. No secret of an address is in them.
@@ -28,18 +28,18 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any], files
     >>> complete_command(["jury", "a.csv", "-o", "out"], {"worker_from": "filename"}, ["a.csv", "b.csv"])
     'allalike jury a.csv b.csv -o out --worker-from filename'
     """
-    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, settles, files)]))
+    return shlex.join(map(hide_in_word, ["allalike", *complete_words(arguments, options, files)]))
 
 
-def complete_words(arguments: Sequence[str], settles: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
+def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
     """Return the words of a command with further options, as they are typed behind the name of the program.
 
     >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
     ['discover', 'a.csv', '--seed', '2']
     """
-    flags = find_flags(settles)
+    flags = find_flags(options)
     kept: list[str] = []
-    words = iter(_without_roles(arguments, settles.get("columns", {})))
+    words = iter(_without_roles(arguments, options.get("columns", {})))
     for word in words:
         name, equals, _ = word.partition("=")
         if name not in flags:
@@ -78,14 +78,14 @@ def write_flag(option: str, value: Any) -> str:
     )
 
 
-def find_flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
+def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
 
     >>> find_flags({"missing": "drop", "force": True, "screening": False})
     {'--missing': ['drop'], '--force': [], '--no-screening': []}
     """
     flags: dict[str, list[str]] = {}
-    for name, value in settles.items():
+    for name, value in options.items():
         if name == "columns":
             flags.update({f"--{role}": [str(column or "")] for role, column in value.items()})
             continue

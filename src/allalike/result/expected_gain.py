@@ -142,7 +142,7 @@ class CrowdUncertainty:
         limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
         spread = NORMAL_QUANTILE * np.sqrt(limits * (1 - limits) * chance)
         low, high = np.clip(limits + [-1, 1] * spread, 0.0, 1.0).tolist()
-        return {"expected": float(error), "low": low, "high": high}
+        return {"expected": float(error), "ci_low": low, "ci_high": high}
 
 
 def estimate_uncertainty(
@@ -169,13 +169,13 @@ def estimate_uncertainty(
     else:
         raise UnsupportedError(
             "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
-            f" {run.domain.name}. The least certain tasks are in next_tasks.csv, and in the table of result.next()."
+            f" {run.domain.name}. `result.next_tasks()` lists the least certain tasks."
         )
     told = told or {}
-    if told.get("told_by") == "gold":
+    if told.get("estimated_from") == "gold":
         return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths=run.n_gold)
-    again = told.get("found_again", 1.0)
-    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, (again, told.get("by_less", again)))
+    again = told.get("replication", 1.0)
+    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, (again, told.get("replication_half", again)))
 
 
 def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:

@@ -103,13 +103,13 @@ def explain_task(run: Run, weighing: Fit, table: TaskTable, task: Any) -> TaskEx
         truth=encoding.decode(truth).tolist()[0],
         sureness=sureness(weighing),
         confidence=float(values["confidence"][0]),
-        low=ends["low"][0],
-        high=ends["high"][0],
-        error=float(values["error"][0]),
+        ci_low=ends["low"][0],
+        ci_high=ends["high"][0],
+        standard_error=float(values["error"][0]),
         unweighted=encoding.decode(values["unweighted"]).tolist()[0],
         changed=bool(values["changed"][0]),
         tied=bool(values["tied"][0]),
-        known=known,
+        is_gold=known,
         abstained=bool(values.get("abstained", np.zeros(1))[0]),
         measure="weight" if probabilities is None else "probability",
         runner_up=names.tolist()[others[0]] if rivals else None,
@@ -159,7 +159,7 @@ def _share_out(run: Run, weighing: Fit, block: Block) -> tuple[dict[str, Any], F
     share = counts / counts.sum() if counts.sum() > 0 else np.full(len(voice), 1 / len(voice))
     columns = {"worker": run.workers.take(block.worker), "label": run.encoding.decode(block.label), "weight": weight}
     if groups is not None:
-        columns |= {"voice": voice, "group": trust_columns(weighing)["group"].take(block.worker)}
+        columns |= {"effective_answers": voice, "copy_group": trust_columns(weighing)["copy_group"].take(block.worker)}
     return {**columns, "share": share}, share
 
 
@@ -293,7 +293,7 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
     order = np.lexsort((-common[met], mean.round(12)))
     met, mean = met[order], mean[order]
     n_common = np.ceil(common[met]).astype(np.int64)
-    return frame_of({"worker": run.workers.take(met), "common": n_common, "distance": mean})
+    return frame_of({"worker": run.workers.take(met), "common_tasks": n_common, "distance": mean})
 
 
 def _find_disagreements(

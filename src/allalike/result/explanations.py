@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.words import count
+from allalike.result.tables import ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,13 +43,13 @@ class TaskExplanation:
     truth: Any
     sureness: str
     confidence: float
-    low: Any
-    high: Any
-    error: float
+    ci_low: Any
+    ci_high: Any
+    standard_error: float
     unweighted: Any
     changed: bool
     tied: bool
-    known: bool
+    is_gold: bool
     abstained: bool
     measure: str
     runner_up: Any
@@ -69,11 +70,11 @@ class TaskExplanation:
 
     def _describe_label(self) -> str:
         confidence = "" if math.isnan(self.confidence) else f", {self.sureness} {self.confidence:.3f}"
-        if self.low is not None and self.low == self.low:
-            low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in (self.low, self.high))
+        if self.ci_low is not None and self.ci_low == self.ci_low:
+            low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in (self.ci_low, self.ci_high))
             confidence = f", between {low} and {high} (95 %)"
         notes = {
-            "known beforehand": self.known,
+            "known beforehand": self.is_gold,
             "a tie was broken": self.tied,
             "not sure enough to be told": self.abstained,
             f"unweighted {_shorten(self.unweighted)}": self.changed,
@@ -94,7 +95,7 @@ class TaskExplanation:
         )
 
     def _describe_deciding_answers(self) -> str:
-        if self.known:
+        if self.is_gold:
             return "Whatever is answered, a truth that is known stays."
         workers = self.answers["worker"]
         if "moves" in self.answers:
@@ -116,7 +117,18 @@ class TaskExplanation:
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        first = ("task", "truth", self.sureness, "low", "high", "error", "unweighted", "changed", "tied", "known")
+        first = (
+            "task",
+            "truth",
+            self.sureness,
+            "ci_low",
+            "ci_high",
+            "standard_error",
+            "unweighted",
+            "changed",
+            "tied",
+            "is_gold",
+        )
         more = ("abstained", "measure", "runner_up", "runner_up_score", "margin", "spread", "n_tried")
         values = {name: getattr(self, "confidence" if name == self.sureness else name) for name in (*first, *more)}
         return {**_to_json(values), "answers": _list_records(self.answers), "labels": _list_records(self.labels)}
@@ -139,7 +151,7 @@ class WorkerExplanation:
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
     >>> allalike.discover(rows, method="UA").explain(worker="eve")
-    Worker eve: 2 answers, weight 0.3333, fault 1; 1 of 2 are not the truth.
+    Worker eve: 2 answers, weight 0.3333, mean error 1; 1 of 2 are not the truth.
     Nearest, by mean distance on common tasks: ada (1 on 1), bob (1 on 1).
     Without her, 0 of 1 truths would be others, 0 away on average; 1 task has no other answer.
     See .colleagues and .disagreements.
@@ -171,9 +183,9 @@ class WorkerExplanation:
     def sentences(self) -> list[str]:
         """Say it in a few sentences."""
         facts = [f"{self.columns['answers']:,} answers", f"weight {self.columns['weight']:.4g}"]
-        unit = next((name for name in ("error_rate", "rmse") if name in self.columns), "fault")
+        unit = next(name for name in ERRORS if name in self.columns)
         if not math.isnan(self.columns[unit]):
-            low, high = (self.columns.get(name, math.nan) for name in ("low", "high"))
+            low, high = (self.columns.get(name, math.nan) for name in ("ci_low", "ci_high"))
             interval = "" if math.isnan(low) or math.isnan(high) else f" ({low:.3g} to {high:.3g})"
             facts.append(f"{unit.replace('_', ' ')} {self.columns[unit]:.3g}{interval}")
         wrong = f"{self.disagrees:,} of {self.compared:,} are not the truth"
@@ -183,7 +195,7 @@ class WorkerExplanation:
             lines.append("She has no task in common with anybody.")
         for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
             if len(table):
-                rows = zip(table["worker"], table["distance"], table["common"], strict=True)
+                rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
                 listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
                 lines.append(f"{name}, by mean distance on common tasks: {listed}.")
         return [*lines, self._describe_absence()]

@@ -363,7 +363,7 @@ def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
 def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
     """Say what a plan asks for, what it costs and brings, how far that can be trusted, and whether to stop.
 
-    >>> told = {"expected": 0.1, "low": 0.02, "high": 0.15}
+    >>> told = {"expected": 0.1, "ci_low": 0.02, "ci_high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}
     >>> for line in _describe_plan({"budget": 6, "before": told, "next": step, "all": step, "min_gain": 0.0,
     ...                    "stop": False, "known": 40}):
@@ -396,5 +396,5 @@ def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _write(error: Mapping[str, float]) -> str:
-    shares = [f"{100 * error[name]:.1f}" for name in ("expected", "low", "high")]
+    shares = [f"{100 * error[name]:.1f}" for name in ("expected", "ci_low", "ci_high")]
     return f"{shares[0]} % of the truths are wrong ({shares[1]} to {shares[2]} %)"

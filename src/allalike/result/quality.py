@@ -54,7 +54,7 @@ def bias_columns(run: Run, weighing: Fit) -> dict[str, Any]:
     groups = weighing.copy_groups or CopyGroups.independent(len(weighing.weight))
     found = estimate_biases(run, groups, weighing.weight)
     tasks = {"task": run.worker_task} if run.worker_task is not None else {}
-    return {**tasks, "worker": run.workers, **found._asdict()}
+    return {**tasks, "worker": run.workers, "bias": found.bias, "ci_low": found.low, "ci_high": found.high}
 
 
 def rate_workers(run: Run, weighing: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:

@@ -98,7 +98,7 @@ class Result(Framed[Frame]):
 
     def _repr_html_(self) -> str:
         plain = self.tables_as("pandas")
-        return result_html(repr(self), plain.workers, plain.next())
+        return result_html(repr(self), plain.workers, plain.next_tasks())
 
     @property
     def notes(self) -> list[str]:
@@ -135,7 +135,7 @@ class Result(Framed[Frame]):
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).groups.columns.tolist()
-        ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
+        ['copy_group', 'kind', 'size', 'members', 'common_tasks', 'shared_rare', 'fidelity', 'p_value']
         """
         return self._dress(group_columns(self.run, self.weighing))
 
@@ -264,10 +264,10 @@ class Result(Framed[Frame]):
         >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
         >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
         >>> allalike.discover(rows, method="UA").bias().round(2)
-          worker  bias   low  high
-        0    ada  -1.0 -1.65 -0.35
-        1    bob  -1.0 -2.30  0.30
-        2    eve   2.0  1.35  2.65
+          worker  bias  ci_low  ci_high
+        0    ada  -1.0   -1.65    -0.35
+        1    bob  -1.0   -2.30     0.30
+        2    eve   2.0    1.35     2.65
         """
         if not self.run.encoding.numeric:
             name = self.run.domain.name
@@ -301,7 +301,7 @@ class Result(Framed[Frame]):
 
         return extend(self, more, gold)
 
-    def next(self, n: int = 10) -> Frame:
+    def next_tasks(self, n: int = 10) -> Frame:
         """Return the tasks that one more answer helps most: task, confidence, answers, gain.
 
         The least sure come first. The gain is by how much an answer of a typical worker is expected to raise the
@@ -318,7 +318,7 @@ class Result(Framed[Frame]):
         >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
         >>> result = allalike.discover(rows)
         >>> for worker, answer in (("kim", "x"), ("lea", "y")):
-        ...     result = result.update([(worker, task, answer) for task in result.next(1)["task"]])
+        ...     result = result.update([(worker, task, answer) for task in result.next_tasks(1)["task"]])
         >>> result.truth["answers"].tolist()
         [3, 3, 3, 3, 3, 3, 3, 3, 5, 3]
         """
@@ -409,7 +409,7 @@ class Result(Framed[Frame]):
             inputs=self.inputs,
         )
 
-    def curve(self) -> Frame:
+    def learning_curve(self) -> Frame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
 
         For each number, so many answers per task are drawn, ten times, from about 20,000 answers, and the mean
@@ -418,7 +418,7 @@ class Result(Framed[Frame]):
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=200, seed=1)
-        >>> curve = allalike.discover(crowd.answers).curve()
+        >>> curve = allalike.discover(crowd.answers).learning_curve()
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """

@@ -165,7 +165,7 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     >>> import allalike
     >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyy", "kim": "xxxyyy", "lea": "yyxxyx"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_predicts"]
+    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_error_correlation"]
     >>> found["rank_correlation"], found["workers"]
     (0.820783, 5)
     """
@@ -183,7 +183,8 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     half = _NORMAL * np.sqrt((1 + r**2 / 2) / (n - 3))
     centre = np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
     low, high = np.tanh([centre - half, centre + half]).round(6).tolist()
-    return {"disparity_predicts": {"rank_correlation": round(r, 6), "low": low, "high": high, "workers": n}}
+    correlation = {"rank_correlation": round(r, 6), "ci_low": low, "ci_high": high, "workers": n}
+    return {"disparity_error_correlation": correlation}
 
 
 def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dict[str, Array]:
@@ -237,10 +238,10 @@ def describe_confidence(run: Run, weighing: Fit, found: TaskTable) -> dict[str, 
     assert weighing.uncertainty is not None
     assert weighing.uncertainty.confidence is not None
     confidence = weighing.uncertainty.confidence
-    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
+    voices = {"effective_answers_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
     mean = found.mean("confidence")
-    if "told_by" in confidence and confidence["told_by"] != "answers" and np.isfinite(mean):
+    if "estimated_from" in confidence and confidence["estimated_from"] != "answers" and np.isfinite(mean):
         confidence = {**confidence, **estimate_share_right(mean, weighing.uncertainty.share_se)}
     trust = {} if weighing.uncertainty.trust is None else {"trust": weighing.uncertainty.trust}
     return _rounded({**confidence, "mean": mean, **trust, **per_task})
@@ -271,8 +272,8 @@ def summarise(run: Run, weighing: Fit, found: TaskTable, settings: dict[str, Any
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
         **({"confidence": describe_confidence(run, weighing, found)} if known and known.confidence else {}),
-        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
-        **({"trust": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
+        **({"model": _rounded(weighing.notes)} if weighing.notes else {}),
+        **({"screening": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
         "effective_workers": float((1 if run.worker_task is None else run.n_tasks) / np.square(weighing.weight).sum()),
         **run.notes,
     }
@@ -290,14 +291,14 @@ def group_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
     groups = weighing.copy_groups
     found = () if groups is None else groups.groups
     return {
-        "group": np.arange(1, len(found) + 1),
+        "copy_group": np.arange(1, len(found) + 1),
         "kind": text_column(["copies" if group.copies else "alike" for group in found]),
         "size": np.array([len(group.members) for group in found], np.int64),
         "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
-        "common": np.array([group.common for group in found], np.int64),
+        "common_tasks": np.array([group.common for group in found], np.int64),
         "shared_rare": np.array([group.rare for group in found], np.int64),
         "fidelity": np.array([group.fidelity for group in found], np.float64),
-        "probability": np.array([group.p_value for group in found], np.float64),
+        "p_value": np.array([group.p_value for group in found], np.float64),
     }
 
 
@@ -313,7 +314,7 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
     worse = _describe_worse(run, weighing)
     given = run.answer_counts
     without = [
-        {"worker": run.workers[int(i)], "signal": float(signal[i]), "error": float(error[i])}
+        {"worker": run.workers[int(i)], "informativeness": float(signal[i]), "informativeness_se": float(error[i])}
         for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
     ]
     sizes = (
@@ -322,23 +323,23 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
         else np.zeros(0)
     )
     return {
-        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
-        "no_signal": {
+        **({"components": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
+        "uninformative": {
             "workers": len(empty),
             "share_of_answers": float(given[empty].sum() / given.sum()),
             "silenced": bool(groups.uninformative.any()),
             "named": without,
         },
-        **({"look_at": worse} if worse else {}),
+        **({"flagged": worse} if worse else {}),
         "groups": [
             {
                 "kind": "copies" if group.copies else "alike",
                 "members": _names(run, group.members[:_MAX_NAMED]),
                 "size": len(group.members),
-                "common": group.common,
+                "common_tasks": group.common,
                 "shared_rare": group.rare,
                 "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
-                "probability": group.p_value,
+                "p_value": group.p_value,
             }
             for group in groups.groups[:_MAX_NAMED]
         ],
@@ -366,7 +367,7 @@ def find_worse(run: Run, weighing: Fit) -> Worse | None:
     if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
     columns = fault_columns(weighing, faults)
-    fault, low, high = (columns[name] for name in (faults.unit, "low", "high"))
+    fault, low, high = (columns[name] for name in (faults.unit, "ci_low", "ci_high"))
     counts = np.where(np.isfinite(fault), faults.shared, 0.0)
     if not counts.sum():
         return None
@@ -384,7 +385,7 @@ def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
     found = find_worse(run, weighing)
     if found is None or not len(found.workers):
         return {}
-    columns = {"low": found.low, "high": found.high, "relative_error": found.relative}
+    columns = {"ci_low": found.low, "ci_high": found.high, "relative_error": found.relative}
     order = np.where(np.isnan(found.low), found.relative, found.low)[found.workers]
     named = [
         {

@@ -30,9 +30,9 @@ def name_schema(command: str) -> str:
     """Return the name of the schema of a command's JSON.
 
     >>> name_schema("jury")
-    'allalike/jury/1'
+    'allalike/jury/2'
     """
-    return f"allalike/{command}/1"
+    return f"allalike/{command}/2"
 
 
 class LabelKind(Section):
@@ -58,13 +58,13 @@ class HowSure(Section):
     """
 
     mean: float
-    told_by: str
+    estimated_from: str
     share_right: float | None = None
     share_right_low: float | None = None
     share_right_high: float | None = None
     trust: float | None = None
     answers_per_task: float = 0.0
-    voices_per_task: float | None = None
+    effective_answers_per_task: float | None = None
 
 
 class OtherReading(Section):
@@ -82,7 +82,7 @@ class HowRead(Section):
 
     workers: str = ""
     fields: dict[str, Any] | None = None
-    taken: str = ""
+    chosen: str = ""
     why: str = ""
     known_truths: Any = None
     f_ratio: float | None = None
@@ -103,11 +103,11 @@ class Suspect(Section):
     """A worker to look at: the interval of the error or the error relative to others, or the informativeness."""
 
     worker: Any
-    low: float | None = None
-    high: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
     relative_error: float | None = None
-    signal: float = 0.0
-    error: float = 0.0
+    informativeness: float = 0.0
+    informativeness_se: float = 0.0
 
 
 class Silent(Section):
@@ -134,17 +134,17 @@ class AlikeGroup(Section):
     kind: str
     members: tuple[Any, ...]
     size: int
-    common: int
+    common_tasks: int
     shared_rare: int
-    probability: float
+    p_value: float
 
 
 class TrustInWorkers(Section):
     """Who copies, who is only alike, and whose answers carry no signal."""
 
-    no_signal: Silent
-    look_at: Suspects | None = None
-    parts: PartSizes | None = None
+    uninformative: Silent
+    flagged: Suspects | None = None
+    components: PartSizes | None = None
     groups: tuple[AlikeGroup, ...] = ()
     n_groups: dict[str, int] = {}
 
@@ -153,8 +153,8 @@ class Correlation(Section):
     """A rank correlation with its limits, and of how many workers."""
 
     rank_correlation: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
     workers: int
 
 
@@ -164,7 +164,7 @@ class ErrorOnGold(Section):
     tasks: int = 0
     error: float | None = None
     unweighted_error: float | None = None
-    disparity_predicts: Correlation | None = None
+    disparity_error_correlation: Correlation | None = None
 
 
 class Unparsed(Section):
@@ -192,9 +192,9 @@ class ChangedWorker(Section):
     now: float
     answers_before: int
     answers_now: int
-    low: float
-    high: float
-    probability: float
+    ci_low: float
+    ci_high: float
+    p_value: float
 
 
 class Changes(Section):
@@ -251,8 +251,8 @@ class Summary(Section):
     min_confidence: float = 0.0
     abstained: int | None = None
     confidence: HowSure | None = None
-    reading: HowRead | None = None
-    trust: TrustInWorkers | None = None
+    model: HowRead | None = None
+    screening: TrustInWorkers | None = None
     gold: ErrorOnGold | None = None
     guessed: dict[str, Any] = {}
     missing_dropped: int = 0

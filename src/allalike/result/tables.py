@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from allalike.methods.fit import Uncertainty
     from allalike.result.summary import Summary
 
+ERRORS = ("error_rate", "rmse", "mean_error")  # the column of the table of workers is one of these
 OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
@@ -44,17 +44,16 @@ def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
         **({"task": run.worker_task} if run.worker_task is not None else {}),
         "worker": run.workers,
         "answers": run.answer_counts,
-        **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
+        **({"prior_answers": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
     faults, error_rate = weighing.uncertainty, weighing.error_rate
     own = weighing.columns or _own_columns(run, weighing.weight)
     more = {**trust_columns(weighing), **own}
     if faults is not None:
-        known = {"shared": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
-        return {**columns, **known, "few": faults.few, "weight": weighing.weight, **more}
-    rates = {} if error_rate is None else {"error_rate": error_rate}
-    numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
-    return {**columns, **numbers, **rates, **more}
+        known = {"shared_tasks": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
+        return {**columns, **known, "few_answers": faults.few, "weight": weighing.weight, **more}
+    error = {"mean_error": weighing.fault} if error_rate is None else {"error_rate": error_rate}
+    return {**columns, "disparity": weighing.disparity, **error, "weight": weighing.weight, **more}
 
 
 def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
@@ -76,22 +75,21 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
         if found.copies:
             group[list(found.members)] = str(number)
     return {
-        "signal": known.informativeness,
-        "signal_error": known.informativeness_se,
-        "no_signal": known.uninformative,
-        "group": text_column(group.tolist()),
-        **({"part": groups.component + 1} if groups.component is not None and groups.n_components > 1 else {}),
+        "informativeness": known.informativeness,
+        "informativeness_se": known.informativeness_se,
+        "uninformative": known.uninformative,
+        "copy_group": text_column(group.tolist()),
+        **({"component": groups.component + 1} if groups.component is not None and groups.n_components > 1 else {}),
     }
 
 
 def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
-    """Return each worker's fault, what it is read as where that has another name, its limits, and the rank."""
+    """Return the estimated error of each worker, its interval, and the rank."""
     rate = weighing.error_rate
-    fault = faults.best(weighing.fault) if rate is None else weighing.fault
-    told = fault if rate is None else rate
+    told = faults.best(weighing.fault) if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.interval_around(told)
-    columns = {"fault": fault, faults.unit: read(told), "low": read(low), "high": read(high)}
+    columns = {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
     order = ("relative_error", "rank_low", "rank_high")
     return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
@@ -125,7 +123,7 @@ def truth_columns(
     show = decode or (lambda name: encoding.decode(piece.found[name]))
     own = encoding.truth_columns(piece.found)
     limits: dict[str, Values | Array] = {
-        name: own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
+        f"ci_{name}": own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
     }
     label = own.pop("label", None) or show("label")
     assert isinstance(label, Values)
@@ -135,13 +133,13 @@ def truth_columns(
         **({"verdict": text_column([OUTCOMES[n] for n in piece.found["verdict"]])} if "verdict" in piece.found else {}),
         **own,
         **(limits or {sureness(weighing): piece.found["confidence"]}),
-        "error": piece.found["error"],
+        "standard_error": piece.found["error"],
         "answers": piece.answers,
-        **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
+        **({"effective_answers": piece.found["voices"]} if "voices" in piece.found else {}),
         "tied": piece.found["tied"],
         "unweighted": show("unweighted"),
         "changed": piece.found["changed"],
-        **({"known": piece.found["known"]} if "known" in piece.found else {}),
+        **({"is_gold": piece.found["known"]} if "known" in piece.found else {}),
     }
 
 
@@ -206,12 +204,11 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
 
     >>> import allalike
     >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
-    Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
+    Result: 4 answers by 3 workers on 2 tasks (categorical labels), by P-TD on memory.
       task 1: 'x'
       task 2: 'y'
-    0 of 2 labels (0.0 %) differ from the majority vote.
     1 note: see .notes.
-    See .truth, .workers, .summary, .next(), .save("folder").
+    See .truth, .workers, .summary, .next_tasks(), .save("folder").
     """
     columns = summary.guessed.get("columns")
     remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary))
@@ -224,7 +221,7 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
             *say_changes(summary, recurring=recurring),
             *(remark.sentence for remark in remarks),
             *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
-            f'See .truth, .workers, {groups}.summary, .next(), .save("folder").',
+            f'See .truth, .workers, {groups}.summary, .next_tasks(), .save("folder").',
         ]
     )
 
@@ -237,7 +234,7 @@ def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
     >>> "&lt;b&gt;" in page, "<b>" in page
     (True, False)
     """
-    workers = workers.sort_values("fault", kind="stable")
+    workers = workers.sort_values(next(name for name in ERRORS if name in workers), kind="stable")
     several = len(workers) > 2 * _N_ROWS
     tables = {
         "Least sure tasks": unsure.head(_N_ROWS),
@@ -252,7 +249,7 @@ def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
 
     >>> from allalike.compare import compare
     >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
-    Comparison: 2 answers of 2 workers to 1 task (real labels), 2 methods, ranked by distance.
+    Comparison: 2 answers by 2 workers on 1 task (real labels), 2 methods, ranked by distance.
     """
     shown = table.head(_N_METHODS).drop(columns=["note"], errors="ignore")
     left = len(table) - len(shown)
@@ -280,6 +277,8 @@ def _counts(summary: Summary) -> str:
 
 
 def _paragraphs(text: str) -> str:
+    from html import escape
+
     return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
 
 
@@ -294,11 +293,11 @@ _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
 def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
-    """Return the expected accuracy for each number of answers a task, as `Result.curve` has it.
+    """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it.
 
     >>> import allalike
     >>> crowd = allalike.simulate("one-coin(classes=3)", workers=5, tasks=50, seed=1)
-    >>> allalike.discover(crowd.answers).curve().columns.tolist()
+    >>> allalike.discover(crowd.answers).learning_curve().columns.tolist()
     ['answers_per_task', 'expected_accuracy']
     """
     expect = None if weighing.uncertainty is None else weighing.uncertainty.expect

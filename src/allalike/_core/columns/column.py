@@ -190,7 +190,7 @@ class Column:
         try:
             return parse(value)
         except InputError as error:
-            reason, options = error.args[0], error.settles
+            reason, options = error.args[0], error.options
         except UnicodeError:
             reason = "it is no valid text"
         except RecursionError:

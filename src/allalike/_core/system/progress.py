@@ -45,7 +45,7 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
 
 
 @contextmanager
-def watching(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
+def progress_callback(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
     """Tell a function how far `discover`, `jury`, `compare` and all others are that are called within this context.
 
     The logger ``allalike`` hears of it without that: `logging.basicConfig(level="INFO")` shows each stage.
@@ -58,7 +58,7 @@ def watching(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")]
     >>> stages = []
-    >>> with allalike.watching(lambda stage, done, total: stages.append(stage)):
+    >>> with allalike.progress_callback(lambda stage, done, total: stages.append(stage)):
     ...     result = allalike.discover(rows, method="P-TD")
     >>> stages
     ['reading', 'preparing', 'deciding']

@@ -132,7 +132,7 @@ class Boxes(Objects):
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 0, 10, 10, "cat"]]), ("bob", 1, [[1, 0, 11, 10, "cat"]]), ("eve", 1, [])]
     >>> result = allalike.discover(rows, domain=Boxes(quorum=0.5), method="UA")
-    >>> result.objects[["x1", "y1", "x2", "y2", "class", "supporters"]].values.tolist()
+    >>> result.objects[["x1", "y1", "x2", "y2", "class", "n_workers"]].values.tolist()
     [[0.5, 0.0, 10.5, 10.0, 'cat', 2]]
     """
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import late_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,7 +20,7 @@ BOX_KEYS = {
 BOX_CLASS_KEYS = ("class", "label", "category", "category_id", "rectanglelabels")
 _BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys of what is no point
 SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))
-TAG = re.compile(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
+TAG = late_pattern(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
 
 
 def is_box(value: Any) -> bool:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from allalike.rules.mean import Drawings
 
 _OBJECTS = "objects"  # the name of what was found about each object of an estimated label
-NUMBERS = ("confidence", "class_confidence", "spread", "supporters")  # what is told of each object of a truth
+NUMBERS = ("confidence", "class_confidence", "spread", "n_workers")  # what is told of each object of a truth
 _LARGEST_NUMBER = 1e150
 
 
@@ -441,7 +441,7 @@ class ObjectEncoding(PairwiseEncoding, Things):
             columns[domain._class_key] = Values([row[1][-1] for row in rows])
         for place, name in enumerate(NUMBERS):
             numbers = np.array([row[2][place] for row in rows], np.float64)
-            counts = name == "supporters" and not np.isnan(numbers).any()
+            counts = name == "n_workers" and not np.isnan(numbers).any()
             columns[name] = numbers.astype(np.int64) if counts else numbers
         return columns
 
@@ -450,7 +450,7 @@ class ObjectEncoding(PairwiseEncoding, Things):
             return {}
         sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
         with np.errstate(invalid="ignore"):
-            return {"missed": sums["missed"] / sums["kept"], "invented": sums["invented"] / sums["objects"]}
+            return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
 
     def _told(self, found: Mapping[str, Array]) -> list[Any]:
         """Return what was found about the objects of each truth, or None where that is not known."""

@@ -152,7 +152,7 @@ class Points(Objects):
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 0], [50, 50]]), ("bob", 1, [[3, 4], [50, 50]]), ("eve", 1, [[0, 0]])]
     >>> result = allalike.discover(rows, domain=Points(radius=10, quorum=0.5), method="UA")
-    >>> result.objects[["x", "y", "supporters"]].round(3).values.tolist(), result.truth["count"].tolist()
+    >>> result.objects[["x", "y", "n_workers"]].round(3).values.tolist(), result.truth["count"].tolist()
     ([[1.0, 1.333, 3.0], [50.0, 50.0, 2.0]], [2])
     """
 

@@ -150,7 +150,7 @@ class Spans(Objects):
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4, "PER"]]), ("bob", 1, [[0, 4, "PER"], [9, 12, "LOC"]]), ("eve", 1, [[0, 5, "PER"]])]
     >>> result = allalike.discover(rows, domain=Spans(quorum=0.5), method="UA")
-    >>> result.objects[["start", "end", "class", "supporters"]].values.tolist()
+    >>> result.objects[["start", "end", "class", "n_workers"]].values.tolist()
     [[0, 4, 'PER', 3]]
     """
 

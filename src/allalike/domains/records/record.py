@@ -71,8 +71,8 @@ if TYPE_CHECKING:
 
 _EACH = "each field"
 _TAKEN = (  # columns that a table of truths has anyway
-    *("task", "label", "confidence", "support", "low", "high", "error", "answers", "voices", "tied", "unweighted"),
-    *("changed", "known"),
+    *("task", "label", "confidence", "support", "ci_low", "ci_high", "standard_error", "answers", "effective_answers"),
+    *("tied", "unweighted", "changed", "is_gold"),
 )
 
 
@@ -95,7 +95,7 @@ class Record(Domain):
         Fields that labels have, and that are left out.
     weights
         Whether a worker has one weight (``worker``), or one for each ``field``: the whole method then runs for each of
-        them alone, and the table of workers has ``weight.NAME`` and ``fault.NAME``, of which ``weight`` is the mean.
+        them alone, and the table of workers has ``weight.NAME`` and ``mean_error.NAME``; ``weight`` is the mean.
     one
         Whether each label fills one field only, as the answers to a survey whose questions have scales of their own:
         truths are then what stands in it, and no record.
@@ -174,7 +174,7 @@ class Record(Domain):
             try:
                 fields[name] = kind or (guess(column, rows) if len(rows) else Categorical())
             except InputError as error:
-                said = {**fields, name: error.settles.get("domain", Categorical.name)}
+                said = {**fields, name: error.options.get("domain", Categorical.name)}
                 asked = f"The field {name!r}: {error.args[0]}"
                 raise LabelError(asked, domain=replace(self, fields=said).spec) from None
         return replace(self, fields=tuple(fields.items()))
@@ -423,7 +423,7 @@ class RecordEncoding(Encoding):
         sums = add(self.kernels.field_losses, weights)
         answers = {number: sums.get(f"answers {number}") for number in range(len(self.parts))}
         return {
-            f"fault.{name}": unknown(len(weights))
+            f"mean_error.{name}": unknown(len(weights))
             if (given := answers[number]) is None
             else np.divide(sums[f"distance {number}"], given, out=unknown(len(weights)), where=given > 0)
             for number, (name, _) in enumerate(self.encodings)

@@ -20,7 +20,7 @@ from allalike._core.system.files import atomic_file
 from allalike._core.system.processes import pack, unpack
 from allalike._core.system.tables import write_tables
 from allalike.engines.shards import Cuts, Shard, Tally, encode, find_piece, in_order, of_answers, sum_up
-from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
+from allalike.engines.spark.rows import join_digests, make_columns, make_label_column, read_chunks
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.errors import AllalikeError
 

@@ -1,101 +1,78 @@
 """Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
-What Spark reads in one go, an input, is cut into chunks, one for each partition to which tasks go by their hashes, and
-into a digest of what must be known of all rows: who the workers are, whether there are few labels, whether ids are
-whole numbers. Digests go to one more partition, to be joined (`allalike.engines.spark.facts`). So everything is
-read once.
+What one Spark task reads, an **input**, is cut into chunks, one for each partition to which tasks go by their hashes,
+and summarised in a digest: the workers, the distinct labels if there are few, counts of excluded rows. Digests go to
+one more partition and are joined there, so that everything is read once. Rows are numbered within their input, and
+among all of them as soon as it is known how many rows each input has: as errors name them.
 """
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import distinct
-from allalike._core.columns.values import Values, arrow_of, find_zeros, is_string, numpy_of, take_rows
-from allalike._core.late import pa
+from allalike._core.columns.factors import distinct, factorize, ranked
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.late import pa, pc
 from allalike._core.system.processes import pack
 from allalike.answers.cleaning import Cleaning, Dropped
-from allalike.engines.ingest.partitions import Vocabulary
+from allalike.answers.stream import join_batches
+from allalike.engines.ingest.partitions import Vocabulary, pickle_objects
 from allalike.engines.ingest.routes import whole_numbers
-from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines, read_stretches
 from allalike.errors import AllalikeError
+from allalike.readers.formats.source import check_types
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
-    from allalike.engines.spark.csv_files import Split, Stretch
+    from allalike.answers.stream import Batch
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
+    Missing = dict[str, tuple[int, int, Any]]  # number of rows, the first of them, and its value
 
 SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
-ZERO = "zero byte in "  # a role; such rows are counted as those are that lack one
-_BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26  # a batch has at least so many of one of them, unless it is the last
+ZERO = "zero byte in "  # a role; such rows are counted like missing values
 _HALF_BITS = np.uint64(32)
-_MIN_ROWS_PER_ENTRY = 4  # of a dictionary, in a chunk with which it is sent
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How inputs are read, and where their rows go."""
+    """How rows are read, and to how many partitions they go."""
 
-    n_partitions: int
-    files: Mapping[int, TextFile] = field(default_factory=dict)
-    file_numbers: Mapping[int, int] = field(default_factory=dict)
-    whole_files: bool = False
+    text: bool = False
+    compared: Columns | None = None
+    n_partitions: int = 1
     max_numbered_labels: int = (1 << 15) - 1
-    piece_bytes: int = 1 << 24
     cleaning: Cleaning = field(default_factory=Cleaning)
     na: tuple[str, ...] | None = None
-    compared: Columns | None = None
-
-    @property
-    def text(self) -> bool:
-        """Whether all values are strings."""
-        return bool(self.files)
 
     @property
     def label_text(self) -> bool:
         """Whether labels are strings as in a text file."""
         return self.text or bool(self.cleaning.label_map)
 
-    def tables(self, batches: Iterable[pa.RecordBatch], number: int) -> Iterator[tuple[Split, pa.Table]]:
-        """Yield columns of rows of an input, with their split."""
-        if self.files:
-            yield from read_lines(batches, self.files, whole=self.whole_files, piece_bytes=self.piece_bytes)
-        elif self.file_numbers:
-            for (key, block), part in cut_at_splits(batches):
-                yield (self.file_numbers[key], block), pa.Table.from_batches([part]).select(ROLES)
-        else:
-            for batch in batches:
-                table = pa.Table.from_batches([batch])
-                yield (number, 0), table if self.compared is None else _with_comparisons(table, self.compared)
-
-
-def _with_comparisons(table: pa.Table, found: Columns) -> pa.Table:
-    """Return a table with comparisons as texts; rows have no numbers before all are read."""
-    parts = table["label"].combine_chunks().flatten()
-    texts = write_comparisons(parts, found, lambda _: "A row of the data frame")
-    return table.set_column(table.column_names.index("label"), "label", texts)
-
 
 @dataclass
 class Digest:
-    """What must be known of the rows of an input, which are numbered from 0 (see `InputFacts`)."""
+    """A summary of the rows of an input, which are numbered from 0 (see `InputFacts`)."""
 
     number: int
-    splits: list[tuple[Split, int]] = field(default_factory=list)
     n_read: int = 0
     n_kept: int = 0
-    missing: dict[str, tuple[int, int, Any]] = field(default_factory=dict)
+    types: dict[str, Any] = field(default_factory=dict)
+    missing: Missing = field(default_factory=dict)
     dropped: Dropped = field(default_factory=Dropped)
     workers: Any = None
     labels: Any = None
@@ -103,172 +80,134 @@ class Digest:
     whole_numbers: dict[str, bool] = field(default_factory=lambda: {"task": True, "label": True})
     first_text: FirstText | None = None
     numeric: bool = False
-    cut_field: bool = False
     remarks: list[str] = field(default_factory=list)
 
 
-def route_batches(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
-    """Turn the rows of an input that Spark has read into records."""
+def route_frame(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
+    """Turn the rows of a partition of a data frame into records: a partition, and a chunk or the digest."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    number = context.partitionId()
     unread = iter(batches)
-    for records in _route(plan.tables(unread, number), number, plan):
-        yield _make_batch(records)
+    for partition, data in _route(context.partitionId(), (_split(batch, plan) for batch in unread), plan, []):
+        columns = [pa.array([partition], pa.int32()), pa.array([data], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["partition", "data"])
     for _ in unread:  # a worker that leaves records unread is ended by Spark
         pass
 
 
-def route_stretches(number: int, stretches: Iterable[Stretch], plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """Read stretches of files, which are an input, and turn their rows into records."""
-    tables = read_stretches(list(stretches), plan.files, whole=plan.whole_files, piece_bytes=plan.piece_bytes)
-    for records in _route(tables, number, plan):
-        yield from records
+def route_file(number: int, scans: Iterable[bytes], plan: Plan) -> Iterator[tuple[int, bytes]]:
+    """Read a file as in memory, and turn its rows into records."""
+    for scan in scans:
+        remarks: list[str] = []
+        yield from _route(number, _read_file(pickle.loads(scan), remarks), plan, remarks)  # nosec B301 # sent by this run
 
 
-def _route(tables: Iterable[tuple[Split, pa.Table]], number: int, plan: Plan) -> Iterator[Iterable[tuple[int, bytes]]]:
-    """Yield records: a partition, and a chunk of rows or the digest of all of them."""
-    digest = Digest(number)
-    router = _Router(plan, digest)
-    told: Any = digest
+def _read_file(scan: Any, remarks: list[str]) -> Iterator[Batch]:
+    stream = scan.stream()
+    yield from stream.batches()
+    remarks += stream.notes.get("remarks", [])
+
+
+def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
+    """Return the columns of some rows of a data frame; comparisons become texts, and instants are in UTC."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if plan.compared is not None:  # rows have no numbers before all are read
+        parts = columns["label"].flatten()
+        columns["label"] = write_comparisons(parts, plan.compared, lambda _: "A row of the data frame")
+    for role, data in columns.items():
+        if pa.types.is_timestamp(data.type) and data.type.tz is not None:  # Spark's, which depends on a setting
+            columns[role] = data.cast(pa.timestamp(data.type.unit, "UTC"))
+    made = {role: Column(role, data, text=plan.text) for role, data in columns.items()}
+    made["label"].na = plan.na
+    return made
+
+
+def _route(number: int, batches: Iterable[Batch], plan: Plan, remarks: list[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield the chunks of all rows of an input, and last its digest, or what is wrong with it."""
+    router = _Router(number, plan)
+    result: Any = router.digest
     try:
-        for table in _gather(router.count_rows(tables)):
-            yield list(router.route(table))
+        for batch in join_batches(batches):
+            yield from router.route(batch)
         router.finish()
-    except CutFieldError:
-        told = Digest(number, cut_field=True)
+        router.digest.remarks += remarks
     except AllalikeError as error:
-        told = error
-    yield [(plan.n_partitions, pack(told))]
-
-
-def _make_batch(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
-    partitions, data = zip(*records, strict=True) if (records := list(records)) else ((), ())
-    columns = [pa.array(partitions, pa.int32()), pa.array(data, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, ["partition", "data"])
-
-
-def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Join small tables, so that each is worth its while."""
-    waiting: list[Any] = []
-    rows = size = 0
-    for table in tables:
-        waiting.append(table)
-        rows, size = rows + table.num_rows, size + table.nbytes
-        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield pa.concat_tables(waiting)
-            waiting, rows, size = [], 0, 0
-    if rows:
-        yield pa.concat_tables(waiting)
+        result = error
+    yield plan.n_partitions, pack(result)
 
 
 class _Router:
-    """A cutter of the rows of one input into chunks, which notes in a digest what they are."""
+    """A cutter of the rows of one input into chunks, which summarises them in a digest."""
 
-    def __init__(self, plan: Plan, digest: Digest) -> None:
-        self._plan, self._digest = plan, digest
+    def __init__(self, number: int, plan: Plan) -> None:
+        self._plan, self.digest = plan, Digest(number)
         self._workers, self._labels = Vocabulary(), Vocabulary()
         self._many_labels = False
 
-    def count_rows(self, tables: Iterable[tuple[Split, pa.Table]]) -> Iterator[pa.Table]:
-        """Take note of how many rows each split has."""
-        splits = self._digest.splits
-        for split, table in tables:
-            before = splits.pop()[1] if splits and splits[-1][0] == split else 0
-            splits.append((split, before + table.num_rows))
-            if table.schema.metadata and REMARK in table.schema.metadata:
-                self._digest.remarks.append(table.schema.metadata[REMARK].decode())
-            yield table.replace_schema_metadata(None)
-
-    def route(self, table: pa.Table) -> Iterator[tuple[int, bytes]]:
+    def route(self, batch: Batch) -> Iterator[tuple[int, bytes]]:
         """Yield a chunk for each partition that gets some of the rows."""
-        digest = self._digest
-        rows = digest.n_read + np.arange(table.num_rows)
-        digest.n_read += table.num_rows
-        labels, kept = self._clean_labels(table["label"], rows)
-        ids = table.select(ROLES[:2])
-        if not kept.all():
-            ids, rows = ids.filter(arrow_of(kept)), rows[kept]
-        complete = self._find_complete(ids, rows)
-        if not complete.all():
-            ids, rows, labels = ids.filter(arrow_of(complete)), rows[complete], labels.filter(arrow_of(complete))
-        digest.n_kept += len(rows)
-        if len(rows):
-            columns = {role: _as_array(ids[role]) for role in ROLES[:2]}
-            yield from self._chunks({**columns, "label": _as_array(labels)}, rows)
-
-    def _clean_labels(self, labels: Any, rows: Rows) -> tuple[Any, npt.NDArray[np.bool_]]:
-        """Return the labels as they are meant, and which rows have one; count the others."""
-        plan, digest = self._plan, self._digest
-        if pa.types.is_nested(labels.type):
-            blank = numpy_of(labels.is_null())
-            self._count_missing("label", blank, rows, None)
-            digest.dropped += Dropped(int(blank.sum()))
-            return labels.filter(arrow_of(~blank)), ~blank
-        given = plan.cleaning.map_labels(Column("label", labels, text=plan.text, na=plan.na))
-        blank = given.missing()
-        if blank.any():
-            self._count_missing("label", blank, rows, labels[int(np.argmax(blank))].as_py())
-        cleaned, kept, dropped = plan.cleaning.clean_labels(given, blank)
-        if dropped.example is not None:
-            dropped = replace(dropped, example=(int(rows[dropped.example[0]]), dropped.example[1]))
-        digest.dropped += dropped
-        data = cleaned.data
-        return data.cast(data.type.value_type) if pa.types.is_dictionary(data.type) else data, kept
-
-    def _find_complete(self, ids: pa.Table, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Return which rows have ids, and count the others."""
-        complete = np.ones(len(rows), np.bool_)
-        for role in ("task", "worker"):
-            missing = complete & _find_missing(ids[role], self._plan.text)
-            self._count_missing(role, missing, rows, None)
-            complete &= ~missing
-            self._note_zeros(role, ids[role], rows)
-        return complete
-
-    def _note_zeros(self, role: str, column: Any, rows: Rows) -> None:
-        zeros = find_zeros(column)
-        if zeros.any():
-            self._count_missing(f"{ZERO}{role}", zeros, rows, column[int(np.argmax(zeros))].as_py())
-
-    def _count_missing(self, role: str, missing: npt.NDArray[np.bool_], rows: Rows, found: Any) -> None:
-        if missing.any():
-            count, first, instead = self._digest.missing.get(role, (0, int(rows[np.argmax(missing)]), found))
-            self._digest.missing[role] = count + int(missing.sum()), first, instead
-
-    def _chunks(self, columns: dict[str, Any], rows: Rows) -> Iterator[tuple[int, bytes]]:
-        for role in ("worker", "task"):
-            if pa.types.is_nested(columns[role].type):
-                _ = Column(role, columns[role]).factors  # which says why such ids will not do
+        columns, rows = self._clean(batch)
+        self.digest.n_kept += len(rows)
+        if not len(rows):
+            return
+        for role in ROLES[:2]:
+            if columns[role].form is None:
+                raise columns[role].indistinct()
         partitions = self._find_partitions(columns["task"])
-        counts = np.bincount(partitions).tolist()
-        per_chunk = len(rows) / sum(count > 0 for count in counts)
-        workers = self._workers.number(Column("worker", columns["worker"]))
+        objects = columns["label"].form is None
+        self._workers.number(columns["worker"])
+        self._inspect_labels(columns["label"], rows)
         sent = {
-            "worker": _as_dictionary(columns["worker"], workers, self._workers, per_chunk),
-            "task": columns["task"],
-            "label": self._label(columns["label"], rows, per_chunk),
+            "worker": _as_array(columns["worker"]),
+            "task": _as_array(columns["task"]),
+            "label": pickle_objects(columns["label"]) if objects else _as_array(columns["label"]),
             "row": arrow_of(rows),
         }
-        if len(counts) > 1:
-            order = np.argsort(partitions, kind="stable")
-            sent = {name: take_rows(column, order) for name, column in sent.items()}
-        batch = pa.RecordBatch.from_arrays(list(sent.values()), list(sent))
-        batch = batch.replace_schema_metadata({"input": str(self._digest.number)})
+        order = np.argsort(partitions, kind="stable")
+        made = pa.RecordBatch.from_arrays([take_rows(column, order) for column in sent.values()], list(sent))
+        made = made.replace_schema_metadata({"input": str(self.digest.number), "objects": str(int(objects))})
         begin = 0
-        for partition, count in enumerate(counts):
+        for partition, count in enumerate(np.bincount(partitions).tolist()):
             if count:
-                yield partition, _serialize(batch.slice(begin, count))
+                yield partition, _serialize(made.slice(begin, count))
                 begin += count
 
-    def _find_partitions(self, ids: Any) -> npt.NDArray[np.uint16]:
+    def _clean(self, batch: Batch) -> tuple[Batch, Rows]:
+        """Return the complete rows and their numbers; count the others."""
+        digest = self.digest
+        before, number = digest.n_read, len(batch["label"])
+        digest.n_read += number
+        digest.types = {role: column.form for role, column in batch.items()}
+        columns, kept, dropped = self._plan.cleaning.clean(batch, before=before)
+        digest.dropped += dropped
+        if dropped.missing:
+            blank = self._plan.cleaning.map_labels(batch["label"]).missing()
+            self._count("label", blank, before + np.arange(number), batch["label"])
+        rows = before + np.flatnonzero(kept)
+        complete = np.ones(len(rows), np.bool_)
+        for role in ("task", "worker"):
+            missing = columns[role].missing()
+            self._count(role, complete & missing, rows, None)
+            self._count(f"{ZERO}{role}", columns[role].zeros(), rows, columns[role])
+            complete &= ~missing
+        if not complete.all():
+            columns = {role: column.keep(complete) for role, column in columns.items()}
+        return columns, rows[complete]
+
+    def _count(self, what: str, found: npt.NDArray[np.bool_], rows: Rows, column: Column | None) -> None:
+        if found.any():
+            place = int(np.argmax(found))
+            first = (0, int(rows[place]), None if column is None else column.value(place))
+            count, *others = self.digest.missing.get(what, first)
+            self.digest.missing[what] = (count + int(found.sum()), *others)
+
+    def _find_partitions(self, task: Column) -> npt.NDArray[np.uint16]:
         """Return the partition of each task."""
-        if self._plan.text and self._digest.whole_numbers["task"]:
-            self._digest.whole_numbers["task"] = whole_numbers(ids) is not None
-        if self._plan.n_partitions == 1:
-            return np.zeros(len(ids), np.uint16)
+        ids = _as_array(task)
+        if self._plan.text and self.digest.whole_numbers["task"]:
+            self.digest.whole_numbers["task"] = whole_numbers(ids) is not None
         if is_string(ids.type) or pa.types.is_integer(ids.type):
             hashes = Values(ids).hashes()
         else:
@@ -276,37 +215,28 @@ class _Router:
             hashes = values.hashes()[codes]
         return ((hashes >> _HALF_BITS) * np.uint64(self._plan.n_partitions) >> _HALF_BITS).astype(np.uint16)
 
-    def _label(self, labels: Any, rows: Rows, per_chunk: float) -> Any:
-        """Return labels as they are sent, and learn what they are."""
-        digest = self._digest
-        nested = pa.types.is_nested(labels.type)
-        column = None if nested else Column("label", labels)
-        digest.numeric = column is not None and column.kind in ("whole", "number")
-        if not self._many_labels and column is not None:
-            codes = self._labels.number(column, rows)
-            if len(self._labels) <= self._plan.max_numbered_labels:
-                return _as_dictionary(labels, codes, self._labels, per_chunk)
-        if not self._many_labels and self._plan.label_text:
-            digest.first_text, digest.whole_numbers["label"] = inspect_strings(
-                self._labels.values, self._labels.first_rows
-            )
-        elif self._plan.label_text and column is not None:
-            digest.first_text = digest.first_text or _find_text(column, rows)
-            digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole_numbers(labels) is not None
-        self._many_labels = True
-        return labels
+    def _inspect_labels(self, label: Column, rows: Rows) -> None:
+        """Note what labels are: the distinct ones, if they are few, or else whether all are numbers."""
+        digest = self.digest
+        digest.numeric = label.kind in ("whole", "number")
+        if label.form is None:
+            self._many_labels = True
+        elif not self._many_labels:
+            self._labels.number(label, rows)
+            self._many_labels = len(self._labels) > self._plan.max_numbered_labels
+            if self._many_labels and self._plan.label_text:
+                found = inspect_strings(self._labels.values, self._labels.first_rows)
+                digest.first_text, digest.whole_numbers["label"] = found
+        elif self._plan.label_text:
+            digest.first_text = digest.first_text or _find_text(label, rows)
+            whole = whole_numbers(_as_array(label)) is not None
+            digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole
 
     def finish(self) -> None:
-        """Write down which workers and labels there are."""
-        self._digest.workers = self._workers.values.data
+        """Note which workers and labels there are."""
+        self.digest.workers = self._workers.values.data
         if len(self._labels) and not self._many_labels:
-            self._digest.labels, self._digest.first_rows = self._labels.values.data, self._labels.first_rows
-
-
-def _find_missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
-    if pa.types.is_nested(column.type):
-        return numpy_of(column.is_null())
-    return Column("task", column, text=text).missing()
+            self.digest.labels, self.digest.first_rows = self._labels.values.data, self._labels.first_rows
 
 
 def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
@@ -323,25 +253,19 @@ def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None,
 
 def _find_text(label: Column, rows: Rows) -> FirstText | None:
     """Return row and value of the first label that is no number."""
+    label = copy(label)
     if label.looks_numeric():
         return None
     row, value = label.numbered(rows).first_unlike_number()
     return row - 1, value
 
 
-def _as_array(column: Any) -> Any:
-    """Return a column as one array, and instants in UTC; strings of more than 2 GB do not come at once."""
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:  # Spark's, which depends on a setting
-        column = column.cast(pa.timestamp(kind.unit, "UTC"))
-    return column.combine_chunks()
-
-
-def _as_dictionary(strings: Any, codes: Any, vocabulary: Vocabulary, per_chunk: float) -> Any:
-    """Return strings as a dictionary, where each chunk is the smaller for it."""
-    if not is_string(strings.type) or len(vocabulary) * _MIN_ROWS_PER_ENTRY > per_chunk:
-        return strings
-    return pa.DictionaryArray.from_arrays(arrow_of(codes), vocabulary.values.data)
+def _as_array(column: Column) -> Any:
+    """Return the values of a column as one array; strings of more than 2 GB do not come at once."""
+    data = column.data
+    if pa.types.is_dictionary(data.type):
+        data = data.cast(data.type.value_type)
+    return data.combine_chunks()
 
 
 def _serialize(batch: pa.RecordBatch) -> bytes:
@@ -350,3 +274,150 @@ def _serialize(batch: pa.RecordBatch) -> bytes:
         writer.write_batch(batch)
     written: bytes = sink.getvalue().to_pybytes()
     return written
+
+
+# Facts: what the digests of all inputs say together, and columns made of the chunks of a partition.
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFacts:
+    """What is true of all rows; ``before`` is the number of rows ahead of each input."""
+
+    n_read: int
+    n_kept: int
+    missing: Missing
+    dropped: Dropped
+    workers: Values
+    text: frozenset[str]
+    labels: Values | None
+    first_rows: Any
+    numeric: bool
+    first_text: FirstText | None
+    before: dict[int, int]
+    remarks: tuple[str, ...] = ()
+
+
+def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
+    """Put together what is known of all inputs."""
+    known = []
+    workers = Vocabulary()
+    for digest in digests:
+        if digest.n_kept:
+            workers.number(Column("worker", digest.workers))
+        known.append(replace(digest, workers=None))  # of which there may be many, in every input
+    known.sort(key=lambda digest: digest.number)
+    before = dict(zip((d.number for d in known), accumulate((d.n_read for d in known), initial=0), strict=False))
+    used = [digest for digest in known if digest.n_kept]
+    for role in ROLES:
+        check_types(role, {digest.types[role] for digest in used})
+    ids = ranked(workers.values, text=plan.text)[1] if used else Values([])
+    labels, rows = _join_labels(used, before, plan.max_numbered_labels)
+    first_text, whole = None, plan.label_text
+    if labels is not None:
+        whole = whole and is_string(labels.data.type) and whole_numbers(labels.data) is not None
+    elif whole:
+        first_text, whole = _join_texts(used, before)
+    flags = {
+        "worker": plan.text and len(ids) > 0 and not is_string(ids.data.type),
+        "task": plan.text and all(digest.whole_numbers["task"] for digest in used),
+        "label": whole,
+    }
+    return InputFacts(
+        n_read=sum(digest.n_read for digest in known),
+        n_kept=sum(digest.n_kept for digest in known),
+        missing=_join_missing(known, before),
+        dropped=_join_dropped(known, before),
+        workers=ids,
+        text=frozenset(role for role, flag in flags.items() if flag),
+        labels=labels,
+        first_rows=rows,
+        numeric=any(digest.numeric for digest in used),
+        first_text=first_text,
+        before=before,
+        remarks=tuple(dict.fromkeys(remark for digest in known for remark in digest.remarks)),
+    )
+
+
+def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tuple[Values | None, Any]:
+    """Return every different label in the order of first rows, and these rows, unless there are many."""
+    if any(digest.labels is None for digest in digests) or not digests:
+        return None, None
+    vocabulary, first = Vocabulary(), np.empty(0, np.int64)
+    for digest in digests:
+        codes = vocabulary.number(Column("label", digest.labels))
+        new = len(vocabulary) - len(first)
+        first = np.concatenate([first, np.full(new, np.iinfo(np.int64).max)])
+        np.minimum.at(first, codes, digest.first_rows + before[digest.number])
+        if len(vocabulary) > most:
+            return None, None
+    order = np.argsort(first)
+    return vocabulary.values.take(order), first[order]
+
+
+def _join_texts(digests: list[Digest], before: dict[int, int]) -> tuple[FirstText | None, bool]:
+    """Return the first of many labels that is no number, and whether all are whole numbers."""
+    texts, whole = [], True
+    for digest in digests:
+        first_text, own = digest.first_text, digest.whole_numbers["label"]
+        if digest.labels is not None:
+            first_text, own = inspect_strings(Values(digest.labels), digest.first_rows)
+        if first_text is not None:
+            texts.append((first_text[0] + before[digest.number], first_text[1]))
+        whole = whole and own
+    return min(texts, default=None), whole
+
+
+def _join_missing(digests: list[Digest], before: dict[int, int]) -> Missing:
+    missing: Missing = {}
+    for digest in digests:
+        for role, (count, row, value) in digest.missing.items():
+            first = row + before[digest.number], value
+            others, *known = missing.get(role, (0, *first))
+            missing[role] = (others + count, *min(tuple(known), first, key=itemgetter(0)))
+    return missing
+
+
+def _join_dropped(digests: list[Digest], before: dict[int, int]) -> Dropped:
+    total = Dropped()
+    for digest in digests:
+        dropped = digest.dropped
+        if dropped.example is not None:
+            row, label = dropped.example
+            dropped = replace(dropped, example=(row + before[digest.number], label))
+        total += dropped
+    return total
+
+
+def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
+    """Return the columns of chunks, with their rows numbered among all, in order; up to a limit if there is one."""
+    tables = []
+    for chunk in chunks:
+        table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
+        rows = numpy_of(table["row"]) + facts.before[int(table.schema.metadata[b"input"])]
+        if limit is not None:
+            table, rows = table.filter(arrow_of(rows < limit)), rows[rows < limit]
+        if len(rows):
+            tables.append((rows, table))
+    if not tables:
+        return None
+    tables.sort(key=lambda each: int(each[0][0]))
+    columns: dict[str, Any] = {
+        role: pa.chunked_array([chunk for _, table in tables for chunk in table[role].chunks]) for role in ROLES
+    }
+    if tables[0][1].schema.metadata[b"objects"] == b"1":
+        columns["label"] = [pickle.loads(value) for value in columns["label"].to_pylist()]  # nosec B301 # sent by this run
+    return {**columns, "row": np.concatenate([rows for rows, _ in tables])}
+
+
+def make_label_column(columns: dict[str, Any], facts: InputFacts) -> Column:
+    """Return labels that know their rows."""
+    return Column("label", columns["label"], text="label" in facts.text).numbered(columns["row"])
+
+
+def make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
+    """Return worker, task and label as a shard is made of them; workers are numbered among all."""
+    codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
+    among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
+    worker = Column.of_codes("worker", among[codes], facts.workers)
+    task = Column.of_codes("task", *factorize(columns["task"], text="task" in facts.text, many=True))
+    return worker, task, make_label_column(columns, facts)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.memory import free_memory
-from allalike.errors import AllalikeError, EngineError, UnsupportedError
+from allalike.errors import AllalikeError, EngineError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +122,10 @@ def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
                 f"The executors of Spark do not have {lacking[1]}. Install it on them, or send it along: a zip of a"
                 " package with `--py-files`, a packed environment with `--archives`."
             ) from error
+        file = re.search(r"while reading file (\S+)\.\s", str(error))
+        causes = re.findall(r"Caused by: (?:\w+\.)+\w+(?:Exception|Error): (.+)", str(error))
+        if file and causes:
+            raise InputError(f"Spark cannot read {file[1]}: {causes[-1]} Correct the file.") from error
         raise EngineError(f"Spark gave up. {find_reason(str(error))}") from error
     finally:
         logger.disabled = was_silent

@@ -1,11 +1,11 @@
-"""The shuffle: Spark reads answers and sends them to the partitions of their tasks; what is true of all is learnt."""
+"""The shuffle: executors read answers and send them to the partitions of their tasks; what is true of all is learnt."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from allalike._core.system.processes import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import ZERO, Plan
+from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_file, route_frame
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark import RDD, SparkContext
+    from pyspark.sql import DataFrame
 
     from allalike._core.columns.factors import Codes
     from allalike.answers.gold import Truths
     from allalike.domains import Domain, Encoding
-    from allalike.engines.spark.facts import InputFacts
-    from allalike.engines.spark.inputs import Inputs
+    from allalike.engines.spark.rows import InputFacts
     from allalike.readers import Scan
 
 _MANY_NUMBERS = np.arange(1 << 10)
@@ -41,6 +41,57 @@ _CLUSTER_PARTITION_ANSWERS = 1 << 20  # unless there are few cores
 _LOCAL_PARTITION_ANSWERS = 1 << 23
 _PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are small beside the blocks
 _MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
+
+
+class Inputs(Protocol):
+    """What executors read."""
+
+    @property
+    def context(self) -> SparkContext:
+        """Where they are."""
+
+    @property
+    def n_bytes(self) -> int | None:
+        """About how many bytes there are, if that is known."""
+
+    def route(self, plan: Plan) -> RDD[Any]:
+        """Turn all rows into records."""
+
+
+@dataclass(frozen=True)
+class FrameInputs:
+    """A data frame, of which Spark hands over batches of rows."""
+
+    frame: DataFrame
+
+    @property
+    def context(self) -> SparkContext:
+        """That of its session."""
+        return self.frame.sparkSession.sparkContext
+
+    @property
+    def n_bytes(self) -> int | None:
+        """What Spark knows of it."""
+        size = int(self.frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+        return size if size < 1 << 50 else None
+
+    def route(self, plan: Plan) -> RDD[Any]:
+        """Each partition is an input."""
+        return self.frame.mapInArrow(partial(route_frame, plan=plan), SCHEMA).rdd
+
+
+@dataclass(frozen=True)
+class FileInputs:
+    """Files that all machines see under one path: each is read by one executor, as it is read in memory."""
+
+    context: SparkContext
+    n_bytes: int
+    scans: list[bytes]
+
+    def route(self, plan: Plan) -> RDD[Any]:
+        """Each file is an input."""
+        inputs = self.context.parallelize(self.scans, len(self.scans))
+        return inputs.mapPartitionsWithIndex(partial(route_file, plan=plan))
 
 
 @dataclass(frozen=True)
@@ -64,10 +115,6 @@ class SparkSource:
                 na=self.scan.list_na(written=self.plan.text),
             )
             chunks, facts = _shuffle(self.inputs, plan)
-            if facts is None:  # a field was cut
-                plan = replace(plan, whole_files=True)
-                chunks, facts = _shuffle(self.inputs, plan)
-        assert facts is not None
         _check(facts, self.scan)
         return ShuffledRows(self, chunks, plan, facts)
 
@@ -79,8 +126,8 @@ def _choose_partitions(inputs: Inputs) -> int:
     return min(_MAX_PARTITIONS, wanted)
 
 
-def _shuffle(inputs: Inputs, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts | None]:
-    """Send rows to their partitions, and learn what is true of all; nothing if files must be read whole."""
+def _shuffle(inputs: Inputs, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts]:
+    """Send rows to their partitions, and learn what is true of all."""
     chunks: RDD[on_executors.Record] = inputs.route(plan).partitionBy(plan.n_partitions + 1, int)
     (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
     if isinstance(told, AllalikeError):
@@ -187,8 +234,10 @@ class ShuffledRows:
 
         def join(role: str) -> Any:
             columns = [part[role] for part in parts]
-            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
-            return pa.chunked_array([chunk for c in plain for chunk in c.chunks]).take(arrow_of(order))
+            if isinstance(columns[0], list):
+                values = [value for column in columns for value in column]
+                return [values[place] for place in order]
+            return pa.chunked_array([chunk for column in columns for chunk in column.chunks]).take(arrow_of(order))
 
         labels, tasks, rows = join("label"), Column("task", join("task")).factors[0], rows[order]
         text = self.facts.first_text

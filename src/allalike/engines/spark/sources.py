@@ -1,48 +1,40 @@
 """Sources: how Spark can read answers where they are, in data frames, tables, and files of text or Parquet.
 
-Executors open files of text themselves where all machines see them under one path, and else get them from Spark in
-lines; both are read as in memory. Small files of this machine, and all other kinds of answers, are not for the
-executors: they are read here.
+Files that all machines see under one path are read by executors as they are read in memory, each by one of them. Spark
+itself reads data frames, tables and addresses. Small files of this machine, and all other kinds of answers, are not
+for the executors: they are read here.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import zlib
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from allalike._core.system.addresses import find_address
-from allalike.engines.spark.csv_files import TextFile, split_header
-from allalike.engines.spark.inputs import FileInputs, FrameInputs
 from allalike.engines.spark.rows import ROLES, Plan
 from allalike.engines.spark.session import find_context, find_reason, find_session
-from allalike.engines.spark.shuffle import SparkSource
+from allalike.engines.spark.shuffle import FileInputs, FrameInputs, SparkSource
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.column_names import pick_columns
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
-from allalike.readers.reshaping.rows import SET, has_parts
+from allalike.readers.reshaping.rows import has_parts
+from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from allalike.readers import Scan
-
-    Frame = Callable[[SparkSession], DataFrame]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
 _TOOL_ENDINGS = (".soi", ".toc", ".toi", ".cat", ".xml", ".ann")
@@ -70,7 +62,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
         return None  # rows of a database are read here
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
-        return None if source.wide is not None else _open_local(source, start, begin, paths)
+        return None if source.wide is not None else _open_local(source, begin, paths)
     if source.wide is not None:
         raise UnsupportedError(
             f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_MAKE_IT_LONG}"
@@ -98,21 +90,23 @@ def _open_given(source: Scan, given: Any) -> SparkSource:
         )
     if source.wide is not None:
         raise UnsupportedError(f"A wide Spark data frame cannot be read. {_MAKE_IT_LONG}")
-    return _open_frame(source, find_session(given.sparkSession, None), lambda _: given, "The data frame")
+    find_session(given.sparkSession, None)
+    return _open_frame(source, given, "The data frame")
 
 
-def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> SparkSource:
-    if frame(session).isStreaming:
+def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = False) -> SparkSource:
+    if frame.isStreaming:
         raise UnsupportedError(f"{where} is a stream, which has no end. Write it down first, and read that.")
-    names = frame(session).columns
+    names = frame.columns
     check_names(names, where)
     if source.has_fields(names, where):
         raise UnsupportedError(f"{where} has a column for each field. Make one column of them: F.struct(...).")
+    numbered = frame.toDF(*map(str, range(len(names))))  # by their positions, for Spark may not distinguish names
 
-    def numbered(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
-        return frame(own).toDF(*map(str, range(len(names))))
+    def sample(_: object, rows: int | None) -> dict[str, Any]:
+        return dict(zip(names, numbered.limit(rows or 0).toArrow().columns, strict=True))
 
-    table = source.compared(_table_of(names, where, lambda: numbered(session)))
+    table = source.compared(Source(names, sample, where, text=text))
     picked, guessed = source.pick(table)
     if has_parts(table, picked, source.duplicates, source.domain):
         raise UnsupportedError(
@@ -120,12 +114,9 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
             " duplicates='first'."
         )
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
-
-    def rows(own: SparkSession) -> DataFrame:
-        return numbered(own).select(*_select_from(names, picked, compared))
-
+    rows = numbered.select(*_select_from(names, picked, compared))
     scan = source if len(table.names) == len(names) else replace(source, domain=source.kind(table))
-    return SparkSource(scan, FrameInputs(session, rows), Plan(1, compared=compared), guessed)
+    return SparkSource(scan, FrameInputs(rows), Plan(text=text, compared=compared), guessed)
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
@@ -142,208 +133,81 @@ def _select_from(names: list[str], picked: dict[str, str], compared: Columns | N
     return [column(picked["worker"]).alias("worker"), column(picked["task"]).alias("task"), label.alias("label")]
 
 
-def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Source:
-    """Return what tells the columns of a data frame apart: their names, and some rows where names are not enough."""
-
-    def sample(_: object, rows: int | None) -> dict[str, Any]:
-        table = frame().limit(rows or 0).toArrow()
-        return dict(zip(names, table.columns, strict=True))
-
-    return Source(names, sample, where)
-
-
 def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
     from pyspark.errors import AnalysisException
 
     try:
-        session.table(name)
+        frame = session.table(name)
     except AnalysisException as error:
         raise InputError(f"There is no file {name}, and Spark has no table of this name.") from error
-    return _open_frame(source, session, lambda own: own.table(name), f"The table {name}")
+    return _open_frame(source, frame, f"The table {name}")
 
 
-def _open_local(
-    source: Scan, start: Callable[[], SparkSession], begin: Callable[[], SparkContext], paths: list[str]
-) -> SparkSource | None:
-    """Read files of this machine, which all executors must see."""
+def _open_local(source: Scan, begin: Callable[[], SparkContext], paths: list[str]) -> SparkSource | None:
+    """Have executors read files of this machine, which all of them must see, one each; nothing if this does not do."""
     listed = [inner for path in paths for inner in _list_files(path)]
     if source.files.worker_from is not None:
         return None
-    table = replace(source, source=listed).table()
-    if source.has_fields(table.names, table.where):
-        return None
-    parts = table.parts or (table,)
+    scan = replace(source, source=listed)
+    table, plain = scan.table(), open_table(listed, source.files)
+    parts = plain.parts or (plain,)
     if (
-        table.stream is None
+        source.has_fields(table.names, table.where)
+        or table.stream is None
+        or table.names != plain.names  # which all files make together
         or len({part.text for part in parts}) > 1
-        or any(part.text and not part.delimiter for part in parts)  # there is more to them than lines
         or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
     ):
         return None
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.duplicates, source.domain):
+    if has_parts(table, picked, source.duplicates, source.domain) or scan.opened()[0].stream is None:
         return None
-    source = source.suited(table)
+    from pyspark import cloudpickle  # which sends also functions of the user
+
+    suited = replace(source.suited(table), columns=picked)
     where = [os.path.abspath(part.where) for part in parts]  # noqa: PTH100
-    found: SparkSource | None
-    if table.text:
-        files = {n: TextFile(n, part.where, part.names, part.delimiter, picked) for n, part in enumerate(parts)}
-        found = SparkSource(source, FileInputs(begin(), where), Plan(1, files=files), guessed)
-    else:
-        found = _open_parquet(source, start(), where, picked, guessed)
-    remarks = {"remarks": list(table.remarks)} if table.remarks else {}
-    return found and replace(found, notes={"guessed": dict(table.guessed), **remarks})
-
-
-def _open_parquet(
-    source: Scan, session: SparkSession, where: list[str], picked: dict[str, str], guessed: dict[str, str]
-) -> SparkSource | None:
-    """Have Spark read Parquet files of this machine, unless it would read one once, or none of some kinds."""
-    numbers = {path: number for number, path in enumerate(where)}
-    paths = [f"file://{_escape(path)}" for path in numbers]
-    schema = _schema(_column_types(session, paths, f"file://{where[0]}"), picked)
-    if len(numbers) < len(where) or isinstance(schema, str):
-        return None
-    frame = partial(_load, paths=paths, schema=schema)
-    uris = {uri: numbers[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
-    if len(uris) < len(numbers):  # Spark passes over files whose names begin with _ or .
-        return None
-    plan = Plan(1, file_numbers={_key(uri, len(uris)): number for uri, number in uris.items()})
-    return _file_source(source, session, frame, plan, picked, guessed)
+    scans = [cloudpickle.dumps(replace(suited, source=path)) for path in where]  # type: ignore[no-untyped-call]
+    inputs = FileInputs(begin(), sum(map(_count_bytes, parts)), scans)
+    notes = {"guessed": dict(table.guessed)}
+    return SparkSource(source.suited(table), inputs, Plan(text=table.text), guessed, notes)
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
-    """Read files wherever Spark finds them; those that are text must have the same columns."""
+    """Have Spark read files wherever it finds them."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     endings = {_ending(path) for path in paths}
     if None in endings or len(endings) > 1:
         raise InputError(f"Spark can read {', '.join(_DELIMITERS)} files, all of the same kind. These are {paths}.")
+    delimiter = _DELIMITERS[str(endings.pop())]
+    where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     try:
-        return _open_remote(source, session, paths, _DELIMITERS[str(endings.pop())])
+        if not session.read.text(paths).inputFiles():
+            raise InputError(f"There are no files in {paths}.")
+        frame = _read_text(session, paths, delimiter) if delimiter else session.read.parquet(*paths)
+        return _open_frame(source, frame, where, text=bool(delimiter))
     except (Py4JError, PySparkException) as error:
         why = find_reason(str(error)) if isinstance(error, Py4JError) else str(error).splitlines()[0]
         raise InputError(f"Spark cannot read {paths}: {why}") from error
 
 
-def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimiter: str) -> SparkSource:
-    uris = [uri for path in paths for uri in sorted(_load(session, [path]).inputFiles())]
-    if not uris:
-        raise InputError(f"There are no files in {paths}.")
-    if delimiter:
-        line = session.read.text(_escape(unquote(uris[0])), lineSep="\n").head()
-        names = split_header("" if line is None else line[0], delimiter, uris[0])
-        other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
-        if other:
-            delimiter, names = other, split_header(names[0], other, uris[0])
-    else:
-        kinds = _column_types(session, paths, unquote(uris[0]))
-        names = list(kinds)
-    where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    if source.duplicates == SET:
-        raise UnsupportedError(f"Spark does not make sets of the rows of {where}. Read the files on this machine.")
-    picked, guessed = pick_columns(names, source.columns, where)
-    schema = None if delimiter else _schema(kinds, picked)
-    if isinstance(schema, str):
-        raise UnsupportedError(f"Spark cannot read the column {schema!r} of {uris[0]}. Give it another type or name.")
-    keys = [_key(uri, len(uris)) for uri in uris]
-    files = {
-        key: TextFile(number, uri, names, delimiter, picked, unchecked=number > 0)
-        for number, (key, uri) in enumerate(zip(keys, uris, strict=True))
-    }
-    plan = Plan(1, files=files) if delimiter else Plan(1, file_numbers={key: n for n, key in enumerate(keys)})
-    return _file_source(source, session, partial(_load, paths=paths, schema=schema), plan, picked, guessed)
-
-
-def _schema(kinds: dict[str, Any], picked: dict[str, str]) -> StructType | str:
-    """Return the types of the picked columns alone, or the name of one that Spark cannot read or tell from another."""
-    from pyspark.sql.types import StructField, StructType
-
-    alike = Counter(["_metadata", *(name.lower() for name in kinds)])
-    for name in picked.values():
-        if kinds.get(name) is None or alike[name.lower()] > 1:
-            return name
-    return StructType([StructField(name, kinds[name]) for name in dict.fromkeys(picked.values())])
-
-
-def _column_types(session: SparkSession, paths: list[str], first: str) -> dict[str, Any]:
-    """Return the types of all columns of Parquet files, and nothing for those of which Spark does not know the type."""
-    from pyspark.errors import AnalysisException
-    from pyspark.sql.types import StructType
-
-    try:
-        return {field.name: field.dataType for field in session.read.parquet(*paths).schema}
-    except AnalysisException:  # because of one of them
-        pass
-    jvm: Any = session._jvm
-    parquet = jvm.org.apache.parquet
-    path = parquet.hadoop.util.HadoopInputFile.fromPath(
-        jvm.org.apache.hadoop.fs.Path(first), session.sparkContext._jsc.hadoopConfiguration()
+def _read_text(session: SparkSession, paths: list[str], delimiter: str) -> DataFrame:
+    """Read text with columns as Python's csv does; Spark refuses rows of another length, and other headers."""
+    first = session.read.text(paths).inputFiles()[0]
+    line = session.read.text(_escape(unquote(first)), lineSep="\n").head()
+    header = "" if line is None else line[0]
+    others = [mark for mark in ";\t" if delimiter == "," and "," not in header and mark in header]
+    return session.read.option("columnPruning", "false").csv(
+        paths,
+        header=True,
+        sep=others[0] if others else delimiter,
+        quote='"',
+        escape='"',
+        multiLine=True,
+        enforceSchema=False,
+        mode="FAILFAST",
     )
-    file = parquet.hadoop.ParquetFileReader.open(path)
-    columns = file.getFileMetaData().getSchema().getFields()
-    file.close()
-    converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter(
-        session._jsparkSession.sessionState().conf()
-    )
-    kinds: dict[str, Any] = {}
-    for column in columns:
-        try:
-            one = converter.convert(parquet.schema.MessageType("one", [column]))
-            kind = StructType.fromJson(json.loads(one.json())).fields[0].dataType
-        except AnalysisException:
-            kind = None
-        kinds[column.getName()] = None if kind is None or kind.typeName() == "time" else kind
-    return kinds
-
-
-def _file_source(
-    source: Scan,
-    session: SparkSession,
-    frame: Frame,
-    plan: Plan,
-    picked: dict[str, str],
-    guessed: dict[str, str],
-) -> SparkSource:
-    from pyspark.sql import functions as sql
-
-    n_files = len(plan.files) + len(plan.file_numbers)
-    split = [_hashed_path(n_files).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
-
-    def rows(own: SparkSession) -> DataFrame:
-        return frame(own).select(*([sql.col("value")] if plan.text else _select_roles(picked)), *split)
-
-    return SparkSource(source, FrameInputs(session, rows), plan, guessed)
-
-
-def _load(session: SparkSession, paths: list[str], schema: StructType | None = None) -> DataFrame:
-    """Read lines, or columns of Parquet."""
-    return session.read.text(paths, lineSep="\n") if schema is None else session.read.schema(schema).parquet(*paths)
-
-
-def _select_roles(picked: dict[str, str]) -> list[Any]:
-    from pyspark.sql import functions as sql
-
-    return [sql.col("`{}`".format(picked[role].replace("`", "``"))).alias(role) for role in ROLES]
-
-
-def _hashed_path(n_files: int) -> Any:
-    """Return the hash of a file's path as a column: paths would take more bytes in every row."""
-    from pyspark.sql import functions as sql
-
-    if n_files == 1:
-        return sql.lit(0).cast("long")
-    path = sql.col("_metadata.file_path")
-    return sql.shiftleft(sql.crc32(path), 31).bitwiseXOR(sql.crc32(sql.reverse(path)))
-
-
-def _key(uri: str, n_files: int) -> int:
-    """Return the same hash as `_hashed_path`."""
-    if n_files == 1:
-        return 0
-    path = re.sub("^file:/+", "file:/", uri)
-    return (zlib.crc32(path.encode()) << 31) ^ zlib.crc32(path[::-1].encode())
 
 
 def _ending(path: str) -> str | None:

@@ -109,7 +109,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     sample, screened = take_sample(whole), screening.signal is not None
     uncertainty = estimate_class_errors(whole, sample, use_gold=use_gold, ranks=screened).take(groups.number)
     error_rate = _with_history(uncertainty.shrunk, run)
-    weight = run.encoding.noise.weight(error_rate, run.problems)
+    weight = run.encoding.noise.weight(error_rate)
     members = np.bincount(groups.number, minlength=len(groups.number))[groups.number]
     weight = np.where(model.name != VOTE or known is not None, weight, 1.0) / members
     notes = {**model.notes, **screening.notes}
@@ -118,7 +118,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     fit = Fit(
         disparity=disparity[groups.number],
         fault=error_rate,
-        weight=normalise(weight, run.problems),
+        weight=normalise(weight),
         error_rate=error_rate,
         confusion=None if model.confusion is None else model.confusion[groups.number],
         decide=partial(decide, ties=run.ties, correlation=None, **how),
@@ -130,7 +130,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
         return fit
     calibration = None if known is None else known.confidence
     correlation = None if calibration is None else find_error_correlation(run)
-    confidence: dict[str, Any] = {"told_by": "model" if calibration is None else "gold"}
+    confidence: dict[str, Any] = {"estimated_from": "model" if calibration is None else "gold"}
     confidence |= {} if correlation is None else {"error_correlation": correlation}
     if calibration is not None:
         listed = sample.collect(partial(_list_confidence, how={**how, "number": None}), *model.params)["confidence"]
@@ -165,7 +165,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     answers, total = crowd.answers, crowd.answers.sum()
     workers, everyone = int((answers > 0).sum()), np.ones(len(answers))
     if camps or workers < 3:
-        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["camps" if camps else "workers"]})
+        return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["camps" if camps else "workers"]})
     n_tasks = float(run.sum(_count_tasks)["tasks"].sum())
     share = (crowd.counts.sum(axis=0) / total)[crowd.counts.argmax(axis=1)]
     constant = (crowd.counts.max(axis=1) >= answers) & (answers * np.log(share) < np.log(_ONE_LABEL_CHANCE))
@@ -188,7 +188,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     if agreement.p_value >= _SIGNIFICANT and strength_of(run.history) >= EQUAL:
         far = np.nan_to_num(disparity, nan=1.0)
         closer = 1 - _TIE * far / max(float(far.max()), _TIE)
-        return ChosenModel(VOTE, (closer,), notes={"taken": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
+        return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
     notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start))
@@ -196,10 +196,10 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         z = test_halves(halved, _know_half)
         if z > 0:
             return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
-        return ChosenModel(VOTE, (everyone,), notes={"taken": VOTE, "why": WHY["refuted"], **notes})
+        return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
-    notes |= {"taken": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
+    notes |= {"chosen": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
 
 
@@ -211,7 +211,7 @@ def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], 
     state = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
     if sampled:
         state = fit_knowledge(crowd, state, _FINAL_ROUNDS)
-    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"taken": KNOWS, **notes})
+    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"chosen": KNOWS, **notes})
 
 
 def _solve_half(run: MemoryRun, *, start: str) -> Floats:

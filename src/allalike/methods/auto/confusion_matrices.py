@@ -189,13 +189,30 @@ def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
     >>> _weigh_strength(np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.full((1, 2, 2), 0.5), 2.0).round(9)
     array([-0.69314718])
     """
-    from scipy.special import gammaln
-
     asked = said.sum(axis=1)
-    inside = np.where(said > _NOTHING, gammaln(strength * expected + said) - gammaln(strength * expected), 0.0)
-    outside = np.where(asked > _NOTHING, gammaln(strength) - gammaln(strength + asked), 0.0)
-    likelihood: Floats = inside.sum(axis=(1, 2)) + outside.sum(axis=1)
+    inside, outside = said > _NOTHING, asked > _NOTHING
+    prior = strength * np.broadcast_to(expected, said.shape)[inside]
+    *ends, whole = np.cumsum([len(prior), len(prior), int(outside.sum())])
+    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strength + asked[outside], [strength]]))
+    more, before, total = np.split(terms[:whole], ends)
+    gained, lost = np.zeros(said.shape), np.zeros(asked.shape)
+    gained[inside], lost[outside] = more - before, terms[whole] - total
+    likelihood: Floats = gained.sum(axis=(1, 2)) + lost.sum(axis=1)
     return likelihood
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """Return the logarithm of the gamma function: Stirling's series eight steps above x (scipy is slow to import).
+
+    >>> _log_gamma(np.array([0.5, 11.0])).round(9)
+    array([ 0.57236494, 15.10441257])
+    """
+    outer = x * (x + 7)  # x (x + 1) ... (x + 7), from the outside to the inside
+    steps = np.log(outer * (outer + 6) * (outer + 10) * (outer + 12))
+    above = x + 8
+    square = 1 / (above * above)
+    series = (1 / 12 + square * (-1 / 360 + square * (1 / 1260 + square * (-1 / 1680 + square / 1188)))) / above
+    return np.asarray((above - 0.5) * np.log(above) - above + 0.5 * np.log(2 * np.pi) + series - steps)
 
 
 def _estimate_shifts(answered: Floats, mean: float) -> Floats:

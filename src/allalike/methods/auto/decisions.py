@@ -21,7 +21,7 @@ workers have a model of their own (`allalike.methods.auto.uncertainty`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def decide_levels(
     number: Floats,
     uninformative: Floats,
     *lines: Floats,
-    kernels: Kernels,
+    kernels: Any,
     ties: Ties,
     estimate: Callable[..., Floats] | None = None,
     profile: Floats | None = None,

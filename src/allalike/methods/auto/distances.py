@@ -48,7 +48,7 @@ from allalike.methods.auto.decisions import (
     estimate_profile,
 )
 from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
-from allalike.methods.auto.screening import find_guess_distances
+from allalike.methods.auto.screening import find_guess_distance
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
 from allalike.methods.fit import Fit, Uncertainty
@@ -93,12 +93,12 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
     groups = screening.groups
     heard = give_voices(run, groups)
     disparity = Peers(run).unweighted if groups.all_count else between_groups(heard)
-    unit = 2 * float(np.mean(disparity.mubar))
-    guess = find_guess_distances(run) if screening.guess is None else screening.guess
+    unit = 2 * disparity.mubar
+    guess = find_guess_distance(run) if screening.guess is None else screening.guess
     measure = partial(
         estimate_errors,
         groups=groups,
-        guess=float(guess[0]),
+        guess=guess,
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)
@@ -128,7 +128,7 @@ def _choose_weights(
     run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
-    notes: dict[str, Any] = {"taken": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
+    notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, groups, why = errors.weight, screening.groups, ""
     if screening.camps:
         why = _CAMPS
@@ -142,7 +142,7 @@ def _choose_weights(
         notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
         why = _REFUTED if notes["support"] < -_CLEARLY else ""
     if why:
-        return np.ones(len(weight)), {**notes, "taken": "everyone the same", "why": why}
+        return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
     return weight, notes
 
 
@@ -375,12 +375,12 @@ def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_g
     if _has_classes(run):
         whole = collapse(run, groups.number) if groups.has_copies else run
         found = estimate_class_errors(whole, take_sample(whole), use_gold=use_gold, ranks=True).take(groups.number)
-        return replace(found, confidence={"told_by": "model"})
+        return replace(found, confidence={"estimated_from": "model"})
     if run.encoding.noise.weighting == "inverse":
         return errors.uncertainty
     unknown, shared = np.full(len(groups.number), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
     return Uncertainty(
-        unit="fault", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
+        unit="mean_error", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
     )
 
 

@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, ClassVar
 from allalike._core.options import flag, whole
 from allalike._core.system.progress import report
 from allalike.methods.auto.classes import MAX_CLASSES, fit_classes
-from allalike.methods.auto.distances import fit_distances
-from allalike.methods.auto.numbers import fit_numbers, has_lines
 from allalike.methods.auto.screening import screen
 from allalike.methods.base import ScreeningMethod
 
@@ -82,6 +80,9 @@ class Auto(ScreeningMethod):
         report("agreement")
         if _are_classes(run.encoding):
             return fit_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        from allalike.methods.auto.distances import fit_distances  # which classes need not wait for
+        from allalike.methods.auto.numbers import fit_numbers, has_lines
+
         if has_lines(run.encoding):
             return fit_numbers(run, screening, use_gold=self.use_gold)
         return fit_distances(run, screening, use_gold=self.use_gold)

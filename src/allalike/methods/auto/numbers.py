@@ -246,7 +246,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
     """Return what a summary says of the chosen model."""
     names = {"unweighted": "everyone the same", "weighted": "weights", "lines": "lines"}
     why = {"why": "unequal weights do not clearly predict held-out answers better"} if choice.unweighted else {}
-    return {"taken": names[choice.model], **why, "estimate": choice.estimate, "held_out_z": choice.z}
+    return {"chosen": names[choice.model], **why, "estimate": choice.estimate, "held_out_z": choice.z}
 
 
 def decide_numbers(

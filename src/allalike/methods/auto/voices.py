@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import AnswerWeights, find_answer_weights, sum_by
-from allalike.noise.models import without_dust
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
-    from allalike._core.blocks.problems import Problems
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
     from allalike.methods.fit import CopyGroups
@@ -197,43 +195,31 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     return np.maximum(distance, 0.0), np.maximum(others, 0.0)
 
 
-def normalise(weights: Floats, problems: Problems) -> Floats:
-    """Make weights that are never negative and sum to 1 in each half."""
-    weights = np.nan_to_num(weights, nan=0.0, posinf=np.inf, neginf=0.0)
-    infinite = np.isinf(weights)
-    if infinite.any():
-        weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
-    weights = np.maximum(weights, 0.0)
-    weights = without_dust(weights, problems.peak(weights))
-    weights = np.where(problems.total(weights) > 0, weights, 1.0)
-    return weights / problems.total(weights)
-
-
 @dataclass(frozen=True)
 class GroupDisparity:
-    """The sums behind every worker's average distance to those of other groups, in each half if there are two."""
+    """The sums behind every worker's mean distance to those of other groups."""
 
     distance: Floats
     weight: Floats
-    problems: Problems
 
     @property
     def mean(self) -> Floats:
-        """Each worker's average distance; a worker without peers is like the mean of the others."""
+        """Each worker's mean distance; a worker without peers is like the mean of the others."""
         known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
-        return np.where(np.isnan(known), self.problems.mean(known), known)
+        alone = np.isnan(known)
+        return np.where(alone, known[~alone].mean(), known) if alone.any() and not alone.all() else known
 
     @property
-    def mubar(self) -> Floats:
+    def mubar(self) -> float:
         """Half the mean distance of two workers."""
-        with np.errstate(invalid="ignore"):
-            return self.problems.total(self.distance) / self.problems.total(self.weight) / 2
+        weight = float(self.weight.sum())
+        return float(self.distance.sum()) / weight / 2 if weight else np.nan
 
 
 def between_groups(heard: Run) -> GroupDisparity:
     """Return the average distances to workers of other groups, from a run whose answers have voices."""
-    sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
-    return GroupDisparity(sums["distance"], sums["weight"], heard.problems)
+    sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(len(heard.workers)))
+    return GroupDisparity(sums["distance"], sums["weight"])
 
 
 def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:

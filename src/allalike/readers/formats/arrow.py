@@ -268,14 +268,14 @@ def _measure_shared(column: Any) -> int:
 
 def estimate_unpacked(path: Path) -> int:
     """Return about how many bytes all columns of a file take once read, and the size of any other file."""
-    import pyarrow.parquet as pq
-
     size, ending = path.stat().st_size, path.suffix.lower()
     try:
         if ending in (".feather", ".arrow"):
             return max(size, measure_arrow(path))
         if ending not in (".parquet", ".pq"):
             return size
+        import pyarrow.parquet as pq  # takes longer than reading a small table
+
         metadata = pq.read_metadata(path)
     except (OSError, pa.ArrowException, InputError):  # which reading will name
         return size

@@ -9,6 +9,7 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
+from allalike._core.late import late_pattern
 from allalike.errors import InputError
 from allalike.readers.formats.compression import open_bytes, read_start
 
@@ -29,7 +30,7 @@ _LIKELY = (  # beside cp1252 and UTF-8, which are looked for before
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 _ACCENTED = "À-ÖØ-öø-ÿŒœŠšŽžŸ"
-_UNLIKELY_WESTERN = re.compile(
+_UNLIKELY_WESTERN = late_pattern(
     rf"[a-zA-Z{_ACCENTED}][^\x00-\x7f{_ACCENTED}\u2019\u00b4\u00b7\u2013\u2014][a-zA-Z{_ACCENTED}]"  # a sign in a word
     r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital behind a small letter
     rf"|[{_ACCENTED}]{{4}}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.late import pa, pc
+from allalike._core.late import late_pattern, pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, open_for_threads, read_start
@@ -39,15 +39,15 @@ _PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13
 _BLOCK_BYTES = MAX_FIELD_BYTES  # are read at once, so that a field fits in
 _SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
 _UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
-_OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow has it
+_OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # as Arrow has it
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _MARK_NAMES = {"\t": "a tab", " ": "a blank"}
 _SCORED_ROWS, _DECIMAL_ROWS, _FIRST_ROWS = 200, 1000, 10_000
 _BATCH_ROWS = 1 << 13  # more would be kept for several rounds of garbage collection
 _MOST_BROKEN = 10_000  # this many fields with several lines are looked at
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_DECIMAL_COMMA = late_pattern(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
-_SEPARATOR_LINE = re.compile(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
+_SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
 _SHOWN = 60
 
 
@@ -116,11 +116,11 @@ _MIN_ROWS = 5  # below a clear header
 _HEADER_ROWS = 1000  # that are compared with the first
 _RECURRING = 0.9  # of the values of a column, for one that does not recur to be a name
 _NOTE_WORDS = 3
-_NOTE = re.compile(
+_NOTE = late_pattern(
     r"\s*([#*†‡]|//|notes?\b|sources?\b|legend|exported|generated|created|quelle|anmerkung)", re.IGNORECASE
 )
 _MAX_DIGITS = 19  # numbers with more digits do not count columns
-_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
+_NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
 def count_above(rows: Sequence[Row]) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import late_pattern
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,
@@ -200,7 +201,7 @@ class Candidate:
 _MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
 _MAX_ID_LENGTH = 80  # longer texts are not ids of workers
 _MAX_SHOWN = 50  # values that show whether tasks are files, addresses or texts
-_SHOWN = re.compile(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
+_SHOWN = late_pattern(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
 _NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 
@@ -406,7 +407,7 @@ def _propose_matrix(table: Source, sample: TableSample, matrix: Matrix) -> tuple
     ways = [Proposal({"wide": matrix.rows, **cells}, score=0.6 if matrix.named else 0.3)]
     if matrix.rows == "tasks" and matrix.alone and (consensus := find_consensus(sample, matrix.cells)):
         what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
-        ways.append(replace(ways[0], settles={"wide": "tasks", "exclude": (consensus,)}))
+        ways.append(replace(ways[0], options={"wide": "tasks", "exclude": (consensus,)}))
     return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
 
 
@@ -500,11 +501,11 @@ def _propose_first_elements(proposals: Sequence[Proposal]) -> list[Proposal]:
     """Propose the first of the elements that labels are in, if they are in a list of a worker's own."""
     first = []
     for proposal in proposals:
-        columns = dict(proposal.settles["columns"])
+        columns = dict(proposal.options["columns"])
         before, inner, after = columns.pop("label", "").rpartition("[]")
         if inner and before.count("[]") >= max((name.count("[]") for name in columns.values()), default=0):
             columns["label"] = f"{before}[0]{after}"
-            first.append(replace(proposal, settles={"columns": columns}))
+            first.append(replace(proposal, options={"columns": columns}))
     return first
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import reads_as_number
 from allalike._core.extraction import find_extractor
-from allalike._core.late import pa, pc
+from allalike._core.late import late_pattern, pa, pc
 from allalike._core.system.json_text import parse_json
 from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
@@ -49,16 +49,17 @@ _SEPARATORS = (";", "|", ",")
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
 _MIN_SEVERAL = 0.2  # of the distinct labels of sets have two items or more,
 _MIN_AGAIN = 0.8  # and of these items so many occur in other labels as well
-_DAY = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
-_TIME = re.compile(r"\s*(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
-_THOUSANDS = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
-_ALIGNMENT = re.compile(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
-_LISTED = re.compile(r"[>\[{]")  # does not occur in plain lists of items
+_FEWEST_DIGITS = 4  # of a date, such as 1/2/24
+_DAY = late_pattern(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
+_TIME = late_pattern(r"\s*(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
+_THOUSANDS = late_pattern(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_ALIGNMENT = late_pattern(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
+_LISTED = late_pattern(r"[>\[{]")  # does not occur in plain lists of items
 _MAX_LONG, _LONG_WORDS, _MAX_WITHOUT = 1000, 8, 0.1  # long texts: looked at, words on average, share without an answer
 _ENDS = {
-    "letter": (re.compile(r"(?:^|[\s:(\[{*\"'])([A-Z])[)\]}*.\"'\s]*$"), ("choice", r"([A-Z])\W*$")),
+    "letter": (late_pattern(r"(?:^|[\s:(\[{*\"'])([A-Z])[)\]}*.\"'\s]*$"), ("choice", r"([A-Z])\W*$")),
     "number": (
-        re.compile(r"(?:^|[\s:=(\[{*#$€£])([-+]?\d(?:[\d.,]*\d)?)[%)\]}*.$\s]*$"),
+        late_pattern(r"(?:^|[\s:=(\[{*#$€£])([-+]?\d(?:[\d.,]*\d)?)[%)\]}*.$\s]*$"),
         ("number", r"([-+]?\d(?:[\d.,]*\d)?)\W*$"),
     ),
 }  # how long texts end, and the ways to extract that
@@ -229,6 +230,8 @@ def _read_numbers(labels: _Labels) -> Domain | None:
 def _read_dates(labels: _Labels) -> Domain | None:
     """Read dates in the form in which all of them are valid days; ask if there are two such forms."""
     texts = labels.texts
+    if sum(map(str.isdigit, texts[0])) < _FEWEST_DIGITS:
+        return None
     forms = list(_find_date_forms(texts, DATE_FORMS))
     if not forms:  # with years of two digits: there are fewer different years than days of a month
         days = _find_date_forms(texts, SHORT_DATE_FORMS)

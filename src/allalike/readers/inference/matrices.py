@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.late import late_pattern
 from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, name_consensus, rate_name
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ _MIN_DISTINCT = 10  # a column of so many rows that all differ has no answers
 _MAX_NAME, _MAX_ADDRESS = 1000, 400  # characters that are looked at
 _MIN_VOTERS, _MIN_ROWS, _MAX_CELLS = 4, 20, 1_000_000
 _CLEAR_ERRORS = 2.0  # standard errors between the consensus and any other column
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
+_EMAIL = late_pattern(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_QUESTION = late_pattern(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "truth value": "numbers"}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
+from allalike._core.late import late_pattern
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.written_labels import NumberForm
 from allalike.errors import LabelError
@@ -130,7 +131,7 @@ _UNITS = (
     " dollars euros?"
 )
 _UNIT = rf"{_CURRENCY}|[gmshtlL]|(?i:{'|'.join(_UNITS.split())})\.?"  # single letters in this case only
-_NUMBER = re.compile(
+_NUMBER = late_pattern(
     rf"\s*[-+\u2212]?\s*(?P<before>{_CURRENCY})?\s*[-+\u2212]?"
     rf"(?P<digits>\d(?:[\d.,'\u2019 \u00a0\u2009\u202f]*\d)?|[.,]\d+)\s*(?(before)|(?P<behind>{_UNIT})?)\s*"
 )
@@ -142,6 +143,8 @@ _MAX_ODD = 0.2  # share of the labels that may not be numbers, where others have
 
 def find_number_form(texts: Sequence[str]) -> NumberForm | None:
     """Return how numbers are written if all texts are numbers, and nothing if they are not or plain; or ask."""
+    if not any(any(map(str.isdigit, text)) and not text.strip()[:1].islower() for text in texts):
+        return None  # before a pattern is compiled that takes longer than the rest
     matches = [_NUMBER.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None for text in texts]
     numbers = [number for number in matches if number is not None]
     first: dict[str, re.Match[str]] = {}  # the first number with each unit

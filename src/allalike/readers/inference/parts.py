@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.late import late_pattern
 from allalike.readers.column_names import is_aside
 from allalike.readers.inference.samples import TableSample
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from allalike.readers.formats.source import Source
     from allalike.readers.inference.samples import Codes, ColumnSample
 
-_ID = re.compile(
+_ID = late_pattern(
     r"classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id", re.IGNORECASE
 )
-_COUNTS = re.compile(
+_COUNTS = late_pattern(
     r"(.*[ _.-])?(counts?|how[ _.-]?many|hwmn\w*|number|quantity|amount)([ _.-].*)?",  # Zooniverse leaves out vowels
     re.IGNORECASE,
 )
-_COUNT = re.compile(r"\s*\d+(\.0+)?\s*(\+|(-|to|–)\s*\d+)?\s*")  # noqa: RUF001
+_COUNT = late_pattern(r"\s*\d+(\.0+)?\s*(\+|(-|to|–)\s*\d+)?\s*")  # noqa: RUF001
 _ROWS = 100_000
 _MAX_VALUES = 30  # of a column that describes parts
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.hashes import make_plain
 from allalike._core.columns.values import is_nothing, numpy_of
-from allalike._core.late import pa, pd
+from allalike._core.late import late_pattern, pa, pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +31,10 @@ _DATE = (
     r"|\d\d?:\d\d(?::\d\d)?.*"
 )
 _TEXT_TYPES = {  # pattern, and the share of the values that must match
-    "whole": (re.compile(r"[+-]?\d+"), 1.0),
-    "number": (re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?%?"), 1.0),
-    "date": (re.compile(_DATE, re.IGNORECASE), 0.9),
-    "url": (re.compile(r"(?:https?|s3|gs|ftp)://(?s:.*)", re.IGNORECASE), 0.9),
+    "whole": (late_pattern(r"[+-]?\d+"), 1.0),
+    "number": (late_pattern(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?%?"), 1.0),
+    "date": (late_pattern(_DATE, re.IGNORECASE), 0.9),
+    "url": (late_pattern(r"(?:https?|s3|gs|ftp)://(?s:.*)", re.IGNORECASE), 0.9),
 }
 _ARROW_TYPES = {
     "is_temporal": "date",

@@ -330,7 +330,7 @@ def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[st
     try:
         kind = guess_domain(given, [(given, place)], len(place), lambda: (given, place))
     except InputError as error:
-        codes = error.settles.get("abstain_label", ())
+        codes = error.options.get("abstain_label", ())
         beside = [str(code) for code in (codes if isinstance(codes, tuple) else (codes,))]
         there[there] = [value not in beside for value in values]
         if beside and there.any():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.readers.column_names import rate_name
 from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text, load_records
-from allalike.readers.tools.frame import Answer, Export, record_tool
+from allalike.readers.tools.frame import Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,26 +23,23 @@ def _read_mark(kind: str, shape: Any, label: Any) -> Any:
     """Return a mark with its class: a span as [start, end, class], a box, point or outline as an object."""
     if kind == "spans":
         return [get_number(shape, *_START), get_number(shape, *_END), label]
-    named = {} if label is None else {"label": label}
     if kind == "boxes":
-        return {"bbox": [get_number(shape, *side) for side in _BOX], **named}
+        return mark(label, bbox=[get_number(shape, *side) for side in _BOX])
     if kind == "points":
-        return {"x": get_number(shape, "x"), "y": get_number(shape, "y"), **named}
+        return mark(label, x=get_number(shape, "x"), y=get_number(shape, "y"))
     outline = get_list(shape.get("points", shape) if isinstance(shape, dict) else shape)
     if all(isinstance(point, dict) for point in outline):
-        return {"points": [[get_number(point, "x"), get_number(point, "y")] for point in outline], **named}
-    return {"points": outline, **named}
+        outline = [[get_number(point, "x"), get_number(point, "y")] for point in outline]
+    return mark(label, points=outline)
 
 
 def _read_choice(value: Any, otherwise: str) -> tuple[Any, str]:
-    """Return a text as a choice, and a number as it is, each with what kind of label it is."""
+    """Return a text as a choice, and a number as it is, each with its kind."""
     return ((value,), "choices") if isinstance(value, str) else (value, otherwise)
 
 
 # Argilla.
 
-_RECORD_ID = ("id", "external_id", "_server_id", "record_id")
-_USER = ("user_id", "username", "user", "annotator")
 _RESPONSES = ".responses"
 
 
@@ -68,22 +65,20 @@ def argilla(export: Export) -> Iterator[Answer]:
     """Read records with the responses of users to questions (JSON, JSONL).
 
     Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``, as the API returns
-    it. Version 1 has a list of responses for each question, and tables have a column each for the values, users and
-    states of a question. The worker is the user's id, the task the record's; drafts and discarded responses are left
-    out.
+    it. Version 1 has a list of responses for each question; tables have columns of values, users and states.
     """
     for path in export.paths:
         own = len(export.paths) == 1 or export.by_file
         prefix = "" if own else f"{'/'.join(filter(None, export.place_of(path)))}:"
         for number, record in enumerate(export.each(load_records(path), path), start=1):
-            task = get(record, *_RECORD_ID)
+            task = get(record, "id", "external_id", "_server_id", "record_id")
             for question, value, response in _list_responses(record):
                 status = get(response, "status")
                 if status in ("discarded", "draft", "missing"):
                     export.leave_out(f"responses that are {status}")
                     continue
                 label, kind = _read_response(value)
-                worker = export.worker(get(response, *_USER))
+                worker = export.worker(get(response, "user_id", "username", "user", "annotator"))
                 yield Answer(worker, f"{prefix}{number}" if task is None else task, label, question, kind)
 
 
@@ -130,13 +125,12 @@ def prodigy(export: Export) -> Iterator[Answer]:
     """Read answers accept, reject and ignore; choices; spans (JSONL).
 
     Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
-    The worker is ``_annotator_id``, ``_session_id`` or the file's name, the task ``_task_hash``, or ``_input_hash`` if
-    only that joins workers. The label is ``answer``; where options or spans were accepted, it is these.
+    The task is ``_input_hash`` if only that joins workers. Options and spans that were accepted are the label.
     """
     rows = [(export.at, export.owner, record) for record in export.records()]
     named = any(get(record, *_ANNOTATOR) is not None for _, _, record in rows)
     if not named:
-        export.refuse_one_file(f"{len(rows):,} answers, and no record says whose (_annotator_id, _session_id)")
+        export.refuse_one_file(f"{len(rows):,} answers, and no record names its worker (_annotator_id, _session_id)")
     workers: dict[str, dict[Any, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
     answers = []
     for export.at, owner, record in rows:
@@ -163,14 +157,14 @@ def prodigy(export: Export) -> Iterator[Answer]:
 
 
 def _read_marks(record: Record) -> tuple[Any, str]:
-    """Return what was chosen, marked or written, and what kind of label that is; no kind if nothing was to be."""
+    """Return what was chosen, marked or written, and its kind; no kind if nothing was to be."""
     view = record.get("_view_id") or ""
     manual = isinstance(view, str) and ("manual" in view or "relations" in view)  # spans are marked by hand
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(get_list(record, "accept")), "choices"
     if manual or (not view and any("token_start" in str(span) for span in get_list(record, "spans"))):
         marks = []
-        for span in get_list(record, "spans"):  # of a text, or what was drawn on a picture
+        for span in get_list(record, "spans"):  # of a text, or marks on a picture
             kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") else "spans"
             marks.append(_read_mark(kind, span, get(span, "label")))
         return marks, "spans"
@@ -182,7 +176,6 @@ def _read_marks(record: Record) -> tuple[Any, str]:
 # doccano.
 
 _TEXT = ("text", "data", "filename")
-_DOCUMENT_ID = ("id", "doc_id", "document_id", "example_id")
 _LABELS = ("label", "labels", "entities", "cats", "sentences", "bbox")
 _DOCCANO_USER = ("username", "user")
 _ABOUT = {*_LABELS, *_DOCCANO_USER, "annotations", "annotation_approver", "relations", "Comments"}
@@ -210,28 +203,26 @@ def doccano(export: Export) -> Iterator[Answer]:
     """Read documents with the annotations of users, or a file for each annotator (JSONL).
 
     Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``, or
-    documents with labels such as ``"label": [[0, 2, "adverb"]]``. The worker is the user or the file's name, the task
-    the document, and the label its classes, spans, boxes or text.
+    documents with labels such as ``"label": [[0, 2, "adverb"]]``.
     """
     named = False
     for record in export.records():
-        task = get(record, *_DOCUMENT_ID, *_TEXT)
-        if export.originals is not None:
-            text = next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None)
-            export.show(task, {key: value for key, value in record.items() if key not in _ABOUT}, text=text)
-        named |= "annotations" in record or get(record, *_DOCCANO_USER) is not None
+        task = get(record, "id", "doc_id", "document_id", "example_id", *_TEXT)
+        text = next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None)
+        export.show(task, {key: value for key, value in record.items() if key not in _ABOUT}, text=text)
+        user = get(record, *_DOCCANO_USER)
+        named |= "annotations" in record or user is not None
         if "annotations" in record:
             by_user: dict[Any, list[Any]] = {}
             for item in get_list(record, "annotations"):
                 by_user.setdefault(export.worker(get(item, "user")), []).append(item)
             export.leave_out("documents without an annotation", int(not by_user))
-            for user, items in by_user.items():
-                yield _label_document(user, task, items)
+            for each, items in by_user.items():
+                yield _label_document(each, task, items)
             continue
         for key in _LABELS:
             if key in record:
-                worker = export.worker(get(record, *_DOCCANO_USER), export.owner)
-                yield _label_document(worker, task, get_list(record, key), key)
+                yield _label_document(export.worker(user, export.owner), task, get_list(record, key), key)
         export.leave_out("relations between spans", len(get_list(record, "relations")))
     if not named:
         export.refuse_one_file("documents and does not say who labelled them")
@@ -272,30 +263,25 @@ _OBJECTS = {"boxes": ("bounding_box", "bbox"), "polygons": ("polygon",), "points
 def labelbox(export: Export) -> Iterator[Answer]:
     """Read classifications and objects of data rows, by labeller (NDJSON, JSON).
 
-    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``. The worker
-    is who created the label, the task the global key of the data row. Each classification is a question, and so are
-    ``boxes``, ``polygons``, ``points`` and ``spans``. Who marked no object of a kind where others did saw none.
+    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``. Each
+    classification is a question, and so are ``boxes``, ``polygons``, ``points`` and ``spans``.
     """
-    sheets = []
     for record in export.records():
+        task = get(record["data_row"], "global_key", "external_id", "id")
         for project in record["projects"].values():
             for label in get_list(project, "labels"):
                 if get(get(label, "performance_details"), "skipped"):
                     export.leave_out("skipped labels")
                     continue
-                task = get(record["data_row"], "global_key", "external_id", "id")
                 worker = export.worker(get(get(label, "label_details"), "created_by"))
-                sheets.append((export.at, worker, task, dict(_read_labels(export, get(label, "annotations")))))
-    regions = {question for *_, labels in sheets for question in labels if question in _OBJECTS}
-    for export.at, worker, task, labels in sheets:
-        for question in sorted(regions | labels.keys()):
-            yield Answer(worker, task, labels.get(question), question, question if question in _OBJECTS else "choices")
+                export.see(worker, task)
+                for question, answer in _read_labels(export, get(label, "annotations")).items():
+                    yield Answer(worker, task, answer, question, question if question in _OBJECTS else "choices")
 
 
-def _read_labels(export: Export, annotations: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the questions that a label answers, with the answers."""
-    for item in get_list(annotations, "classifications"):
-        yield str(get(item, *_NAME)), _read_classification(item)
+def _read_labels(export: Export, annotations: Any) -> Record:
+    """Return the answers to the questions that a label answers."""
+    labels = {str(get(item, *_NAME)): _read_classification(item) for item in get_list(annotations, "classifications")}
     regions: dict[str, list[Any]] = {}
     for item in get_list(annotations, "objects"):
         shapes = {kind: get(item, *keys) for kind, keys in _OBJECTS.items()}
@@ -305,7 +291,7 @@ def _read_labels(export: Export, annotations: Any) -> Iterator[tuple[str, Any]]:
         else:
             name = get(item, *_NAME)
             regions.setdefault(kind, []).append(_read_mark(kind, shapes[kind], str(name) if kind == "spans" else name))
-    yield from regions.items()
+    return {**labels, **regions}
 
 
 def _read_classification(item: Any) -> Any:
@@ -323,7 +309,6 @@ def _read_classification(item: Any) -> Any:
 
 _LISTS = ("answers", "humanAnswers", "annotations")
 _ALL = "annotationsFromAllWorkers"
-_OBJECT_ID = ("datasetObjectId", "humanLoopName", "source-ref", "source", "id")
 
 
 def _is_response(item: Any) -> bool:
@@ -345,36 +330,35 @@ def _list_answers(record: Record) -> list[Any]:
 def ground_truth(export: Export) -> Iterator[Answer]:
     """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).
 
-    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. The
-    worker is ``workerId``, the task the object, and each field of the form a question. A file of worker responses is
-    about the object that its folder is called after.
+    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. A file
+    of worker responses is about the object that its folder is called after.
     """
     for path in export.paths:
         folder = path.absolute().parent.name
         default = folder if folder.isdecimal() else path.name.split(".")[0]
         for record in export.each(load_records(path), path):
-            task = get(record, *_OBJECT_ID) or default
+            task = get(record, "datasetObjectId", "humanLoopName", "source-ref", "source", "id") or default
             for response in _list_answers(record):
                 content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
                 content = parse_json(content) if isinstance(content, str) else content
                 for question, value in (content or {}).items():
-                    label, kind = _read_field(value)
-                    yield Answer(export.worker(get(response, "workerId")), task, label, question, kind)
+                    yield Answer(export.worker(get(response, "workerId")), task, *_read_field(question, value))
 
 
-def _read_field(value: Any) -> tuple[Any, str]:
-    """Return what a field of the form holds, and what kind of label that is."""
+def _read_field(question: str, value: Any) -> tuple[Any, str, str]:
+    """Return the label in a field of the form, the question, and the kind of label."""
     if not isinstance(value, dict):
-        return _read_choice(value, "numbers")
-    if "labels" in value:
-        return tuple(get_list(value, "labels")), "choices"
+        label, kind = _read_choice(value, "numbers")
+        return label, question, kind
     for key, kind in (("entities", "spans"), ("boundingBoxes", "boxes")):
         if key in value:
-            return [_read_mark(kind, item, get(item, "label")) for item in get_list(value, key)], kind
+            return [_read_mark(kind, item, get(item, "label")) for item in get_list(value, key)], question, kind
+    if "labels" in value:
+        return tuple(get_list(value, "labels")), question, "choices"
     if "label" in value:
-        return (value["label"],), "choices"
+        return (value["label"],), question, "choices"
     if value and all(isinstance(chosen, bool) for chosen in value.values()):  # boxes to tick, or one of several
         if set(value) == {"on"}:
-            return (str(value["on"]).lower(),), "choices"
-        return tuple(name for name, chosen in value.items() if chosen), "choices"
+            return (str(value["on"]).lower(),), question, "choices"
+        return tuple(name for name, chosen in value.items() if chosen), question, "choices"
     raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, value))}")

@@ -1,11 +1,11 @@
-"""What every tool reader needs: checked values of JSON, the beginning of a file, and what a tool is."""
+"""What the readers of tools share: checked JSON values, the beginning of a file, and the definition of a tool."""
 
 from __future__ import annotations
 
 import csv
 import math
 import re
-from abc import ABC, ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,19 +19,18 @@ from allalike._core.limits import MAX_DEPTH
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import inner_path, open_bytes, read_start
-from allalike.readers.formats.encodings import decode_start, guess_encoding, with_mark
+from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
 from allalike.readers.formats.source import Source, cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 REQUIRED: Any = object()
 ROLES = ("worker", "task", "label")
 _WRAPPERS = ("items", "records", "tasks")
-_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
-_INFINITE = (math.inf, -math.inf)  # as which JSON may have 1e999
+_TYPES = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 _PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
 _BINARY = (b"PAR1", b"ARROW1")  # how files of Parquet and Arrow begin
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
@@ -41,12 +40,12 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
 class UnexpectedValueError(ValueError):
-    """A value of another type than a tool writes there. The frame adds the file and the record."""
+    """A value of another type than a tool writes. The file and the record are added when it is caught."""
 
 
 def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
-    """Return the error that says what is there, under one of these keys, and what should be."""
-    kind = "an empty text" if value == "" else _KINDS.get(type(value), "something else")
+    """Return the error for a value, under one of these keys, that is not as expected."""
+    kind = "an empty text" if value == "" else _TYPES.get(type(value), "something else")
     if not keys:
         return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
     there = "missing or empty" if value is None else kind
@@ -54,7 +53,7 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
 
 
 def get(value: Any, *keys: str) -> Any:
-    """Return the first of several fields of an object that is there, or nothing; without keys the value itself.
+    """Return the first of several fields of an object that is there, or None; without keys the value itself.
 
     >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_list({"uid": 7}, "games")
     (7, None, [])
@@ -66,16 +65,12 @@ def get(value: Any, *keys: str) -> Any:
         return value
     if not isinstance(value, dict):
         raise unexpected(value, f"an object with {keys[0]!r}")
-    for key in keys:
-        found = value.get(key)
-        if found is not None:
-            return found
-    return None
+    return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 def _get(expected: str, types: tuple[type, ...], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
     found = get(value, *keys)
-    if type(found) in types and (type(found) is not float or found not in _INFINITE):
+    if type(found) in types and found not in (math.inf, -math.inf):  # as which 1e999 is read
         return found
     if found is None and default is not REQUIRED:
         return [] if default is list else default
@@ -91,12 +86,12 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
     numbers: list[float] = get_list(value, *keys)
     for number in numbers:
-        if type(number) not in (int, float) or number in _INFINITE:
+        if type(number) not in (int, float) or number in (math.inf, -math.inf):
             raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
     return numbers
 
 
-# Files, as bytes, text and JSON.
+# Files, as bytes and JSON.
 
 
 def read_bytes(path: Path) -> bytes:
@@ -108,17 +103,8 @@ def read_bytes(path: Path) -> bytes:
         raise unreadable(path, error) from error
 
 
-def read_text(path: Path, encoding: str | None = None) -> str:
-    """Return the text of a file, in the encoding that is given or that its bytes indicate."""
-    data = read_bytes(path)
-    try:
-        return data.decode(with_mark(encoding or guess_encoding(data)))
-    except (UnicodeError, LookupError) as error:
-        raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
-
-
 def load_json(data: bytes, where: str) -> Any:
-    """Return the one value of a text in JSON; NaN and Infinity, which JSON does not have, are null."""
+    """Return the value of a JSON text; NaN and Infinity, which JSON does not have, are null."""
     if not data.strip():
         raise InputError(f"{where} is empty.")
     try:
@@ -128,12 +114,12 @@ def load_json(data: bytes, where: str) -> Any:
 
 
 def load_document(path: Path) -> Any:
-    """Return the one value of a JSON file."""
+    """Return the value of a JSON file."""
     return load_json(read_bytes(path), str(path))
 
 
 def load_records(path: Path) -> list[Any]:
-    """Return the records of a JSON file: those of a list, or one of each line."""
+    """Return the records of a JSON file: those of a list, or one per line."""
     data = read_bytes(path).removeprefix(BOM_UTF8)
     lines = [line for line in data.split(b"\n") if line.strip()]
     if len(lines) < 2 or data.lstrip()[:1] != b"{" or _parse(lines[0]) is None:  # or a document over many lines
@@ -161,7 +147,7 @@ def unwrap(document: Any) -> Any:
 
 
 def _parse(text: str | bytes) -> Any:
-    """Return a value of JSON, or nothing if it is none."""
+    """Return a value of JSON, or None for other texts."""
     with suppress(ValueError):
         return parse_json(text)
     return None
@@ -193,7 +179,7 @@ class Peek:
     @cached_property
     def rows(self) -> list[list[str]]:
         """The first rows of a spreadsheet, or of delimited text, of which the last may be cut; none of other files."""
-        with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading it will say why
+        with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading it will raise the error
             if self.ending in BOOKS:
                 from allalike.readers.formats.spreadsheets import read_sheet
 
@@ -210,7 +196,7 @@ class Peek:
 
     @cached_property
     def document(self) -> Any:
-        """The value of a JSON file, or as much of it as stands at the beginning; null for other files."""
+        """The value of a JSON file, or as much of it as stands at the beginning; None of other files."""
         text = self.start.lstrip()
         value = _parse(text) if text[:1] in ("[", "{") else None
         return _parse(_close_brackets(text)) if value is None else value
@@ -228,23 +214,35 @@ class Peek:
     def has_names(self, *names: str, start: str = "") -> bool:
         """Return whether the first row has these names, and one that begins like this, in any case."""
         plain = [name.strip().casefold() for name in self.names]
-        return {name.casefold() for name in names} <= {*plain} and any(
-            each.startswith(start.casefold()) for each in plain
-        )
+        begins = any(name.startswith(start.casefold()) for name in plain)
+        return begins and {name.casefold() for name in names} <= {*plain}
 
-    def has(self, *fields: str) -> bool:
-        """Return whether one of the first records has all of these fields; ``games.score``: in a list of objects."""
-        return any(all(_has_field(record, *field.split(".")) for field in fields) for record in self.records)
+    def has(self, *paths: str) -> bool:
+        """Return whether one of the first records has all of these fields.
+
+        ``games.score`` is a field of an object in the field ``games``, or in a list there; ``*`` is any field.
+        """
+        found = ((any(True for _ in _follow(record, path.split("."))) for path in paths) for record in self.records)
+        return any(map(all, found))
 
 
-def _has_field(record: dict[str, Any], field: str, inner: str = "") -> bool:
-    value = record.get(field)
-    items = value if isinstance(value, list) else []
-    return field in record and (not inner or any(isinstance(item, dict) and inner in item for item in items))
+def _follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
+    """Yield what stands at the end of a path."""
+    if not steps:
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield from _follow(item, steps)
+    elif isinstance(value, dict):
+        names = value if steps[0] == "*" else [steps[0]]
+        for name in names:
+            if name in value:
+                yield from _follow(value[name], steps[1:])
 
 
 def _close_brackets(text: str) -> str:
-    r"""Close the brackets of JSON that is cut off, without what was cut; nothing is left of other texts.
+    r"""Close the brackets of JSON that is cut off, without the value that was cut; other texts become empty.
 
     >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
     ('{"images": [{"id": 1}, {"id": 2}]}', '')
@@ -265,12 +263,12 @@ def _close_brackets(text: str) -> str:
     return text[:end] + "".join(reversed(closing))
 
 
-# Tools: programs whose exports are recognised by a short look at them, and read without a flag.
+# Tools: programs whose exports are recognised by their beginning.
 
 
 @dataclass(frozen=True)
 class Original:
-    """What was shown in a task, as far as an export says it."""
+    """What was shown in a task, as far as an export contains it."""
 
     record: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
@@ -286,14 +284,16 @@ class Original:
 
 
 class Tool(ABC):
-    """A program that writes answers in a form of its own. Each export is recognised by one tool at most.
+    """A program that writes answers in a form of its own. Each export is recognised by at most one tool.
 
-    The docstring says what export it reads, and what becomes worker, task and label; its first line is the summary.
+    The docstring describes the export; its first line is the summary. `record_tool`, `sheet_tool` and `survey_tool`
+    make a tool of a function (``reader``).
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
+    reader: ClassVar[Any]
 
     @abstractmethod
     def recognises(self, peek: Peek) -> bool:
@@ -304,7 +304,7 @@ class Tool(ABC):
         """Open exports as one table, whose roles name the columns of worker, task and label."""
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List what was shown in each task, by the task's name, where exports say it; not all do."""
+        """List what was shown in each task, by the task's name, where exports contain it; not all do."""
         return {}
 
     def answers_in(self, texts: Mapping[str, str]) -> list[tuple[Any, ...]]:
@@ -325,18 +325,9 @@ class Tool(ABC):
             columns = table.load([str(table.roles[role]) for role in ROLES]).values()
             return list(zip(*map(cells, columns), strict=True))
 
-
-def make_tool(
-    base: type[Tool], name: str, title: str, recognises: Callable[[Peek], bool], read: Callable[..., Any], **more: Any
-) -> type[Tool]:
-    """Return a tool with a reader, whose docstring is the tool's, and its first line the summary."""
-    summary = (read.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
-    about: dict[str, Any] = {
-        "name": name,
-        "title": title,
-        "summary": summary,
-        "__doc__": read.__doc__,
-        "__module__": read.__module__,
-    }
-    about |= {"recognises": lambda _, peek: recognises(peek), "reader": staticmethod(read), **more}
-    return ABCMeta(read.__name__, (base,), about)  # type: ignore[return-value]
+    @classmethod
+    def made_of(cls, name: str, title: str, reader: Any, **more: Any) -> type[Tool]:
+        """Return the tool of a reader: a function with a docstring."""
+        summary = (reader.__doc__ or "").partition("\n")[0].removeprefix("Read ").removesuffix(".")
+        about = {"name": name, "title": title, "summary": summary, "reader": staticmethod(reader), **more}
+        return type(reader.__name__, (cls,), {**about, "__doc__": reader.__doc__, "__module__": reader.__module__})

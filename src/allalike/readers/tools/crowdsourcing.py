@@ -42,8 +42,8 @@ def mturk(sheet: Sheet) -> Roles:
         numbers = sorted(next(iter(asked.values())))
         sheet.stack({stem: [names[number] for number in numbers] for stem, names in (shown | asked).items()})
         task = sheet.name_tasks(list(shown))
-        sheet.keep([not all(map(is_blank, cells)) for cells in zip(*map(sheet.cells, shown), strict=True)])
-        sheet.remarks.append(f"A form shows {len(numbers)} items, of which each is a task of its own, told by {task}.")
+        sheet.keep([not all(map(is_blank, cells)) for cells in sheet.rows(shown)])
+        sheet.remarks.append(f"A form shows {len(numbers)} items; each is a task of its own, identified by {task}.")
         return worker, task, list(asked)
     if len(set(sheet.cells(task))) > 1:
         sheet.join_units(worker, task, inputs)
@@ -68,11 +68,10 @@ def _unpack_forms(sheet: Sheet) -> None:
         forms.append({})
         try:
             parts = parse_json(cell) if cell.strip() else []
-            for number, form in enumerate(parts if isinstance(parts, list) else [parts]):
-                _flatten(form, f"{number + 1}" if number else "", forms[-1])
         except ValueError as error:
-            where, number = sheet.place(row)
-            raise InputError(f"{where}: Answer.taskAnswers in row {number} is no JSON: {error}.") from None
+            raise InputError(f"{sheet.place(row)}: Answer.taskAnswers is not JSON: {error}.") from None
+        for number, form in enumerate(parts if isinstance(parts, list) else [parts]):
+            _flatten(form, f"{number + 1}" if number else "", forms[-1])
     del sheet.columns[packed]
     for path, cells in spread(forms, sheet.where).items():
         sheet.columns[f"Answer.{path}"] = [cell or "" for cell in cells]
@@ -133,11 +132,13 @@ def _group_by_number(names: Sequence[str]) -> Numbered:
 def toloka(sheet: Sheet) -> Roles:
     """Read assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*.
 
-    Every output is a question.
+    Every output is a question. Rows between assignments are empty.
     """
     worker, task, status = sheet.need("ASSIGNMENT:worker_id"), "ASSIGNMENT:task_id", sheet.find("ASSIGNMENT:status")
     inputs, questions = sheet.starting("INPUT:"), sheet.starting("OUTPUT:")
-    _fill_assignments(sheet, [*inputs, *questions], worker, status)
+    if (inputs or questions) and "" in sheet.cells(worker):
+        sheet.keep([any(cells) for cells in sheet.rows([*inputs, *questions])])
+        _fill_assignments(sheet, worker, status)
     sheet.leave_out(sheet.find("ACCEPT:verdict"), {"-"}, "are not accepted (ACCEPT:verdict)")
     unfinished = {"rejected", "skipped", "expired", "active", "blocked"}
     sheet.leave_out(status, unfinished, "are not accepted (ASSIGNMENT:status)")
@@ -151,11 +152,8 @@ def toloka(sheet: Sheet) -> Roles:
     return worker, task, questions
 
 
-def _fill_assignments(sheet: Sheet, answered: list[str], worker: str, status: str | None) -> None:
-    """Give every row of an assignment what only its last one has; rows between assignments are empty."""
-    if not answered or "" not in sheet.cells(worker):
-        return
-    sheet.keep([any(cells) for cells in zip(*map(sheet.cells, answered), strict=True)])
+def _fill_assignments(sheet: Sheet, worker: str, status: str | None) -> None:
+    """Fill the cells that only the last row of an assignment has."""
     if bare := sum(not cell.strip() for cell in sheet.cells(worker)):
         sheet.remarks.append(
             f"{bare:,} rows have no {worker}; they are of the same assignment as the next that has one."
@@ -173,35 +171,27 @@ _JOB = ("_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at")
 def figure_eight(sheet: Sheet) -> Roles:
     """Read the full report of a job (CSV: _unit_id, _worker_id).
 
-    What differs within a unit is a question; what a unit shows to workers does not.
+    What differs within a unit is a question; what a unit shows to workers does not. Several choices are a set; of
+    several lines of other gold any is right.
     """
-    remedy = "An aggregated report does not say who answered what: download the full report of the job."
+    remedy = "An aggregated report does not contain workers: download the full report of the job."
     task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
-    questions, aside = [], ("_gold", "_gold_reason", ":confidence", ":variance")
+    aside = ("_gold", "_gold_reason", ":confidence", ":variance")
     names = [name for name in sheet.columns if not name.startswith(("_", "orig_")) and not name.endswith(aside)]
-    for name in names:
-        first: dict[str, str] = {}
-        cells = zip(sheet.cells(task), sheet.cells(name), strict=True)
-        if any(first.setdefault(unit, cell) != cell for unit, cell in cells):
-            questions.append(name)
+    n_units = len(set(sheet.cells(task)))
+    questions = [name for name in names if len(set(sheet.rows([task, name]))) > n_units]
     sheet.leave_out(sheet.find("_tainted"), {"true"}, "are tainted")
     sheet.truths = {name: f"{name}_gold" for name in questions or names}
     for name, gold in sheet.truths.items():
-        _read_sets(sheet, name, gold)
+        answers = sheet.cells(name)
+        sets = as_sets(answers)
+        if gold in sheet.columns:
+            known = sheet.cells(gold)
+            both = None if sets is None else as_sets([*answers, *known])
+            single = [None if "\n" in cell.strip() else cell for cell in known]
+            sheet.columns[gold] = single if both is None else both[len(known) :]
+        sheet.columns[name] = sets or answers
     return worker, task, list(sheet.truths)
-
-
-def _read_sets(sheet: Sheet, question: str, gold: str) -> None:
-    """Read answers of several choices as sets, and so the gold; of several lines of other gold any is right."""
-    answers = sheet.cells(question)
-    sets = as_sets(answers)
-    if sets is not None:
-        sheet.columns[question] = sets
-    if gold in sheet.columns:
-        known = sheet.cells(gold)
-        both = None if sets is None else as_sets([*answers, *known])
-        single = [None if "\n" in cell.strip() else cell for cell in known]
-        sheet.columns[gold] = single if both is None else both[len(known) :]
 
 
 def _are_pairs(peek: Peek) -> bool:
@@ -217,7 +207,7 @@ def crowd_kit(sheet: Sheet) -> Roles:
     """
     worker = sheet.need("worker", "performer")
     columns = [sheet.need(name) for name in ("left", "right", "label")]
-    rows = list(zip(*map(sheet.cells, columns), strict=True))
+    rows = sheet.rows(columns)
     named = all(label in (left, right, "") for left, right, label in rows)
     pairs = [sorted([left, right]) if named else [left, right] for left, right, _ in rows]
     sheet.columns["left, right"] = [" | ".join(pair) for pair in pairs]
@@ -273,8 +263,7 @@ def _is_nested(peek: Peek) -> bool:
 def peerannot(export: Export) -> Iterator[Answer]:
     """Read labels by task and worker, {task: {worker: label}} (JSON).
 
-    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``. The outer keys are tasks, the inner ones workers; a
-    list of labels is a set.
+    File: ``{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}``. A list of labels is a set.
     """
     for path in export.paths:
         tasks = export.document(path)
@@ -288,17 +277,11 @@ def peerannot(export: Export) -> Iterator[Answer]:
     )
 
 
-def _has_weak_labels(peek: Peek) -> bool:
-    tasks = peek.document.values() if isinstance(peek.document, dict) else ()
-    return any(isinstance(task, dict) and isinstance(task.get("weak_labels"), list) for task in tasks)
-
-
-@record_tool("wrench", "WRENCH", _has_weak_labels)
+@record_tool("wrench", "WRENCH", lambda peek: isinstance(peek.document, dict) and peek.has("*.weak_labels"))
 def wrench(export: Export) -> Iterator[Answer]:
     """Read a label matrix: a label of each labelling function for each task, -1 where it abstains (JSON).
 
-    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``. The keys are tasks; the workers are the labelling
-    functions, numbered from 0; ``label`` is the gold label.
+    File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``. The workers are the labelling functions, numbered from 0.
     """
     silent, sizes = 0, set()
     for path in export.paths:

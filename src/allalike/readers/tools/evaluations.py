@@ -74,11 +74,6 @@ class Case(NamedTuple):
         if score is not None:
             yield self._replace(way=_SCORE, label=score, judge=judge, aspect=aspect)
 
-    @property
-    def is_number(self) -> bool:
-        """Whether the label is a number."""
-        return isinstance(self.label, int | float)
-
 
 def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Iterator[Answer]]:
     """Make a reader of a function that yields cases; each way to read them is a question of its own."""
@@ -92,7 +87,7 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
             parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
             task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
             more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
-            kind = "numbers" if case.is_number else "classes"
+            kind = "numbers" if isinstance(case.label, int | float) else "classes"
             yield Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
 
     return read_answers
@@ -109,7 +104,8 @@ def _group(export: Export, cases: Iterable[Case]) -> Groups:
     groups: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
     for (way, aspect), those in by_way.items():
         those.sort(key=lambda case: case.sample)
-        numbers, words = ([case for case in those if case.is_number is wanted] for wanted in (True, False))
+        numbers = [case for case in those if isinstance(case.label, int | float)]
+        words = [case for case in those if not isinstance(case.label, int | float)]
         if way == _ANSWER:
             groups[way, aspect] += those
         elif way == _SCORE and any(case.label not in (0, 1) for case in those):  # they say more than verdicts do

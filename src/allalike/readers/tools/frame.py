@@ -1,8 +1,13 @@
-"""Frame of the tools that write records: a reader is a function that yields answers.
+"""Tools that write records: a reader is a function that yields answers.
 
-The frame opens files, numbers their records, names file and record in errors, checks ids and labels, chooses the
-question, makes choices classes or sets, and builds the table. Where annotators have files of their own, the place of a
-file says whose it is, and which document it is about.
+`Export` opens files, numbers their records, names file and record in errors, chooses the question, makes choices
+classes or sets, and builds the table. Where annotators have files of their own, the place of a file shows whose it is,
+and which document it is about.
+
+All that a worker drew of a class in a picture is one mask. Where there are several classes, each that somebody drew in
+a picture is a task, named after both, as the values of a label map are; who saw the picture and did not draw the class
+answers that it is not there. A picture of unknown size ends where the outlines in it do: the distances of masks do not
+depend on it.
 """
 
 from __future__ import annotations
@@ -12,6 +17,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from allalike._core.masks import Mask, check_size, draw
 from allalike._core.registry import did_you_mean
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
@@ -26,21 +34,24 @@ from allalike.readers.tools.base import (
     UnexpectedValueError,
     load_document,
     load_records,
-    make_tool,
     unexpected,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from allalike._core.masks import Part
     from allalike.readers.formats.files import Files
 
     Reader = Callable[["Export"], Iterable["Answer"]]
+    Size = tuple[float, float] | None  # height and width of a picture
 
-REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
+REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # no region is an answer, too
+AREAS = "areas"  # outlined or painted
 _IDS, _SCALARS = frozenset({str, int}), frozenset({str, int, float, bool})
 _MAX_LISTED = 12
+_MIN_POINTS = 3  # of an outline that goes around something
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
 
 
@@ -54,22 +65,31 @@ def build_table(
 
 
 def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
-    """Return the columns of rows; what a row lacks is missing."""
+    """Return the columns of rows; fields that a row lacks are missing."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     check_width(names, where)
     check_gaps(len(names) * len(rows) - sum(map(len, rows)), where)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
+def mark(label: Any, **shape: Any) -> dict[str, Any]:
+    """Return a mark on a picture, such as a box or a point, with its class if it has one.
+
+    >>> mark("cat", bbox=[1, 2, 30, 40]), mark(None, x=1, y=2)
+    ({'bbox': [1, 2, 30, 40], 'label': 'cat'}, {'x': 1, 'y': 2})
+    """
+    return shape if label is None else {**shape, "label": label}
+
+
 class Answer:
     """A worker's label of a task, as an answer to a question; ``more`` are further columns, such as a gold label.
 
-    A label that is a tuple holds what was chosen: labels are classes if all answers have one choice, and sets
-    otherwise. An empty label (None, a text, tuple or list) means that nothing is there if the answers to this question
-    are regions (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
+    A label that is a tuple contains choices: labels are classes if all answers have one choice, and sets otherwise. An
+    empty label (None, a text, tuple or list) means that nothing is there if the answers to this question are regions
+    (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
     """
 
-    __slots__ = ("is_gold", "kind", "question", "row")
+    __slots__ = ("is_gold", "kind", "label", "more", "question", "task", "worker")
 
     def __init__(
         self,
@@ -82,12 +102,11 @@ class Answer:
         is_gold: bool = False,
         **more: Any,
     ) -> None:
-        self.question, self.kind, self.is_gold = question, kind, is_gold
-        self.row = {"worker": worker, "task": task, "label": label, **more}
-        if type(worker) not in _IDS or worker == "":
-            raise unexpected(worker, "a name or a whole number", "worker")
-        if type(task) not in _IDS or task == "":
-            raise unexpected(task, "a name or a whole number", "task")
+        self.worker, self.task, self.label, self.question, self.kind = worker, task, label, question, kind
+        self.is_gold, self.more = is_gold, more
+        for role, name in (("worker", worker), ("task", task)):
+            if type(name) not in _IDS or name == "":
+                raise unexpected(name, "a name or a whole number", role)
         for value in label if type(label) is tuple else ():
             if type(value) not in _SCALARS:
                 raise unexpected(value, "a text or a number", "label")
@@ -97,8 +116,57 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether the label is missing, or an empty text or list."""
-        label = self.row["label"]
-        return label is None or (isinstance(label, str | tuple | list) and not label)
+        return self.label is None or (isinstance(self.label, str | tuple | list) and not self.label)
+
+
+@dataclass
+class Areas:
+    """Areas that workers drew in pictures, who saw the pictures, and how large these are."""
+
+    where: str
+    seen: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
+    sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
+    drawn: dict[Hashable, dict[Any, dict[Any, list[Part]]]] = field(default_factory=dict)
+    flat: int = 0
+
+    def see(self, worker: Any, picture: Hashable) -> None:
+        """Note that a worker saw a picture."""
+        self.seen.setdefault(picture, {})[worker] = None
+
+    def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part, size: Size = None) -> None:
+        """Add an outline or a painted area of a class, perhaps in a picture of a known height and width."""
+        self.measure(picture, (part.height, part.width) if isinstance(part, Mask) else size)
+        if isinstance(part, Mask) or len(part) >= _MIN_POINTS:
+            self.drawn.setdefault(picture, {}).setdefault(kind, {}).setdefault(worker, []).append(part)
+        else:
+            self.flat += 1
+
+    def measure(self, picture: Hashable, size: Size) -> None:
+        """Note the height and width of a picture; refuse a size that differs from a known one."""
+        if size is None:
+            return
+        try:
+            height, width = map(int, size)
+            check_size(height, width)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"{self.where}: the picture {picture!r} cannot be so large: {error}.") from None
+        if self.sizes.setdefault(picture, (height, width)) != (height, width):
+            known = " x ".join(map(str, self.sizes[picture]))
+            raise InputError(
+                f"{self.where}: the picture {picture!r} has {height} x {width} pixels in one place, and {known} in"
+                " another (height x width). Correct the file, or leave it out."
+            )
+
+    def masks(self) -> Iterator[tuple[Any, Any, Any, Mask]]:
+        """Yield worker, picture, class and mask, for all who saw a picture in which somebody drew the class."""
+        for picture, kinds in self.drawn.items():
+            if picture not in self.sizes:
+                parts: list[Any] = [part for by in kinds.values() for some in by.values() for part in some]
+                width, height = np.max([(1, 1), *(np.max(part, axis=0) for part in parts)], axis=0)
+                self.measure(picture, (np.ceil(height), np.ceil(width)))
+            for kind, by in kinds.items():
+                for worker in self.seen[picture]:
+                    yield worker, picture, kind, draw(by.get(worker, []), *self.sizes[picture])
 
 
 def record_tool(
@@ -106,7 +174,7 @@ def record_tool(
 ) -> Callable[[Reader], type[Tool]]:
     """Make a tool of a function that yields the answers of an export, and perhaps notes what it ``shows`` in tasks.
 
-    The first line of its docstring says what is read.
+    The first line of its docstring becomes the summary.
 
     >>> @record_tool("quiz", "Quiz", lambda peek: peek.has("player", "answered"))
     ... def quiz(export):
@@ -117,13 +185,12 @@ def record_tool(
     >>> quiz.summary, quiz().answers_in({"quiz.jsonl": '{"player": "ada", "answered": {"q1": "Oslo"}}'})
     ('answers by player (JSON)', [('ada', 'q1', 'Oslo')])
     """
-    return lambda read: make_tool(RecordTool, name, title, recognises, read, shows=shows)
+    return lambda read: RecordTool.made_of(name, title, read, recognises=lambda _, peek: recognises(peek), shows=shows)
 
 
 class RecordTool(Tool):
     """A tool whose reader yields the answers of an export."""
 
-    reader: ClassVar[Any]
     shows: ClassVar[bool]
 
     def open(self, paths: Sequence[Path], files: Files) -> Source:
@@ -142,9 +209,9 @@ class RecordTool(Tool):
 
 @dataclass
 class Export:
-    """The files of a tool while a reader goes through them, and its answers.
+    """The files of a tool while a reader goes through them, and its answers by question.
 
-    ``path`` is the file that is being read, and ``at`` says where in it, for errors. ``originals`` are what was shown
+    ``path`` is the file that is being read, and ``at`` the place in it, for errors. ``originals`` are what was shown
     in tasks, if that is asked for. A reader may replace ``finish``, which is given the table.
     """
 
@@ -157,24 +224,19 @@ class Export:
     left_out: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
     finish: Callable[[Source], Source] = lambda table: table
-    questions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    kinds: dict[str, str] = field(default_factory=dict)
-    _gold: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _empty: dict[str, list[Answer]] = field(default_factory=dict)
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    areas: dict[str, Areas] = field(default_factory=dict)
+    _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
+    _viewers: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
     def read(self, reader: Reader) -> None:
-        """Take all answers of a reader; whatever fails there is an error that names the file and the record."""
+        """Collect all answers of a reader; whatever fails there is an error that names the file and the record."""
         try:
             for answer in reader(self):
-                if answer.is_empty:
-                    self._empty.setdefault(answer.question, []).append(answer)  # until all answers are known
-                    continue
-                self.kinds.setdefault(answer.question, answer.kind)
-                rows = self.questions.setdefault(answer.question, [])
-                if answer.is_gold:
-                    rows = self._gold.setdefault(answer.question, [])
-                rows.append(answer.row)
+                self.answers.setdefault(answer.question, []).append(answer)
+            for question in self.areas:
+                self.answers[question] = list(self._list_masks(question))
         except AllalikeError:
             raise
         except UnexpectedValueError as error:
@@ -191,7 +253,7 @@ class Export:
             yield from self.each(load_records(path), path)
 
     def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
-        """Yield the objects in a list of a file, and note which it is."""
+        """Yield the objects in a list of a file, and note the place of each."""
         self.path, place = path, f"{path}: {what} "
         for number, item in enumerate(items, start=1):
             self.at = f"{place}{number}"
@@ -200,13 +262,13 @@ class Export:
             yield item
 
     def document(self, path: Path) -> Any:
-        """Return the one value of a JSON file."""
+        """Return the value of a JSON file."""
         self.path, self.at = path, str(path)
         return load_document(path)
 
     @property
     def by_file(self) -> bool:
-        """Whether the name of a file is the worker, whatever its records say."""
+        """Whether the name of a file is the worker, whatever its records contain."""
         return self.files.worker_from == "filename"
 
     @property
@@ -217,12 +279,7 @@ class Export:
 
     def worker(self, *named: Any) -> Any:
         """Return the first worker who is named, or the owner of the file if that was asked for."""
-        if self.by_file:
-            return self.owner
-        for name in named:
-            if name is not None:
-                return name
-        return None
+        return self.owner if self.by_file else next((name for name in named if name is not None), None)
 
     def place_of(self, path: Path) -> tuple[str, str]:
         """Return whose file this is, and which of their documents."""
@@ -230,14 +287,14 @@ class Export:
             self._places = place_files(self.paths, by_name=self.by_file)
         return self._places[path]
 
-    def refuse_one_file(self, holds: str, remedy: str = "", **more: Any) -> None:
-        """Refuse a single file, unless its name is said to be the worker."""
+    def refuse_one_file(self, content: str) -> None:
+        """Refuse a single file, unless its name is chosen as the worker."""
         check_regular(self.paths[0])
         if len(self.paths) == 1 and not self.by_file:
-            remedy = (
-                remedy or "Give one file for each annotator; the file's name, or that of its folder, is the worker."
+            raise InputError(
+                f"{self.where}, holds {content}. Give one file for each annotator; the file's name, or that of its"
+                " folder, is the worker."
             )
-            raise InputError(f"{self.where}, holds {holds}. {remedy}", **more)
 
     @property
     def where(self) -> str:
@@ -250,31 +307,52 @@ class Export:
         if number:
             self.left_out[what] += number
 
+    def see(self, worker: Any, task: Any, *, is_gold: bool = False) -> None:
+        """Note that a worker saw a task: who marked nothing there where others did answers that nothing is there."""
+        seen = Answer(worker, task, None)
+        self._seen[seen.worker, seen.task, is_gold] += 1
+        self._viewers.setdefault(task, {})[worker] = None
+
+    def draw(self, question: str, worker: Any, picture: Any, kind: Any, part: Part, size: Size = None) -> None:
+        """Add an outline or a painted area of a class, by a worker who saw the picture."""
+        areas = self.areas.setdefault(question, Areas(self.where, self._viewers))
+        areas.draw(worker, picture, kind, part, size)
+
     def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
         """Note what was shown in a task, if that is asked for and not yet known."""
         if self.originals is not None:
             self.originals.setdefault(str(task), Original(record, **shown))
 
+    def _list_masks(self, question: str) -> Iterator[Answer]:
+        """Yield the masks of a question as answers."""
+        areas = self.areas[question]
+        known = {picture for picture in areas.drawn if picture in areas.sizes}
+        several = len({kind for kinds in areas.drawn.values() for kind in kinds}) > 1
+        for worker, picture, kind, mask in areas.masks():
+            task = f"{picture}/{kind}" if several else picture
+            yield Answer(worker, task, mask, question, AREAS, is_gold=self._seen[worker, picture, True] > 0)
+        self.leave_out("outlines of fewer than three points", areas.flat)
+        self.leave_out("pictures in which nobody drew anything", len(areas.seen.keys() - areas.drawn.keys()))
+        if unknown := len(areas.drawn.keys() - known):
+            self.remarks.append(
+                f"The sizes of {unknown:,} pictures are unknown: they are taken to end where their outlines do."
+            )
+
     def table(self) -> Source:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
-        if not self.questions:
-            raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
         question = self._choose()
-        answers, gold = self.questions[question], self._gold.get(question, [])
-        empty = self._empty.get(question, [])
-        if self.kinds[question] in REGIONS:
-            for answer in empty:
-                row = {**{role: answer.row[role] for role in ROLES}, "label": []}
-                (gold if answer.is_gold else answers).append(row)
-        else:
-            what = f"annotations without an answer to {question!r}" if question else "empty answers"
-            self.leave_out(what, len(empty))
-        rows = _finish_rows(answers, gold)
-        if not rows:
+        filled, empty = self._split(question)
+        answers, gold = ([each for each in [*filled, *empty] if each.is_gold is wanted] for wanted in (False, True))
+        if not answers:
             raise InputError(f"{self.where}, holds no answers beside those that are marked as gold.")
-        workers, tasks = ({row[role] for row in rows} for role in ("worker", "task"))
-        about = f"{self.where} ({len(rows):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
-        columns = spread(rows, about)
+        _unify(answers, gold)
+        workers, tasks = ({getattr(each, role) for each in answers} for role in ("worker", "task"))
+        about = f"{self.where} ({len(answers):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
+        columns = {role: [getattr(each, role) for each in answers] for role in ROLES}
+        columns |= spread([each.more for each in answers], about)
+        if gold:
+            known = match_truths((each.task, each.label) for each in gold)
+            columns["gold"] = [known.get(task) for task in columns["task"]]
         return build_table(
             self.tool,
             columns,
@@ -282,12 +360,27 @@ class Export:
             about,
             ROLES,
             guessed={"question": question} if question and question != self.files.question else {},
-            remarks=tuple(self._describe(question, columns)),
+            remarks=tuple(self._list_messages(question, columns)),
             samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
             truths={"label": "gold"} if "gold" in columns else {},
         )
 
-    def _describe(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
+    def _split(self, question: str) -> tuple[list[Answer], list[Answer]]:
+        """Return the answers to a question, and those that say that nothing is there; count empty ones."""
+        filled = [each for each in self.answers[question] if not each.is_empty]
+        empty = [each for each in self.answers[question] if each.is_empty]
+        if filled[0].kind != AREAS:
+            silent = self._seen - Counter((each.worker, each.task, each.is_gold) for each in self.answers[question])
+            empty += [Answer(worker, task, None, is_gold=is_gold) for worker, task, is_gold in silent.elements()]
+        if filled[0].kind not in REGIONS:
+            what = f"annotations without an answer to {question!r}" if question else "empty answers"
+            self.leave_out(what, len(empty))
+            return filled, []
+        for each in empty:
+            each.label, each.more = [], {}
+        return filled, empty
+
+    def _list_messages(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
         """Yield the messages about what was read."""
         yield from self.remarks
         if (most := max(filter(None, columns.get("sample", ())), default=1)) > 1:
@@ -296,25 +389,38 @@ class Export:
             yield "Gold labels are in the column gold; they count only with gold='export'."
         if self.left_out:
             yield f"Left out: {self._counted()}."
-        if len(self.questions) > 1:
-            others = ", ".join(sorted(set(self.questions) - {question}))
+        if others := ", ".join(sorted(self._kinds().keys() - {question})):
             yield f"Read: the answers to {question!r}. The file also has answers to {others}."
+
+    def _kinds(self) -> dict[str, str]:
+        """Return the kind of labels of each question that has answers."""
+        first = {
+            question: next((each for each in these if not each.is_empty), None)
+            for question, these in self.answers.items()
+        }
+        return {question: answer.kind for question, answer in first.items() if answer is not None}
 
     def _choose(self) -> str:
         """Return the name of the question to read, or ask which."""
-        tag, names = self.files.question, sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))
-        if tag is None and len(names) == 1:
-            return names[0]
-        if tag is not None and (match := {name.casefold(): name for name in names}.get(tag.casefold())) is not None:
+        tag, kinds = self.files.question, self._kinds()
+        if not kinds:
+            raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
+        if tag is None and len(kinds) == 1:
+            return next(iter(kinds))
+        if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
-        if tag is not None and names == [""]:
-            raise InputError(f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave out the tag.")
-        listed = [f"{name!r} ({self.kinds[name]}, {len(self.questions[name]):,} answers)" for name in names]
+        if tag is not None and list(kinds) == [""]:
+            raise InputError(
+                f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave the option question out."
+            )
+        counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
+        names = sorted(kinds, key=lambda name: (-counts[name], name))
+        listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         has = ", ".join(listed[:_MAX_LISTED]) + more
         if tag is not None:
             raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
-        best = sorted(names, key=lambda name: self.kinds[name] in REGIONS)
+        best = sorted(names, key=lambda name: kinds[name] in REGIONS)
         raise InputError(
             f"{self.where}, has {len(names)} questions: {has}. Which is it?",
             proposals=[Proposal({"question": name}) for name in best],
@@ -324,26 +430,20 @@ class Export:
         return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
 
 
-def _finish_rows(rows: list[dict[str, Any]], gold: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make choices classes or sets, and ids of one type; put gold labels into a column of their own."""
-    both = [*rows, *gold]
-    chosen = [row["label"] for row in both if isinstance(row["label"], tuple)]
+def _unify(answers: list[Answer], gold: list[Answer]) -> None:
+    """Make choices classes or sets, and ids of one type."""
+    both = [*answers, *gold]
+    chosen = [each.label for each in both if isinstance(each.label, tuple)]
     single = all(len(set(label)) == 1 for label in chosen)
     as_text = single and len({type(label[0]) for label in chosen}) > 1
-    ids = {"worker": rows, "task": both}  # of mixed types are a model's name among the numbers of people
-    mixed = [role for role, those in ids.items() if len({type(row[role]) for row in those}) > 1]
-
-    def finish(row: dict[str, Any]) -> dict[str, Any]:
-        label = row["label"]
-        if isinstance(label, tuple):
-            label = frozenset(map(str, label)) if not single else str(label[0]) if as_text else label[0]
-        return {**row, **{role: str(row[role]) for role in mixed}, "label": label}
-
-    finished = list(map(finish, rows))
-    if not gold:
-        return finished
-    known = match_truths((row["task"], row["label"]) for row in map(finish, gold))
-    return [{**row, "gold": known.get(row["task"])} for row in finished]
+    for each in both:
+        if isinstance(each.label, tuple):
+            first = each.label[0] if single else None
+            each.label = frozenset(map(str, each.label)) if not single else str(first) if as_text else first
+    for role, those in (("worker", answers), ("task", both)):  # of mixed types are a model among the numbers of people
+        if len({type(getattr(each, role)) for each in those}) > 1:
+            for each in those:
+                setattr(each, role, str(getattr(each, role)))
 
 
 def place_files(

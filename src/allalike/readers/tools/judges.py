@@ -1,8 +1,8 @@
 """Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench.
 
 A judge who saw a pair twice, in both orders, has one answer: the sign of the sum of both decisions, so that a tie and a
-decision are the decision, and two that contradict each other are a tie. With the tag `ORDERS` each order is an answer
-of its own, and the column ``order`` numbers them.
+decision are the decision, and two that contradict each other are a tie. With the question `ORDERS` each order is an
+answer of its own, and the column ``order`` numbers them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def judgebench(export: Export) -> Iterator[Answer]:
     if twice and export.files.question is None:
         export.remarks.append(
             f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
-            f" answer; {torn:,} that contradict each other are A=B. The tag 'orders' reads each on its own."
+            f" answer; {torn:,} that contradict each other are A=B. The question 'orders' reads each on its own."
         )
 
 

@@ -1,13 +1,13 @@
 """Label Studio: tasks with the annotations of several people, and with predictions of models.
 
-Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). A
-control is a question of its own: what everybody chose, or which regions everybody marked.
+Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). Each
+control is a question.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from allalike.readers.tools.base import (
     get_number,
     get_numbers,
     get_text,
-    unexpected,
 )
-from allalike.readers.tools.frame import Answer, Export, record_tool
-from allalike.readers.tools.images import Areas
+from allalike.readers.tools.frame import Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,6 +38,7 @@ _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
 _ANSWERS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
 _NO_REGIONS = {*_ANSWERS, "relation"}
+_DRAWN = {"masks", "polygons"}
 _GEOMETRY = {
     "masks": {"rle"},
     "spans": {"start", "end"},
@@ -53,16 +52,6 @@ _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictio
 _SHEETS = ("annotations", "completions", "predictions")
 _NEEDED = {"id", "annotator", "annotation_id"}  # of a row in a short form
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
-
-
-class _Sheet(NamedTuple):
-    """The answers of one worker to one task, by control, and where they stand."""
-
-    worker: Any
-    task: Any
-    results: dict[str, Items]
-    at: str
-    is_gold: bool
 
 
 def _is_task(record: dict[str, Any]) -> bool:
@@ -81,44 +70,41 @@ def _is_export(peek: Peek) -> bool:
     return _is_row(peek.names) or any(_is_task(record) or _is_row(record) for record in peek.records)
 
 
-def _name(task: dict[str, Any]) -> Any:
-    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
-    number = get(task, "id", "inner_id")
-    texts = _list_texts(task) if number is None else []
-    return texts[0] if len(texts) == 1 else number
-
-
-def _list_texts(task: dict[str, Any]) -> list[str]:
-    return [value for value in (task.get("data") or {}).values() if isinstance(value, str)]
-
-
 @record_tool("label-studio", "Label Studio", _is_export, shows=True)
 def label_studio(export: Export) -> Iterator[Answer]:
     """Read annotations and predictions of tasks (JSON).
 
-    Record: ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``. The
-    worker is ``completed_by``, or ``model_version`` of a prediction, the task ``id``, and each control a question.
-    Choices are classes or sets; labels are spans, boxes, points, or areas (polygons and brushes). Who marked no region
-    where others did saw none. Skipped annotations, drafts, and answers about single regions are left out.
+    Record: ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
+    Choices are classes or sets; labels are spans, boxes, points, or areas (polygons and brushes). Skipped annotations,
+    drafts, and answers about single regions are left out.
     """
-    sheets: list[_Sheet] = []
+    kinds: dict[str, set[str]] = {}
     models: Counter[Any] = Counter()
     nameless = known = 0
     _refuse_short_forms(export)
     for task in export.records():
+        name = _name_task(task)
         if export.originals is not None:
-            _show(export, task)
-        name = _name(task)
+            _show(export, name, task)
         for annotation, is_model in _list_annotations(export, task):
-            worker, is_named = _find_worker(annotation, is_model=is_model)
-            worker = export.worker(worker)
+            author, is_named = _find_worker(annotation, is_model=is_model)
+            worker, is_marked = export.worker(author), annotation.get("ground_truth") is True
             models[worker] += is_model
             nameless += not (is_named or export.by_file)
-            is_gold = annotation.get("ground_truth") is True
-            known += is_gold
-            results = _sort_by_control(export, annotation)
-            sheets.append(_Sheet(worker, name, results, export.at, is_gold and export.files.golden))
-    yield from _read_controls(export, sheets)
+            known += is_marked
+            is_gold = is_marked and export.files.golden
+            export.see(worker, name, is_gold=is_gold)
+            for control, items in _sort_by_control(export, annotation).items():
+                own = kinds.setdefault(control, set())
+                own.update(kind for kind, _ in items)
+                if len(own) > 1 and own & (_ANSWERS.keys() | _DRAWN) and own != _DRAWN:
+                    mixed = ", ".join(sorted(own))
+                    raise UnexpectedValueError(f"the answers to {control!r} are mixed: {mixed}")
+                if own & _DRAWN:
+                    _draw(export, control, worker, name, items)
+                else:
+                    label, kind = _read_label(items)
+                    yield Answer(worker, name, label, control, kind, is_gold=is_gold)
     if predicted := models.total():
         further = sum(count > 0 for count in models.values())
         export.remarks.append(f"{predicted:,} predictions count as answers of {further:,} further workers, the models.")
@@ -144,15 +130,26 @@ def _refuse_short_forms(export: Export) -> None:
             )
 
 
-def _show(export: Export, task: dict[str, Any]) -> None:
-    """Note a task with its results, which also say how large pictures are."""
+def _list_texts(task: dict[str, Any]) -> list[str]:
+    return [value for value in (task.get("data") or {}).values() if isinstance(value, str)]
+
+
+def _name_task(task: dict[str, Any]) -> Any:
+    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
+    number = get(task, "id", "inner_id")
+    texts = _list_texts(task) if number is None else []
+    return texts[0] if len(texts) == 1 else number
+
+
+def _show(export: Export, name: Any, task: dict[str, Any]) -> None:
+    """Note a task with its results, which also contain the sizes of pictures."""
     texts = _list_texts(task)
     shown = texts[0] if len(texts) == 1 else None  # which may be the name of a picture
     sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
     results = [item for sheet in sheets for item in get_list(sheet, "result")]
     sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
     known = next((pair for pair in sides if None not in pair), (None, None))
-    export.show(_name(task), {**task, "results": results}, text=shown, picture=shown, sides=known, percent=True)
+    export.show(name, {**task, "results": results}, text=shown, picture=shown, sides=known, percent=True)
 
 
 def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -198,7 +195,7 @@ def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, It
 
 
 def _find_kind(item: Any) -> str:
-    """Return what kind of label a result is, by its type or by what it holds.
+    """Return the kind of label of a result, by its type or its fields.
 
     >>> _find_kind({"type": "choices", "value": {"choices": ["sad"]}}), _find_kind({"value": {"x": 1, "y": 2}})
     ('choices', 'points')
@@ -213,29 +210,15 @@ def _find_kind(item: Any) -> str:
     return found or "unknown regions"
 
 
-def _read_controls(export: Export, sheets: list[_Sheet]) -> Iterator[Answer]:
-    """Yield the answers to each control."""
-    kinds: dict[str, set[str]] = {}
-    for sheet in sheets:
-        for control, items in sheet.results.items():
-            kinds.setdefault(control, set()).update(kind for kind, _ in items)
-    for control, these in kinds.items():
-        if these & {"masks", "polygons"}:
-            yield from _read_areas(export, control, sheets)
-            continue
-        if len(these) > 1 and these & _ANSWERS.keys():
-            raise InputError(f"{export.where}: the answers to {control!r} are mixed: {', '.join(sorted(these))}.")
-        kind = these.pop() if len(these) == 1 else "unknown regions"
-        for sheet in sheets:
-            export.at = sheet.at
-            items = sheet.results.get(control, [])
-            if kind in _CHOICES:
-                label: Any = tuple(choice for _, item in items for choice in _read_choices(kind, item.get("value")))
-            elif kind in _VALUES:
-                label = _read_value(kind, [item.get("value") for _, item in items])
-            else:
-                label = [_read_region(own, item) for own, item in items]
-            yield Answer(sheet.worker, sheet.task, label, control, kind, is_gold=sheet.is_gold)
+def _read_label(items: Items) -> tuple[Any, str]:
+    """Return the label of one annotation by a control, and its kind."""
+    kinds = {kind for kind, _ in items}
+    kind = kinds.pop() if len(kinds) == 1 else "unknown regions"
+    if kind in _CHOICES:
+        return tuple(choice for _, item in items for choice in _read_choices(kind, item.get("value"))), kind
+    if kind in _VALUES:
+        return _read_value(kind, [item.get("value") for _, item in items]), kind
+    return [_read_region(own, item) for own, item in items], kind
 
 
 def _read_choices(kind: str, value: Any) -> list[str]:
@@ -275,20 +258,18 @@ def _read_region(kind: str, item: dict[str, Any]) -> Any:
     value = item["value"]
     if kind == "spans":
         return _read_span(item, value)
-    region: dict[str, Any] = {}
     if kind == "boxes":
-        region["bbox"] = [get_number(value, key) for key in ("x", "y", "width", "height")]
+        region: dict[str, Any] = {"bbox": [get_number(value, key) for key in ("x", "y", "width", "height")]}
     elif kind == "ellipses":
         x, y, width, height = (get_number(value, key) for key in ("x", "y", "radiusX", "radiusY"))
-        region["bbox"] = [x - width, y - height, 2 * width, 2 * height]
+        region = {"bbox": [x - width, y - height, 2 * width, 2 * height]}
     elif kind == "points":
-        region |= {key: get_number(value, key) for key in ("x", "y")}
+        region = {key: get_number(value, key) for key in ("x", "y")}
     else:
         return dict(value)  # of an unknown kind, as it came
     if value.get("rotation"):
         region["rotation"] = get_number(value, "rotation")
-    label = _find_class(value)
-    return region if label is None else {**region, "label": label}
+    return mark(_find_class(value), **region)
 
 
 def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
@@ -303,30 +284,20 @@ def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
     return [start, end, _find_class(value)]
 
 
-def _read_areas(export: Export, control: str, sheets: list[_Sheet]) -> Iterator[Answer]:
-    """Yield all that was outlined or painted with a control, each class by itself, and nothing if nothing was."""
-    areas = Areas(export.where)
-    gold = {(sheet.worker, sheet.task) for sheet in sheets if sheet.is_gold}
-    for sheet in sheets:
-        export.at = sheet.at
-        areas.see(sheet.worker, sheet.task)
-        for kind, item in sheet.results.get(control, []):
-            value = item["value"]
-            if item.get("original_width") is None:
-                raise UnexpectedValueError(f"the picture of {control!r} has no size (original_width, original_height)")
-            size = int(get_number(item, "original_height")), int(get_number(item, "original_width"))
-            areas.see(sheet.worker, sheet.task, size)
-            areas.draw(sheet.worker, sheet.task, _find_class(value) or "mask", _read_part(kind, value, *size))
-    yield from areas.answers(export, control, gold)
-
-
-def _read_part(kind: str, value: dict[str, Any], height: int, width: int) -> Part:
-    """Return an outline in pixels, or what was painted."""
-    if kind == "masks":
-        return Mask.of(_read_brush(get_numbers(value, "rle"), height, width))
-    if kind != "polygons":
-        raise unexpected(value, "points [x, y] of an outline, or what was painted", "value")
-    return [[x * width / 100, y * height / 100] for x, y in map(get_numbers, get_list(value, "points"))]
+def _draw(export: Export, control: str, worker: Any, task: Any, items: Items) -> None:
+    """Draw everything that an annotation outlined or painted with a control."""
+    for kind, item in items:
+        value = item["value"]
+        if item.get("original_width") is None:
+            raise UnexpectedValueError(f"the picture of {control!r} has no size (original_width, original_height)")
+        height, width = (int(get_number(item, f"original_{side}")) for side in ("height", "width"))
+        part: Part
+        if kind == "masks":
+            part = Mask.of(_read_brush(get_numbers(value, "rle"), height, width))
+        else:
+            points = map(get_numbers, get_list(value, "points"))
+            part = [[x * width / 100, y * height / 100] for x, y in points]
+        export.draw(control, worker, task, _find_class(value) or "mask", part, (height, width))
 
 
 def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.bool_]:

@@ -1,17 +1,17 @@
-"""Frame of the tools that write tables: delimited text or spreadsheets, read once into columns that readers change."""
+"""Tools that write tables: delimited text or spreadsheets, read once into columns that readers change."""
 
 from __future__ import annotations
 
 import re
 from itertools import compress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.failures import check_gaps
 from allalike.readers.formats.source import Source, join
-from allalike.readers.tools.base import Peek, Tool, make_tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.frame import build_table
 
 if TYPE_CHECKING:
@@ -45,13 +45,11 @@ def sheet_tool(
     >>> quiz().answers_in({"quiz.csv": "player,question,answer,state\nada,q1,Oslo,\nbob,q1,Rome,late\n"})
     [('ada', 'q1', 'Oslo')]
     """
-    return lambda read: make_tool(SheetTool, name, title, recognises, read)
+    return lambda read: SheetTool.made_of(name, title, read, recognises=lambda _, peek: recognises(peek))
 
 
 class SheetTool(Tool):
     """A tool whose reader changes the columns of an export."""
-
-    reader: ClassVar[Any]
 
     def open(self, paths: Sequence[Path], files: Files) -> Source:
         """Open exports as one table."""
@@ -60,10 +58,10 @@ class SheetTool(Tool):
 
 
 class Sheet:
-    """Columns that all files of an export have, read once, which a tool changes before it builds one table.
+    """Columns that all files of an export have, which a tool changes before it builds one table.
 
-    ``inputs`` are columns of what was shown; ``truths`` of known truths and ``details`` of further facts about choices,
-    both by questions. Details are not listed among the columns.
+    ``inputs`` are columns of what was shown. ``truths`` are columns of gold labels, and ``details`` of further facts
+    about choices, both by question. Details are not listed among the columns.
     """
 
     def __init__(self, tables: Sequence[Source], files: Files) -> None:
@@ -73,9 +71,9 @@ class Sheet:
         if len(joined.names) > _MANY_COLUMNS:
             (first,) = joined.load(joined.names[:1]).values()
             check_gaps(len(joined.names) * len(first), joined.where)
-        self.tables, self.question, self.golden = tables, files.question, files.golden
+        self.tables, self.joined, self.where = tables, joined, joined.where
+        self.question, self.golden = files.question, files.golden
         self.columns: dict[str, Any] = joined.load(joined.names)
-        self.where, self.decimal, self.guessed = joined.where, joined.decimal, joined.guessed
         self.remarks = list(dict.fromkeys(joined.remarks))
         self.inputs: Sequence[str] = ()
         self.truths: Mapping[str, str] = {}
@@ -87,6 +85,10 @@ class Sheet:
         if not isinstance(column, list):
             column = self.columns[name] = [cell or "" for cell in column.to_pylist()]
         return column
+
+    def rows(self, names: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Return the values of some columns in each row."""
+        return list(zip(*map(self.cells, names), strict=True))
 
     def find(self, *wanted: str) -> str | None:
         """Return the column that is called like this, in any case, or like the next of these."""
@@ -103,21 +105,20 @@ class Sheet:
         """Return the columns whose names begin like this, in any case."""
         return [name for name in self.columns if name.strip().casefold().startswith(start.casefold())]
 
-    def place(self, row: int) -> tuple[str, int]:
+    def place(self, row: int) -> str:
         """Return the file of a row and its number there, for messages, while all rows are there."""
         for table in self.tables:
             size = len(table.load(table.names[:1])[table.names[0]])
             if row < size:
-                return table.where, row + 1
+                return f"{table.where}: row {row + 1}"
             row -= size
         raise IndexError(row)
 
     def keep(self, rows: Sequence[bool]) -> None:
         """Keep some of the rows."""
-        mask = pa.array(rows, pa.bool_())
         for name, column in self.columns.items():
             is_list = isinstance(column, list)
-            self.columns[name] = list(compress(column, rows)) if is_list else column.filter(mask)
+            self.columns[name] = list(compress(column, rows)) if is_list else column.filter(pa.array(rows, pa.bool_()))
 
     def leave_out(self, name: str | None, values: Collection[str], why: str) -> None:
         """Leave out the rows with one of these values, in any case, in a column, and remark how many there were."""
@@ -140,9 +141,8 @@ class Sheet:
 
     def join_units(self, worker: str, task: str, inputs: Sequence[str]) -> None:
         """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have."""
-        ids, workers = self.cells(task), self.cells(worker)
-        units = list(zip(*map(self.cells, inputs), strict=True))
-        if not inputs or _have_company(ids, workers) or not _have_company(units, workers):
+        ids, workers, units = self.cells(task), self.cells(worker), self.rows(inputs)
+        if not inputs or _are_shared(ids, workers) or not _are_shared(units, workers):
             return
         first: dict[Any, str] = {}
         for unit, name in zip(units, ids, strict=True):
@@ -155,12 +155,10 @@ class Sheet:
 
     def name_tasks(self, inputs: Sequence[str]) -> str:
         """Return the first input that distinguishes all tasks, or a new column of all of them together."""
-        columns = list(map(self.cells, inputs))
-        together = list(zip(*columns, strict=True))
+        together = self.rows(inputs)
         n_tasks = len(set(together))
-        for name, column in zip(inputs, columns, strict=True):
-            if len(set(column)) == n_tasks:
-                return name
+        if alone := next((name for name in inputs if len(set(self.cells(name))) == n_tasks), None):
+            return alone
         self.columns[", ".join(inputs)] = [" | ".join(values) for values in together]
         return ", ".join(inputs)
 
@@ -173,7 +171,7 @@ class Sheet:
         truths = {name: column for name, column in self.truths.items() if column in self.columns}
         if filled := [column for column in truths.values() if not all(map(is_blank, self.cells(column)))]:
             self.remarks.append(
-                f"Known truths are in the column {', '.join(filled)}; they count only with gold='export'."
+                f"Gold labels are in the column {', '.join(filled)}; they count only with gold='export'."
             )
         return build_table(
             tool,
@@ -181,41 +179,42 @@ class Sheet:
             lambda name: as_column(self.columns[name]),
             self.where,
             (worker, task, label),
-            guessed={**self.guessed, "missing": "drop"},
+            guessed={**self.joined.guessed, "missing": "drop"},
             text=True,
-            decimal=self.decimal,
+            decimal=self.joined.decimal,
             remarks=tuple(self.remarks),
             truths=truths,
             details=self.details,
         )
 
     def _choose(self, names: Sequence[str]) -> str | tuple[str, ...]:
-        """Return the question that the tag names, or the best one, or all of several; remark on the others."""
+        """Return the question that was asked for, or the best one, or all of several; remark on the others."""
         if not names:
             raise InputError(f"{self.where} has no column with answers. It has: {', '.join(self.columns)}.")
-        if self.question is None:
+        asked = self.question
+        if asked is None:
             best, others, reasons = self.sort_questions(names)
             if len(best) > 1:
                 return (*best, *others)
             if left_out := [f"{name} ({reasons[name]})" for name in names if name not in best]:
                 self.remarks.append(f"No labels are taken from {', '.join(left_out)}.")
             return best[0]
-        endings = (f".{self.question}".casefold(), f":{self.question}".casefold())
-        found = [name for name in names if name == self.question]
+        endings = (f".{asked}".casefold(), f":{asked}".casefold())
+        found = [name for name in names if name == asked]
         found = found or [name for name in names if name.casefold().endswith(endings)]
         if len(found) == 1:
             return found[0]
         raise InputError(
-            f"{self.where} has no question {self.question!r}. Its questions: {', '.join(map(repr, names))}.",
+            f"{self.where} has no question {asked!r}. Its questions: {', '.join(map(repr, names))}.",
             proposals=[Proposal({"question": name}) for name in names],
         )
 
     def sort_questions(self, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:
         """Return the best questions, those that come after them, and why other columns are not the best.
 
-        A question that all have answered in the same way, or nobody, is none where there are others, and neither is
-        what repeats one of the inputs or another question. The best have choices; free text and marks come next, and
-        last what forms ask or note beside their questions.
+        A question without two different answers is none where there are others, and neither is one that repeats an
+        input or another question. The best have choices; free text and marks come next, and last what forms ask or
+        note beside their questions.
         """
         seen = {tuple(self.cells(name)): name for name in self.inputs if name in self.columns}
         kinds: dict[str, str] = {}
@@ -248,7 +247,7 @@ def _describe(name: str, answers: Sequence[Any]) -> str:
     return "choices" if recur else "free text"
 
 
-def _have_company(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
+def _are_shared(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
     """Return whether a task has two workers."""
     first: dict[Any, str] = {}
     return any(first.setdefault(task, worker) != worker for task, worker in zip(tasks, workers, strict=True))
@@ -261,7 +260,7 @@ def find_name(names: Iterable[str], *wanted: str) -> str | None:
 
 
 def as_column(values: Any) -> Any:
-    """Return strings as a column of text, in which nothing is an empty field, and other labels as they are."""
+    """Return strings as a column of text, in which None is an empty field, and other labels as they are."""
     if not isinstance(values, list) or not {*map(type, values)} <= {str, type(None)}:
         return values
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
@@ -282,9 +281,9 @@ def is_number(text: str) -> bool:
 
 
 def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
-    r"""Return cells as sets if some of them hold several choices, or nothing if none does.
+    r"""Return cells as sets if some of them have several choices, or None if none has.
 
-    Choices stand on lines of their own, or what else separates them, or in square brackets.
+    Choices stand on lines of their own, or between other separators, or in square brackets.
 
     >>> as_sets(["cat\ndog", "cat", ""]) == [{"cat", "dog"}, {"cat"}, None]
     True
@@ -292,10 +291,11 @@ def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str]
     (True, None)
     """
     filled = [cell for cell in values if cell.strip()]
-    if all(not _BRACKETS.sub("", cell).strip() for cell in filled):
-        sets = {cell: frozenset(_BRACKETS.findall(cell)) for cell in set(filled)}
-    else:
-        sets = {cell: frozenset(filter(None, map(str.strip, cell.split(separator)))) for cell in set(filled)}
+    bracketed = all(not _BRACKETS.sub("", cell).strip() for cell in filled)
+    sets = {}
+    for cell in set(filled):
+        choices = _BRACKETS.findall(cell) if bracketed else map(str.strip, cell.split(separator))
+        sets[cell] = frozenset(filter(None, choices))
     kinds = {choice for choices in sets.values() for choice in choices}
     are_lines = len(kinds) > max(_MAX_CHOICES, len(filled) / 10) or len(kinds) >= max(len(filled), _MAX_CHOICES)
     if are_lines or all(len(choices) < 2 for choices in sets.values()):

@@ -1,15 +1,21 @@
-"""Exports of surveys: Qualtrics, Google Forms, LimeSurvey and SurveyMonkey.
+"""Surveys: Qualtrics, Google Forms, LimeSurvey and SurveyMonkey.
 
-They have one row for each person and one column for each question, beside columns that are no questions.
+Exports have a row for each person and a column for each question, beside columns that are no questions. Patterns of
+names and answers are in ``surveys.json``.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import ColumnError, InputError
@@ -18,37 +24,57 @@ from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.failures import check_gaps, guard
 from allalike.readers.formats.files import BOOKS
 from allalike.readers.formats.spreadsheets import read_sheet
-from allalike.readers.tools.base import Peek, Tool, make_tool
+from allalike.readers.rating_scales import find_range, order_levels, read_ratings
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.frame import build_table
 from allalike.readers.tools.sheets import as_column, is_blank, is_number
-from allalike.readers.tools.survey_questions import (
-    CONSENT,
-    UNTICKED,
-    WORDS,
-    asks_who,
-    fill_ticks,
-    find_blocks,
-    find_careless,
-    find_instructed,
-    find_matrices,
-    is_written,
-    plain_name,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.source import Source
 
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_WORDS = {name: "|".join(parts) for name, parts in _DATA.items() if isinstance(parts, list)}
+_ADDRESS = re.compile(_WORDS["address"])
+_CONSENT, _COMMENTS = (re.compile(_WORDS[name], re.IGNORECASE) for name in ("consent", "comments"))
+_PERSON = re.compile(f"({_WORDS['before who people are']})*({_WORDS['who people are']})")
+_NOTHING, _YES = (frozenset(_WORDS[name].split("|")) for name in ("nothing to say", "yes"))
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
 _WRITTEN = "free text or dates"
 _SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
+_MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
+
+_MIN_TEXTS, _TEXT_WORDS, _LONG_WORDS = 4, 3, 8  # of texts: how many show whether they recur, and their average words
+_VERB = re.compile(
+    r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
+)
+_LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
+_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
+_CHECK = re.compile(
+    r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
+)
+_UNTICKED = "no"
+_MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
+_ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
+_MAX_SHOWN = 3  # answers in the name of a block
+_LEAST_CHANCE, _MIN_ROWS, _MAX_STRAIGHT = 0.01, 3, 0.1  # of equal answers; of a matrix; of all people
+_FAST, _MIN_PEOPLE = 1 / 3, 10  # of fewer people the median time does not show who is fast
+
+
+def _plain(name: str) -> str:
+    """Return a name with letters and digits only, in small letters."""
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
+def _code(name: str) -> str:
+    """Return the plain name of a column; of a code with a text behind it (``Q1. Is it red?``) that of the code."""
+    return _plain(name.partition(". ")[0])
 
 
 @dataclass
-class SurveyForm:
+class Form:
     """Responses to a survey: a name for each column, and a row for each person.
 
     ``texts`` are the questions, where names are codes; ``aside`` are columns that belong to no question, and ``checks``
@@ -70,115 +96,116 @@ class SurveyForm:
         return [row[place] if place < len(row) else "" for row in self.rows]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The columns of a tool's surveys that are no questions, by patterns.
+class SurveyTool(Tool):
+    """A tool whose exports have a row for each person; its reader prepares the form.
 
     ``heads`` are plain names of columns, of which files have one of these sets; ``ids`` those with the id of a
-    response; ``known`` those that each response has. ``beside`` are names as they are written.
+    response; ``known`` those that each response has. Names that match ``written`` are no questions either.
     """
 
-    known: re.Pattern[str]
-    beside: re.Pattern[str]
-    heads: tuple[set[str], ...] = ()
-    ids: tuple[str, ...] = ()
-    has_codes: bool = False  # before a point, and the text of the question behind it
-    recognises: Callable[[Peek], bool] | None = None
-    find_worker: Callable[[SurveyForm], str | None] | None = None
+    heads: ClassVar[list[set[str]]]
+    ids: ClassVar[list[str]]
+    known: ClassVar[re.Pattern[str]]
+    written: ClassVar[re.Pattern[str]]
 
-    def code(self, name: str) -> str:
-        """Return the plain name of a column, or that of its code."""
-        code, mark, _ = name.partition(". ")
-        return plain_name(code if mark and self.has_codes else name)
+    def recognises(self, peek: Peek) -> bool:
+        """Return whether a file has the columns of each response, in its first row or in the second."""
+        rows = [set(map(_code, row)) for row in peek.rows[:2]]
+        return any(head <= row for head in self.heads for row in rows)
+
+    def open(self, paths: Sequence[Path], files: Files) -> Source:
+        """Open exports as one table: answers of people to questions, and columns that are no questions beside them."""
+        form = _join([_read_form(path, files, self.reader, several=len(paths) > 1) for path in paths])
+        worker = next((name for name in form.names if _code(name) in self.ids), None)
+        worker = worker if self.ids else self.find_person(form)
+        reasons = {name: self.find_reason(form, name) for name in form.names if name != worker}
+        questions = _choose_questions(form, reasons, files)
+        answers = {name: form.cells(name) for name in questions}
+        blocks, ticks = find_blocks(answers), fill_ticks(answers)
+        careless = _find_careless(form, {name: cells for name, cells in answers.items() if name not in ticks})
+        if ticks:
+            form.remarks.append(f"Options that were not ticked are {_UNTICKED!r}, of {_shorten(list(ticks))}.")
+        answers |= ticks
+        given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
+        if not given:
+            raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")
+        number, task, label, block, look = (
+            _unused(name, form.names) for name in ("row", "question", "answer", "block", "careless")
+        )
+        about = {name: form.cells(name) for name in form.names if name not in answers}
+        if worker is None:
+            worker, about[number] = number, form.numbers
+        about[look] = ["yes" if row in careless else "no" for row in range(len(form.rows))]
+        people = {about[worker][row]: why for row, why in careless.items()}
+        if people:
+            listed = [f"{name} ({'; '.join(why)})" for name, why in people.items()]
+            form.remarks.append(f"Look at the answers of {_shorten(listed, most=5, width=200)}.")
+
+        def load(name: str) -> Any:
+            if name in about:
+                return as_column([about[name][row] for _, row in given])
+            if name == label:
+                return as_column([answers[question][row].strip() for question, row in given])
+            return as_column([question if name == task else blocks[question] for question, _ in given])
+
+        return build_table(
+            self,
+            [*about, block, task, label],
+            load,
+            form.where,
+            (worker, task, label),
+            guessed={"wide": "workers", "missing": "drop"},
+            text=True,
+            remarks=tuple(form.remarks),
+            scales=block,
+            careless=people,
+        )
 
     def is_known(self, name: str) -> bool:
         """Return whether a column is about the person or the response, and not a question."""
-        return bool(self.known.fullmatch(self.code(name)) or self.beside.fullmatch(name))
+        return any(known.fullmatch(_code(name)) for known in (self.known, _ADDRESS)) or bool(
+            self.written.fullmatch(name)
+        )
 
-    def is_here(self, peek: Peek) -> bool:
-        """Return whether a file has the columns of each response, in its first row or in the second."""
-        rows = [{self.code(name) for name in row} for row in peek.rows[:2]]
-        return any(head <= row for head in self.heads for row in rows)
+    def find_reason(self, form: Form, name: str) -> str | None:
+        """Return why a column is no question, in a word or none; an attention check is noted."""
+        texts = sorted({name, form.texts.get(name, name)})
+        if name not in form.aside and any(map(_asks_who, texts)):
+            return "who people are"
+        if name in form.aside or self.is_known(name):
+            return ""
+        if any(map(_CONSENT.search, texts)):
+            return "consent"
+        filled = [cell.strip() for cell in form.cells(name) if not is_blank(cell)]
+        right = next(filter(None, (find_instructed(text, sorted(set(filled))) for text in texts)), None)
+        if right is not None:
+            form.checks[name] = right
+            return "a check of attention"
+        written = filled and (is_written(texts, filled) or all(map(_DATE.fullmatch, filled)))
+        return _WRITTEN if written else None
 
-    def worker(self, form: SurveyForm) -> str | None:
-        """Return the column with the id of a person, if there is one."""
-        return next((name for name in form.names if self.code(name) in self.ids), None)
+    def find_person(self, form: Form) -> str | None:
+        """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
+        addresses = [name for name in form.names if _ADDRESS.fullmatch(_plain(name))]
+        names = [name for name in form.names if _plain(name).endswith("name") and _asks_who(name)]
+        for name in (*addresses, *names):
+            people = [cell.strip() for cell in form.cells(name)]
+            if all(people) and len(set(people)) >= len(people) * (_MIN_NEW if name in addresses else 1):
+                return name
+        return None
 
 
-def survey_tool(name: str, title: str, layout: Layout) -> Callable[[Callable[[SurveyForm], None]], type[Tool]]:
+def survey_tool(name: str, title: str, **more: Any) -> Callable[[Callable[[Form], None]], type[Tool]]:
     """Make a tool of a function that prepares a form: it removes rows that are no answers, and names columns."""
-    recognises = layout.recognises or layout.is_here
-    return lambda prepare: make_tool(SurveyTool, name, title, recognises, prepare, layout=layout)
+    layout = _DATA["layouts"][name]
+    more |= {each: re.compile("|".join(layout[each])) for each in ("known", "written")}
+    more |= {"heads": [set(head.split()) for head in layout["heads"]], "ids": layout["ids"]}
+    return lambda prepare: SurveyTool.made_of(name, title, prepare, **more)
 
 
-class SurveyTool(Tool):
-    """A tool whose exports have a row for each person; its reader prepares the form."""
-
-    reader: ClassVar[Any]
-    layout: ClassVar[Layout]
-
-    def open(self, paths: Sequence[Path], files: Files) -> Source:
-        """Open exports as one table."""
-        form = _join([_read_form(path, files, self.reader, several=len(paths) > 1) for path in paths])
-        return _open_form(self, form, self.layout, files)
-
-
-def _open_form(tool: Tool, form: SurveyForm, layout: Layout, files: Files) -> Source:
-    """Open a form as answers of people to questions; columns that are no questions stay beside them."""
-    worker = (layout.find_worker or layout.worker)(form)
-    reasons = {name: _find_reason(form, layout, name) for name in form.names if name != worker}
-    questions = _choose_questions(form, reasons, files)
-    answers = {name: form.cells(name) for name in questions}
-    blocks, ticks = find_blocks(answers), fill_ticks(answers)
-    matrices = find_matrices({name: cells for name, cells in answers.items() if name not in ticks})
-    if ticks:
-        form.remarks.append(f"Options that were not ticked are {UNTICKED!r}, of {_shorten(list(ticks))}.")
-    seconds = next((name for name in form.names if plain_name(name.partition(".")[0]) in _SECONDS), "")
-    careless = find_careless(
-        {name: (form.checks[name], form.cells(name)) for name in form.checks if name not in questions},
-        {stem: [answers[name] for name in names] for stem, names in matrices.items()},
-        form.cells(seconds),
-    )
-    answers |= ticks
-    given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
-    if not given:
-        raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")
-    number, task, label, block, look = (
-        _unused(name, form.names) for name in ("row", "question", "answer", "block", "careless")
-    )
-    about = {name: form.cells(name) for name in form.names if name not in answers}
-    if worker is None:
-        worker, about[number] = number, form.numbers
-    about[look] = ["yes" if row in careless else "no" for row in range(len(form.rows))]
-    people = {about[worker][row]: why for row, why in careless.items()}
-    if people:
-        listed = [f"{name} ({'; '.join(why)})" for name, why in people.items()]
-        form.remarks.append(f"Look at the answers of {_shorten(listed, most=5, width=200)}.")
-
-    def load(name: str) -> list[str]:
-        if name in about:
-            return [about[name][row] for _, row in given]
-        if name == label:
-            return [answers[question][row].strip() for question, row in given]
-        return [question if name == task else blocks[question] for question, _ in given]
-
-    return build_table(
-        tool,
-        [*about, block, task, label],
-        lambda name: as_column(load(name)),
-        form.where,
-        (worker, task, label),
-        guessed={"wide": "workers", "missing": "drop"},
-        text=True,
-        remarks=tuple(form.remarks),
-        scales=block,
-        careless=people,
-    )
-
-
-def _read_form(path: Path, files: Files, prepare: Callable[[SurveyForm], None], *, several: bool) -> SurveyForm:
+def _read_form(path: Path, files: Files, prepare: Callable[[Form], None], *, several: bool) -> Form:
     names, *rows = _read_rows(path, files)
-    form = SurveyForm(str(path), names, rows)
+    form = Form(str(path), names, rows)
     prepare(form)
     form.names = _number_twice(form.names)
     if not form.rows:
@@ -187,12 +214,12 @@ def _read_form(path: Path, files: Files, prepare: Callable[[SurveyForm], None], 
     return form
 
 
-def _join(forms: Sequence[SurveyForm]) -> SurveyForm:
+def _join(forms: Sequence[Form]) -> Form:
     """Put forms one below the other; a question that a form does not have is open."""
     if len(forms) == 1:
         return forms[0]
     names = list(dict.fromkeys(name for form in forms for name in form.names))
-    return SurveyForm(
+    return Form(
         f"{forms[0].where} and {len(forms) - 1} more",
         names,
         [list(row) for form in forms for row in zip(*map(form.cells, names), strict=True)],
@@ -224,25 +251,7 @@ def _read_rows(path: Path, files: Files) -> list[list[str]]:
     return rows
 
 
-def _find_reason(form: SurveyForm, layout: Layout, name: str) -> str | None:
-    """Return why a column is no question, in a word or none; an attention check is noted."""
-    texts = sorted({name, form.texts.get(name, name)})
-    if name not in form.aside and any(map(asks_who, texts)):
-        return "who people are"
-    if name in form.aside or layout.is_known(name):
-        return ""
-    if any(map(CONSENT.search, texts)):
-        return "consent"
-    filled = [cell.strip() for cell in form.cells(name) if not is_blank(cell)]
-    right = next(filter(None, (find_instructed(text, sorted(set(filled))) for text in texts)), None)
-    if right is not None:
-        form.checks[name] = right
-        return "a check of attention"
-    written = filled and (is_written(texts, filled) or all(map(_DATE.fullmatch, filled)))
-    return _WRITTEN if written else None
-
-
-def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files: Files) -> list[str]:
+def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: Files) -> list[str]:
     """Return the columns that are questions, by their names or because there is no reason against them."""
     if files.include:
         questions = [name for name in form.names if _matches(name, files.include)]
@@ -264,11 +273,11 @@ def _choose_questions(form: SurveyForm, reasons: Mapping[str, str | None], files
 
 def _number_twice(names: Sequence[str]) -> list[str]:
     """Number names that occur before, and those that are empty."""
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     different = []
     for place, name in enumerate(names, start=1):
         head = name.strip() or f"column {place}"
-        seen[head] = seen.get(head, 0) + 1
+        seen[head] += 1
         different.append(head if seen[head] == 1 else f"{head} ({seen[head]})")
     return different
 
@@ -287,35 +296,191 @@ def _shorten(names: Sequence[str], most: int = 12, width: int = 40) -> str:
     return listed + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-# Qualtrics.
+# Columns: which are questions, and which of them share a scale.
+
+
+def _asks_who(name: str) -> bool:
+    """Return whether a question asks who a person is, so that there is no common answer."""
+    return _PERSON.fullmatch(_plain(name)) is not None
+
+
+def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
+    """Return whether answers were written freely: they hardly recur, or the question asks for comments."""
+    spelled = [answer.strip().casefold() for answer in answers]
+    given = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
+    different = set(given)
+    if all(map(is_number, spelled)) or (given and (order_levels(set(spelled)) or different <= _YES)):
+        return False
+    words = sum(len(answer.split()) for answer in given) / max(len(given), 1)
+    if any(map(_COMMENTS.search, texts)):
+        return len(given) < len(spelled) or words >= _TEXT_WORDS or 3 * len(different) > len(given)
+    enough = len(given) >= _MIN_TEXTS or words >= _TEXT_WORDS
+    return (enough and 2 * len(different) > len(given)) or (words >= _LONG_WORDS and 3 * len(different) > len(given))
+
+
+def find_instructed(text: str, answers: Iterable[str]) -> str | None:
+    """Return the answer that an attention check asks for, if it is one of those that were given."""
+    if not _CHECK.search(text):
+        return None
+    rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
+    asked = [answer for answer in answers if any(_begins(rest, answer.casefold()) for rest in rests)]
+    return max(asked, key=len, default=None)
+
+
+def _begins(text: str, answer: str) -> bool:
+    """Return whether a sentence begins with an answer, and goes on with no more of a phrase."""
+    next_word = re.split(r"\W", text[len(answer) :].lstrip(), maxsplit=1)[0]
+    return text.startswith(answer) and next_word in ("", *_GOES_ON)
+
+
+def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
+    """Group the parts of a question, whose names differ in a number or in brackets at the end."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(_ENDING.sub("", name), []).append(name)
+    return groups
+
+
+def find_matrices(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the rows of each matrix, by the name that they share."""
+    matrices: dict[str, list[str]] = {}
+    for stem, names in _group_by_stem(columns).items():
+        levels = {name: _levels(columns[name]) for name in names}
+        counts = Counter(level for own in levels.values() for level in own)
+        rows = [name for name, own in levels.items() if any(counts[level] > 1 for level in own)]
+        matrices |= {stem: rows} if rows else {}
+    return matrices
+
+
+def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the name of the block of each question: questions that have one scale.
+
+    The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
+    answers. Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in
+    the same usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
+
+    >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
+    >>> find_blocks(answers)
+    {'Q1_1': 'Q1', 'Q1_2': 'Q1', 'Q2': 'no, yes', 'Q3': 'no, yes'}
+    """
+    matrices = list(find_matrices(columns).values())
+    rows = {name for names in matrices for name in names}
+    groups = [*matrices, *([name] for name in columns if name not in rows)]
+    levels = [frozenset[str]().union(*(_levels(columns[name]) for name in names)) for names in groups]
+    blocks: list[tuple[object, list[str], set[str]]] = []  # the scale, its questions and its levels
+    for names, own in sorted(zip(groups, levels, strict=True), key=lambda group: -len(group[1])):
+        scale = _find_scale(own) or names[0]
+        fitting = [block for block in blocks if block[0] == scale and _find_scale(block[2] | own) == scale]
+        if fitting:
+            _, others, known = max(fitting, key=lambda block: len(block[2] & own))
+            others += names
+            known |= own
+        else:
+            blocks.append((scale, list(names), set(own)))
+    block_of = {name: _name_block(names, own) for _, names, own in blocks for name in names}
+    return {name: block_of[name] for name in columns}
+
+
+def _levels(cells: Sequence[str]) -> frozenset[str]:
+    return frozenset(cell.strip().casefold() for cell in set(cells) if not is_blank(cell))
+
+
+def _find_scale(levels: Set[str]) -> object:
+    """Return what identifies the scale of some levels; None for one answer that is not a level."""
+    if order_levels(levels):
+        return "words"
+    return find_range(levels) or (frozenset(levels) if len(levels) > 1 else None)
+
+
+def _name_block(names: Sequence[str], levels: Set[str]) -> str:
+    stems = list(_group_by_stem(names))
+    if len(names) == 1 or len(stems) == 1:
+        return names[0] if len(names) == 1 else stems[0]
+    if ordered := order_levels(levels) or tuple(read_ratings(levels)):
+        return f"{ordered[0]} to {ordered[-1]}"
+    return ", ".join(sorted(levels)[:_MAX_SHOWN]) + (", ..." if len(levels) > _MAX_SHOWN else "")
+
+
+def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the columns of options, filled where a person left an option open and ticked another.
+
+    Options of a question are columns whose names differ in a number or brackets at the end. Each has one value only:
+    the same mark in all of them, or the option's own text.
+    """
+    filled: dict[str, list[str]] = {}
+    for stem, names in _group_by_stem(columns).items():
+        options = {name: columns[name] for name in names if name != stem}
+        levels = [_levels(cells) for cells in options.values()]
+        marks = [mark for own in levels for mark in own]
+        different = len(set(marks)) == len(marks) > 1
+        if len(levels) > 1 and max(map(len, levels)) == 1 and (different or set(marks) <= _MARKS):
+            ticked = [not all(map(is_blank, row)) for row in zip(*options.values(), strict=True)]
+            for name, cells in options.items():
+                rows = zip(cells, ticked, strict=True)
+                filled[name] = [_UNTICKED if other and is_blank(cell) else cell for cell, other in rows]
+    return filled
+
+
+# Careless respondents.
+
+
+def _find_careless(form: Form, answers: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
+    """Return the rows of people whose answers deserve a look, those with the most reasons first, and the reasons.
+
+    Three signs need no gold labels. An **attention check** was failed. The **same answer** was given in all rows of a
+    matrix, though that is improbable: with the share of the answer in each row, the product of the shares is below 1 %,
+    and at most a tenth of the people do so. **Less than a third of the median time**: if times were lognormal with a
+    deviation of 0.5, 1.4 % of careful people would be as fast. Leiner: Too fast, too straight, too weird. Survey
+    Research Methods 2019, compares such signs. None of them proves anything.
+    """
+    reasons: dict[int, list[str]] = {}
+    for name in [name for name in form.checks if name not in answers]:
+        right = form.checks[name]
+        for row, cell in enumerate(form.cells(name)):
+            if cell.strip().casefold() not in ("", right.casefold()):
+                reasons.setdefault(row, []).append(f"not {right!r} in {name}")
+    for stem, names in find_matrices(answers).items():
+        for row in _find_straight([answers[name] for name in names]):
+            reasons.setdefault(row, []).append(f"the same answer in all of {stem}")
+    times = form.cells(next((name for name in form.names if _plain(name.partition(".")[0]) in _SECONDS), ""))
+    seconds = {row: float(cell) for row, cell in enumerate(times) if is_number(cell) and float(cell) > 0}
+    middle = median(seconds.values()) if len(seconds) >= _MIN_PEOPLE else 0.0
+    for row, time in seconds.items():
+        if time < _FAST * middle:
+            reasons.setdefault(row, []).append(f"{time:.0f} s, the median is {middle:.0f}")
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
+    """Return who gave the same answer in all rows of a matrix, though that is improbable."""
+    if len(columns) < _MIN_ROWS:
+        return []
+    counts = [Counter(cells) for cells in columns]
+    totals = [sum(number for cell, number in count.items() if not is_blank(cell)) for count in counts]
+    rows = []
+    for row, cells in enumerate(zip(*columns, strict=True)):
+        if len(set(cells)) == 1 and not is_blank(cells[0]):
+            shares = [count[cells[0]] / total for count, total in zip(counts, totals, strict=True)]
+            rows += [row] if math.prod(shares) < _LEAST_CHANCE else []
+    return rows if len(rows) <= _MAX_STRAIGHT * len(columns[0]) else []
+
+
+# The tools.
 
 _IMPORT_ID = '{"ImportId":'
 _DATES = {"startdate", "enddate"}
 _HEADS = re.compile(r"startdate|enddate|responseid|recordeddate|finished")  # which a row below the names repeats
 _PREVIEW = re.compile(r"survey (preview|test|preview spam)|spam|1|2|8|9|17", re.IGNORECASE)
-_QUALTRICS = Layout(
-    heads=tuple({"startdate", "enddate", also} for also in ("responseid", "recordeddate", "responseset")),
-    ids=("responseid",),
-    known=re.compile(
-        r"startdate|enddate|status|responsetype|ipaddress|progress|durationinseconds|finished|recordeddate|responseid"
-        r"|recipient(last|first)name|recipientemail|external(data)?reference|location(latitude|longitude|accuracy)"
-        r"|distributionchannel|userlanguage|responseset|name|email"
-    ),
-    beside=re.compile(
-        r".*_(TEXT|First Click|Last Click|Page Submit|Click Count|Browser|Version|Operating System|Resolution)"
-        r"|.*_DO(_.*)?|Q_.*|SC\d+|Q\d+_(Id|Name|Size|Type)|.* - (Parent )?Topics",
-    ),
-)
 
 
-@survey_tool("qualtrics", "Qualtrics", _QUALTRICS)
-def qualtrics(form: SurveyForm) -> None:
+@survey_tool("qualtrics", "Qualtrics")
+def qualtrics(form: Form) -> None:
     """Read responses to a survey (CSV, TSV): ResponseId and a column for each question.
 
-    The worker is ``ResponseId``, and each question a task. The rows of question texts and import ids below the names
-    are no answers; previews, tests and spam, embedded data, timings and free text are left out.
+    The rows of question texts and import ids below the names are no answers; previews, tests and spam, embedded data,
+    timings and free text are left out.
     """
-    first, second = ({plain_name(name) for name in row} for row in (form.names, (form.rows or [[]])[0]))
+    first, second = (set(map(_plain, row)) for row in (form.names, (form.rows or [[]])[0]))
     if not first >= _DATES and second >= _DATES:  # V1, V2, ... of older exports
         form.names = [under or name for name, under in zip(form.names, form.rows[0], strict=False)]
     while form.rows:
@@ -323,12 +488,12 @@ def qualtrics(form: SurveyForm) -> None:
         if any(cell.startswith(_IMPORT_ID) for _, cell in cells):
             asked = {name for name, cell in cells if cell.startswith(f'{_IMPORT_ID}"QID')}
             form.aside = {name for name, cell in cells if asked and cell and name not in asked}
-        elif any(_HEADS.fullmatch(plain_name(name)) and plain_name(name) == plain_name(cell) for name, cell in cells):
+        elif any(_HEADS.fullmatch(_plain(name)) and _plain(name) == _plain(cell) for name, cell in cells):
             form.texts = dict(zip(form.names, form.rows[0], strict=False))
         else:
             break
         del form.rows[0]
-    status = next((name for name in form.names if plain_name(name) in ("status", "responsetype")), "")
+    status = next((name for name in form.names if _plain(name) in ("status", "responsetype")), "")
     states = zip(form.rows, form.cells(status), strict=True)
     rows = [row for row, state in states if not _PREVIEW.fullmatch(state.strip())]
     if out := len(form.rows) - len(rows):
@@ -336,29 +501,21 @@ def qualtrics(form: SurveyForm) -> None:
         form.rows = rows
 
 
-# Google Forms.
-
-_MAIL = re.compile(f"({WORDS['before an address']})?({WORDS['address']})")
 _TIME = re.compile(r"\s*\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
-_MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
 
 
-def _is_google(peek: Peek) -> bool:
+def _is_google(tool: Any, peek: Peek) -> bool:
     """Return whether a file begins with times, and has names that people wrote to be read."""
-    if len(peek.rows) < 2 or len(peek.names) < 3 or not _GOOGLE.known.fullmatch(plain_name(peek.names[0])):
+    if len(peek.rows) < 2 or len(peek.names) < 3 or not tool.is_known(peek.names[0]):
         return False
     names = [name.strip() for name in peek.names[1:]]
     written = [name for name in names if " " in name or name.endswith(("?", "？", ":", "]"))]  # noqa: RUF001
-    asks = 2 * len(written) >= len(names) or any(map(_is_about_person, names))
+    asks = 2 * len(written) >= len(names) or any(tool.is_known(name) or _asks_who(name) for name in names)
     rows = peek.rows[1:50]
     cells = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
     measures = all(map(is_number, cells)) and any("." in cell for cell in cells)
     dated = any(row and _TIME.match(row[0]) for row in rows)
     return asks and dated and not measures and not _is_log(peek.names)
-
-
-def _is_about_person(name: str) -> bool:
-    return _GOOGLE.is_known(name) or _MAIL.fullmatch(plain_name(name)) is not None or asks_who(name)
 
 
 def _is_log(names: list[str]) -> bool:
@@ -370,85 +527,36 @@ def _is_log(names: list[str]) -> bool:
     return True
 
 
-def _find_person(form: SurveyForm) -> str | None:
-    """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
-    addresses = [name for name in form.names if _MAIL.fullmatch(plain_name(name))]
-    names = [name for name in form.names if plain_name(name).endswith("name") and _is_about_person(name)]
-    for name in (*addresses, *names):
-        people = [cell.strip() for cell in form.cells(name)]
-        if all(people) and len(set(people)) >= len(people) * (_MIN_NEW if name in addresses else 1):
-            return name
-    return None
-
-
-_GOOGLE = Layout(
-    known=re.compile(f"{WORDS['time of an answer']}|({WORDS['before an address']})?({WORDS['address']})"),
-    beside=re.compile(r"\s*(.*\[(Score|Feedback)\]|Score|Total score)\s*", re.IGNORECASE),
-    recognises=_is_google,
-    find_worker=_find_person,
-)
-
-
-@survey_tool("google-forms", "Google Forms", _GOOGLE)
-def google_forms(form: SurveyForm) -> None:
+@survey_tool("google-forms", "Google Forms", recognises=_is_google)
+def google_forms(form: Form) -> None:
     """Read responses to a form (CSV): Timestamp and a column for each question.
 
-    The worker is the e-mail address, the name if all have one of their own, or the number of the row; each question is
-    a task. The time, scores, comments and columns that ask who a person is are left out.
+    The worker is the e-mail address, the name if all have one of their own, or the number of the row. The time, scores,
+    comments and columns that ask who a person is are left out.
     """
 
 
-# LimeSurvey and SurveyMonkey.
-
-_LIMESURVEY = Layout(
-    heads=({"lastpage", "submitdate"}, {"lastpage", "datesubmitted"}),
-    ids=("id", "responseid"),
-    known=re.compile(
-        r"id|responseid|submitdate|datesubmitted|lastpage|startlanguage|seed|token|accesscode|startdate|datestarted"
-        r"|datestamp|datelastaction|ipaddr|ipaddress|refurl|referrerurl|interviewtime|totaltime"
-    ),
-    beside=re.compile(r"groupTime.*|.*Time|Group time: .*|Question time: .*|(?s:.*)\[other\]"),
-    has_codes=True,
-)
-
-
-@survey_tool("limesurvey", "LimeSurvey", _LIMESURVEY)
-def limesurvey(form: SurveyForm) -> None:
+@survey_tool("limesurvey", "LimeSurvey")
+def limesurvey(form: Form) -> None:
     """Read responses to a survey (CSV): id, submitdate, lastpage and a column for each question.
 
-    The worker is the id of the response, and each question or sub-question a task. Heads are codes, texts, or both.
+    Each question or sub-question is a task. Heads are codes, texts, or both.
     """
 
 
-_SURVEYMONKEY = Layout(
-    heads=(
-        {"respondentid", "collectorid"},
-        {"respondentid", "startdate", "enddate"},
-        {"respondentid", "datecreated", "datemodified"},
-    ),
-    ids=("respondentid",),
-    known=re.compile(
-        r"respondentid|collectorid|startdate|enddate|datecreated|datemodified|ipaddress|emailaddress|firstname|lastname"
-        r"|customdata1?|customvalue"
-    ),
-    beside=re.compile(r"(?s:.*)\(please specify\)\]"),
-)
-
-
-@survey_tool("surveymonkey", "SurveyMonkey", _SURVEYMONKEY)
-def surveymonkey(form: SurveyForm) -> None:
+@survey_tool("surveymonkey", "SurveyMonkey")
+def surveymonkey(form: Form) -> None:
     """Read all responses to a survey (CSV): Respondent ID and columns for each question.
 
-    The worker is ``Respondent ID``, and each column a task. The two rows of names, questions and below them the options
-    of each, become one.
+    The two rows of names, questions and below them the options of each, become one.
     """
-    worker = _SURVEYMONKEY.worker(form)
+    worker = next((name for name in form.names if _plain(name) == "respondentid"), None)
     if not form.rows or (form.cells(worker)[0] if worker else form.rows[0][0]).strip():
         return
     options = form.rows.pop(0)
     question, names = "", []
     for name, option in zip(form.names, [*options, *[""] * len(form.names)], strict=False):
         question = name.strip() or question
-        whole = plain_name(option) in ("response", "openendedresponse", "")
+        whole = _plain(option) in ("response", "openendedresponse", "")
         names.append(question if whole else f"{question} [{option.strip()}]")
     form.names = names

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Peek, read_text
+from allalike.readers.formats.encodings import read_text
+from allalike.readers.formats.failures import guard
 from allalike.readers.tools.frame import Answer, Export, place_files, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from allalike.readers.tools.base import Peek
 
 _SPAN = re.compile(r"T\d+\t(\S+) (\d{1,15} \d{1,15}(?:;\d{1,15} \d{1,15})*)(?:\t.*)?")
 _OTHER = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes"}
@@ -26,6 +29,11 @@ _LOOK = 2000  # this many lines are looked at
 _SPANS = "spans"
 
 
+def _read_lines(export: Export, path: Path) -> list[str]:
+    text: str = guard(path, "text", lambda: read_text(path, export.files.encoding))
+    return text.splitlines()
+
+
 def _is_brat(peek: Peek) -> bool:
     if peek.path.is_dir():
         return next(peek.path.rglob("*.ann"), None) is not None
@@ -36,8 +44,8 @@ def _is_brat(peek: Peek) -> bool:
 def brat(export: Export) -> Iterator[Answer]:
     """Read spans in documents, a folder of .ann files for each annotator.
 
-    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``. The worker is the folder, the task the document, and the label its
-    spans; a span with gaps is one for each of its parts. Relations, events, attributes and notes are left out.
+    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts. Relations, events,
+    attributes and notes are left out.
     """
     listed: list[Path] = []
     for path in export.paths:
@@ -55,12 +63,12 @@ def brat(export: Export) -> Iterator[Answer]:
         document, text = name or "document", path.with_suffix(".txt")
         if export.originals is not None and text.is_file():
             export.show(document, {}, text=read_text(text, export.files.encoding))
-        yield Answer(worker, document, _read_spans(export, path), kind="spans")
+        yield Answer(worker, document, _read_spans(export, path), kind=_SPANS)
 
 
 def _read_spans(export: Export, path: Path) -> list[Any]:
     spans: list[Any] = []
-    for number, line in enumerate(read_text(path, export.files.encoding).splitlines(), start=1):
+    for number, line in enumerate(_read_lines(export, path), start=1):
         if entry := _SPAN.fullmatch(line):
             for part in entry[2].split(";"):
                 start, end = map(int, part.split())
@@ -99,7 +107,7 @@ class _Tokens:
 
     @classmethod
     def read(cls, export: Export, path: Path) -> _Tokens:
-        lines = read_text(path, export.files.encoding).splitlines()
+        lines = _read_lines(export, path)
         delimiter = "\t" if sum("\t" in line for line in lines) > len(lines) / 4 else None
         rows: list[tuple[int, int, list[str]]] = []
         sentence, token, width = 1, 0, 0
@@ -151,16 +159,15 @@ class _Tokens:
             if any(tag in _NONE for tag in tags):
                 export.leave_out("sentences without all tags")
             else:
-                yield Answer(worker, place, tags, _SPANS, "spans")
+                yield Answer(worker, place, tags, _SPANS, _SPANS)
 
 
 @record_tool("conll", "CoNLL columns", _is_conll)
 def conll(export: Export) -> Iterator[Answer]:
     """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
 
-    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences. The worker is the column or the file, the
-    task a token, such as 3.07 for the seventh of the third sentence, and the label its tag. With the tag ``spans`` each
-    sentence is a task, and its tags are spans.
+    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences. The task is a token, such as 3.07 for the
+    seventh of the third sentence. With the question ``spans`` each sentence is a task, and its tags are spans.
     """
     pages = [_Tokens.read(export, path) for path in export.paths]
     annotators = [page.find_annotators() for page in pages]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
-from allalike.readers.tools.frame import spread
-from allalike.readers.tools.images import Areas
+from allalike.readers.tools.frame import Areas, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, is_blank, list_ticked, sheet_tool
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def zooniverse(sheet: Sheet) -> Roles:
 
     Each task of the workflow is a question.
     """
-    remedy = "Export the classifications of the project: they say who classified which subject."
+    remedy = "Export the classifications of the project: they contain users and subjects."
     task, _ = sheet.need(*_TASKS, remedy=remedy), sheet.need(_WORKER, remedy=remedy)
     _name_people(sheet)
     if "annotations" in sheet.columns:
@@ -77,7 +76,7 @@ def _name_people(sheet: Sheet) -> None:
     if not nameless:
         return
     others = [name for name in ("user_id", "user_ip", "classification_id") if name in sheet.columns]
-    for row, ids in enumerate(zip(people, *map(sheet.cells, others), strict=True)):
+    for row, ids in enumerate(sheet.rows([_WORKER, *others])):
         people[row] = next((each for each in ids if not is_blank(each)), "")
     sheet.remarks.append(f"{nameless:,} classifications have no user_name; {' or '.join(others)} stands for it.")
 
@@ -183,8 +182,7 @@ def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, A
     except ValueError:
         found = None
     if not isinstance(found, list):
-        where, number = sheet.place(row)
-        raise InputError(f"{where}: the annotations in row {number} are no JSON list: {cell[:60]!r}.")
+        raise InputError(f"{sheet.place(row)}: the annotations are no JSON list: {cell[:60]!r}.")
     waiting = found[::-1]
     while waiting:
         annotation = waiting.pop()
@@ -280,14 +278,14 @@ def _draw(sheet: Sheet, name: str, task: str, answers: Sequence[Any]) -> dict[st
     for row, outlines in enumerate(answers):
         if outlines is None:
             continue
-        areas.see(row, subjects[row], _find_size(sheet.cells("metadata")[row]) if "metadata" in sheet.columns else None)
+        areas.see(row, subjects[row])
+        areas.measure(subjects[row], _find_size(sheet.cells("metadata")[row]) if "metadata" in sheet.columns else None)
         for mark in outlines:
             tool = mark.get("tool_label") or f"tool {mark.get('tool', mark.get('toolIndex', 0))}"
             frame = f", frame {mark['frame']}" if mark.get("frame") else ""
             points = _find_points(mark)
             if not all(map(math.isfinite, chain.from_iterable(points))):
-                where, number = sheet.place(row)
-                raise InputError(f"{where}: row {number}: an outline has points without x and y: {str(mark)[:60]!r}.")
+                raise InputError(f"{sheet.place(row)}: an outline has points without x and y: {str(mark)[:60]!r}.")
             areas.draw(row, subjects[row], f"{tool}{frame}", points)
     columns: dict[str, list[Any]] = {}
     for row, _, tool, mask in areas.masks():

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
-from allalike.result.writers.base import Findings, Truth, Writer
+from allalike.result.writers.base import DoccanoWriter, Findings, Truth, Writer
 
 if TYPE_CHECKING:
-    from allalike.result.writers.doccano import DoccanoWriter
     from allalike.result.writers.label_studio import LabelStudioWriter
     from allalike.result.writers.mturk import MTurkWriter
     from allalike.result.writers.pictures import CocoWriter, CvatWriter
@@ -31,7 +30,7 @@ WRITERS: Registry[Writer] = Registry(
         "label-studio": "label_studio:LabelStudioWriter",
         "cvat": "pictures:CvatWriter",
         "coco": "pictures:CocoWriter",
-        "doccano": "doccano:DoccanoWriter",
+        "doccano": "base:DoccanoWriter",
         "mturk": "mturk:MTurkWriter",
     },
 )

@@ -1,4 +1,4 @@
-"""Writer: a form in which another tool takes a result, and what of the result there is to be written."""
+"""Writer: a form in which another tool takes a result, and the parts of a result that are written."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 T = TypeVar("T")
+THING = "object"  # the class of boxes and masks that have none
 
 
 class Truth(NamedTuple):
-    """What was found for a task: the label, or nothing, and how sure it is, if that is known.
+    """The estimated label of a task, or None, and its confidence, if that is known.
 
     >>> Truth("t1", [{"start": 0, "end": 3, "class": "PER", "confidence": 0.75}], None).spans
     [(0, 3, 'PER')]
@@ -40,13 +41,23 @@ class Truth(NamedTuple):
 
     @property
     def spans(self) -> list[tuple[int, int, Any]]:
-        """Start, end and class of the spans that the label is."""
+        """Start, end and class of the spans in the label."""
         return [(each["start"], each["end"], each.get("class")) for each in self.label]
+
+    @property
+    def classes(self) -> list[Any]:
+        """The classes in the label: several, or one.
+
+        >>> Truth("t1", ("x", "y"), None).classes, Truth("t1", "x", None).classes
+        (['x', 'y'], ['x'])
+        """
+        several = isinstance(self.label, list | tuple | set | frozenset)
+        return list(self.label) if several else [self.label]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What of a result there is to be written."""
+    """The parts of a result that are written."""
 
     domain: str
     truths: Callable[[], Iterator[Truth]]
@@ -58,7 +69,7 @@ class Findings:
 
     @cached_property
     def originals(self) -> dict[str, Original]:
-        """What was shown in each task, by the task's name, as far as the tool's export says it."""
+        """What was shown in each task, by the task's name, as far as the tool's export contains it."""
         if self.files.tool in (None, PLAIN):
             return {}
         tool = find(self.files.tool, TOOLS, "tool")()
@@ -70,11 +81,12 @@ class Findings:
             )
         return tool.list_originals(exports, self.files)
 
-    def found(self) -> Iterator[tuple[Truth, Original]]:
-        """Yield the truths that there are, each with what was shown; a picture is called like its task if need be."""
+    def found(self) -> Iterator[tuple[Truth, Original, Any, str | None]]:
+        """Yield each estimated label, what was shown, and the picture and the class that the task is about."""
         for truth in self.truths():
             if truth.label is not None:
-                yield truth, self.originals.get(str(self.part(truth.task)[0])) or Original(picture=str(truth.task))
+                picture, kind = self.part(truth.task)
+                yield truth, self.originals.get(str(picture)) or Original(picture=str(truth.task)), picture, kind
 
     def part(self, task: Any) -> tuple[Any, str | None]:
         """Return the picture and the class that a task is about, if each class of a picture is a task of its own.
@@ -87,31 +99,8 @@ class Findings:
         return (picture, kind) if areas else (task, None)
 
 
-def list_classes(label: Any) -> list[Any]:
-    """List the classes that a label is: several, or one.
-
-    >>> list_classes(("x", "y")), list_classes("x")
-    (['x', 'y'], ['x'])
-    """
-    return list(label) if isinstance(label, list | tuple | set | frozenset) else [label]
-
-
-def check_flat(truth: Truth, tool: str) -> npt.NDArray[np.bool_]:
-    """Return the pixels of a mask; refuse a volume, which a tool of pictures cannot hold."""
-    pixels = np.asarray(truth.label, np.bool_)
-    if pixels.ndim != 2:
-        raise UnsupportedError(f"{tool} has masks of pictures, and task {truth.task!r} is a volume: leave {tool} out.")
-    return pixels
-
-
-def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as JSON, one a line."""
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
-    """Return those of some files that a tool wrote; the others are gold, or a history, or gone.
+    """Return the files that a tool wrote; others are gold, or a history, or gone.
 
     >>> from pathlib import Path
     >>> find_exports("mturk", [Path("nowhere.csv")])
@@ -123,11 +112,10 @@ def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Writer(Options, ABC):
-    """A form in which another tool takes a result: some files in a folder that is called like the writer.
+    """A form in which another tool takes a result: some files in a folder with the name of the writer.
 
-    ``kinds`` are the kinds of labels that it takes; all if there are none. ``files`` are names of files, and patterns
-    of names where these depend on the tasks. ``into`` is what truths are written into, where that must be the tool's
-    own export.
+    ``kinds`` are the label types that it takes; all if there are none. ``files`` are names of files, and patterns
+    of names where these depend on the tasks. ``into`` is the tool's own export, where labels must be written into it.
 
     >>> from allalike.result.writers import WRITERS
     >>> list(WRITERS)
@@ -141,24 +129,24 @@ class Writer(Options, ABC):
     into: ClassVar[str] = ""
 
     def check(self, domain: str | None, inputs: Sequence[Path] = ()) -> None:
-        """Refuse labels that the tool has no form for, by the name of their kind if it is known, and other inputs.
+        """Refuse label types that the tool has no form for, and answers that are not its export where it needs that.
 
         >>> from allalike.result.writers import CocoWriter
         >>> CocoWriter().check("real")
         Traceback (most recent call last):
-        allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: boxes, bitmap.
+        allalike.errors.UnsupportedError: Labels of the type real cannot be written for coco. It takes: boxes, bitmap.
         """
         if domain is not None and self.kinds and domain not in self.kinds:
             raise UnsupportedError(
-                f"Labels of the kind {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
+                f"Labels of the type {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
             )
         if self.into and not find_exports(self.name, inputs):
             raise UnsupportedError(
-                f"What is found is written for {self.name} into {self.into}, and the answers are not read from there."
+                f"The result for {self.name} is written into {self.into}, and the answers are not read from there."
             )
 
     def owns(self, name: str) -> bool:
-        """Tell whether it may have written a file of this name into its folder.
+        """Return whether it may have written a file of this name into its folder.
 
         >>> from allalike.result.writers import CocoWriter
         >>> CocoWriter().owns("annotations.json"), CocoWriter().owns("notes.doc")
@@ -167,7 +155,7 @@ class Writer(Options, ABC):
         return any(fnmatchcase(name, pattern) for pattern in self.files)
 
     def need(self, value: T | None, what: str, task: Any) -> T:
-        """Return what a tool needs, or say that the answers do not come with it."""
+        """Return a value that the tool needs; raise an error if the answers do not come with it."""
         if value is None:
             raise UnsupportedError(
                 f"{what} of task {task!r} cannot be found in the files that were read, and {self.name} needs it. Read"
@@ -176,10 +164,19 @@ class Writer(Options, ABC):
             )
         return value
 
+    def pixels(self, truth: Truth) -> npt.NDArray[np.bool_]:
+        """Return the pixels of a mask; refuse a volume, which a tool of pictures cannot hold."""
+        pixels = np.asarray(truth.label, np.bool_)
+        if pixels.ndim != 2:
+            raise UnsupportedError(
+                f"{self.name} has masks of pictures, and task {truth.task!r} is a volume: leave {self.name} out."
+            )
+        return pixels
+
     def list_boxes(
         self, truth: Truth, original: Original, *, percent: bool = False
     ) -> Iterator[tuple[list[float], Mapping[str, Any]]]:
-        """Yield left, top, width and height of a truth's boxes, in pixels or percent, and all that is said of each."""
+        """Yield left, top, width and height of a truth's boxes, in pixels or percent, and all fields of each."""
         wide, high = 1.0, 1.0
         if percent != original.percent:
             size = self.need(original.size, "The size of the picture", truth.task)
@@ -191,3 +188,34 @@ class Writer(Options, ABC):
     @abstractmethod
     def write(self, findings: Findings, folder: Path) -> None:
         """Write the files into a folder."""
+
+
+class DoccanoWriter(Writer):
+    """doccano's JSONL: the documents of the answers, with the estimated labels under ``label``, as texts.
+
+    >>> import json, tempfile, pathlib
+    >>> import allalike
+    >>> document = {"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 1, "user": 5}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "all.jsonl").write_text(json.dumps(document))
+    ...     result = allalike.discover(folder + "/all.jsonl", domain="categorical")
+    ...     _ = result.save(folder + "/out", to="doccano")
+    ...     print(pathlib.Path(folder, "out/doccano/import.jsonl").read_text())
+    {"id": 7, "text": "So it goes.", "label": ["1"]}
+    """
+
+    name: ClassVar[str] = "doccano"
+    summary: ClassVar[str] = "documents with spans or classes (JSONL)"
+    kinds: ClassVar[tuple[str, ...]] = ("spans", "categorical", "set")
+    files: ClassVar[tuple[str, ...]] = ("import.jsonl",)
+
+    def write(self, findings: Findings, folder: Path) -> None:
+        """Write a line for each document: its classes, or its spans with their classes, which must be texts."""
+        with (folder / "import.jsonl").open("w", encoding="utf-8") as file:
+            for truth, original, _, _ in findings.found():
+                text = self.need(original.text, "The text", truth.task)
+                own = original.record if findings.files.tool == self.name else {"id": truth.task, "text": text}
+                labels: list[Any] = sorted(map(str, truth.classes)) if findings.domain != "spans" else []
+                for start, end, label in truth.spans if findings.domain == "spans" else ():
+                    labels.append([start, end, str(self.need(label, "The class of a span", truth.task))])
+                file.write(json.dumps({**own, "label": labels}, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""Label Studio: truths as predictions or annotations, to be imported into a project."""
+"""Label Studio: estimated labels as predictions or annotations, to be imported into a project."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from allalike._core.masks import to_brush
 from allalike._core.options import choice
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import Original
-from allalike.result.writers.base import Findings, Truth, Writer, check_flat, list_classes
+from allalike.result.writers.base import THING, Findings, Truth, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 
-_VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "choices": lambda label: {"choices": [str(each) for each in list_classes(label)]},
-    "taxonomy": lambda label: {"taxonomy": [str(each).split(" / ") for each in list_classes(label)]},
-    "pairwise": lambda label: {"selected": str(label)},
-    "number": lambda label: {"number": label},
-    "rating": lambda label: {"rating": label},
-    "textarea": lambda label: {"text": [str(label)]},
+_VALUES: dict[str, Callable[[Truth], dict[str, Any]]] = {
+    "choices": lambda truth: {"choices": list(map(str, truth.classes))},
+    "taxonomy": lambda truth: {"taxonomy": [str(each).split(" / ") for each in truth.classes]},
+    "pairwise": lambda truth: {"selected": str(truth.label)},
+    "number": lambda truth: {"number": truth.label},
+    "rating": lambda truth: {"rating": truth.label},
+    "textarea": lambda truth: {"text": [str(truth.label)]},
 }
-_CLASSES = tuple(_VALUES)
-_SERVED = {  # the controls that take each kind of labels, first that of answers which are no export
-    "categorical": _CLASSES,
-    "ordinal": _CLASSES,
+_SERVED = {  # the controls for each label type, first that of answers which are no export
+    "categorical": tuple(_VALUES),
+    "ordinal": tuple(_VALUES),
     "set": ("choices", "taxonomy"),
     "real": ("number", "rating"),
     "text": ("textarea",),
@@ -37,16 +36,13 @@ _SERVED = {  # the controls that take each kind of labels, first that of answers
     "boxes": ("rectanglelabels", "rectangle"),
     "bitmap": ("brushlabels", "brush"),
 }
-_SIDES = ("x", "y", "width", "height")
-_PICTURES = ("boxes", "bitmap")
-_THING = "object"  # the class of masks that have none
 
 
 @dataclass(frozen=True)
 class LabelStudioWriter(Writer):
-    """Tasks in Label Studio's JSON, each with its truth as a prediction or as an annotation.
+    """Tasks in Label Studio's JSON, each with its estimated label as a prediction or as an annotation.
 
-    Where the answers are an export of Label Studio, tasks have their data, and truths belong to the control that was
+    Where the answers are an export of Label Studio, tasks have their data, and labels belong to the control that was
     read. Otherwise the task is the text or the picture, and the control is called ``label``.
 
     >>> import tempfile, pathlib
@@ -68,7 +64,7 @@ class LabelStudioWriter(Writer):
     form: str = choice("predictions", "annotations")
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write a task for each truth."""
+        """Write a task for each label."""
         control = _choose(findings)
         with (folder / f"{self.form}.json").open("w", encoding="utf-8") as file:
             mark = "[\n"
@@ -76,7 +72,7 @@ class LabelStudioWriter(Writer):
                 original = findings.originals.get(str(name), Original())
                 truths = {findings.part(truth.task)[1]: truth for truth in group if truth.label is not None}
                 made = [self._make(truths, original, control, findings.model)] if truths else []
-                task = {**_task(name, original, control), self.form: made}
+                task = {**_make_task(name, original, control), self.form: made}
                 file.write(mark + json.dumps(task, ensure_ascii=False))
                 mark = ",\n"
             file.write("\n]\n" if mark == ",\n" else "[]\n")
@@ -84,61 +80,52 @@ class LabelStudioWriter(Writer):
     def _make(
         self, truths: Mapping[str | None, Truth], original: Original, control: _Control, model: str
     ) -> dict[str, Any]:
-        """Return the prediction or the annotation of a truth, or of the masks of several classes."""
+        """Return the prediction or the annotation of a label, or of the masks of several classes."""
         names = {"from_name": control.from_name, "to_name": control.to_name, "type": control.type}
-        values = [
-            value for kind, truth in truths.items() for value in self._list_values(truth, original, control, kind)
-        ]
-        sure = [truth.confidence for truth in truths.values() if truth.confidence is not None]
-        result = [{"id": str(number), **names, **value} for number, value in enumerate(values, start=1)]
+        result: list[dict[str, Any]] = []
+        for kind, truth in truths.items():
+            for value in self._list_values(truth, original, control, kind):
+                result.append({"id": str(len(result) + 1), **names, **value})
         if self.form == "annotations":
             return {"created_username": model, "result": result, "was_cancelled": False, "ground_truth": False}
-        return {"model_version": model, "result": result, **({"score": min(sure)} if sure else {})}
+        scores = [truth.confidence for truth in truths.values() if truth.confidence is not None]
+        return {"model_version": model, "result": result, **({"score": min(scores)} if scores else {})}
 
     def _list_values(
         self, truth: Truth, original: Original, control: _Control, kind: str | None
-    ) -> list[dict[str, Any]]:
-        """List what the results of a truth have beside the names of the control."""
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the fields of the results of a label beside the names of the control."""
         if control.type in _VALUES:
-            return [{"value": _VALUES[control.type](truth.label)}]
-        if control.type in _SERVED["spans"]:
-            return [
-                {
-                    "value": {
-                        "start": first,
-                        "end": end,
-                        **_words(original, first, end),
-                        **control.name_class(label),
-                    }
-                }
-                for first, end, label in truth.spans
-            ]
-        if control.type in _SERVED["bitmap"]:
-            height, width = check_flat(truth, self.name).shape
+            yield {"value": _VALUES[control.type](truth)}
+        elif control.type in _SERVED["spans"]:
+            for start, end, label in truth.spans:
+                words = {} if original.text is None else {"text": original.text[start:end]}
+                yield {"value": {"start": start, "end": end, **words, **control.name_class(label)}}
+        elif control.type in _SERVED["bitmap"]:
+            height, width = self.pixels(truth).shape
             value = {"format": "rle", "rle": to_brush(truth.label), **control.name_class(kind or control.painted)}
-            return [{**_sides((width, height)), "value": value}] if truth.label.any() else []
-        boxes = (
-            {**dict(zip(_SIDES, sides, strict=True)), "rotation": 0, **control.name_class(box.get("class"))}
-            for sides, box in self.list_boxes(truth, original, percent=True)
-        )
-        return [{**_sides(original.size), "value": value} for value in boxes]
+            yield from [{**_name_size((width, height)), "value": value}] if truth.label.any() else []
+        else:
+            for sides, box in self.list_boxes(truth, original, percent=True):
+                place: dict[str, Any] = {**dict(zip(("x", "y", "width", "height"), sides, strict=True)), "rotation": 0}
+                yield {**_name_size(original.size), "value": place | control.name_class(box.get("class"))}
 
 
 @dataclass(frozen=True)
 class _Control:
-    """A control of a project, and the classes that were marked with it; of masks also that which was read."""
+    """A control of a project, and the classes that were marked with it; of masks also the question that was read."""
 
     from_name: str
     to_name: str
     type: str
     classes: set[str] = field(default_factory=set)
-    tag: str = ""
+    question: str = ""
 
     @property
     def painted(self) -> str | None:
         """The class of masks that was read: that which the question names, or the only one."""
-        behind = self.tag.removeprefix(f"{self.from_name}: ")
-        return behind if behind in self.classes else next(iter(self.classes), _THING)
+        behind = self.question.removeprefix(f"{self.from_name}: ")
+        return behind if behind in self.classes else next(iter(self.classes), THING)
 
     def name_class(self, label: Any) -> dict[str, list[str]]:
         """Return the class of a region, as this control writes it."""
@@ -149,27 +136,28 @@ class _Control:
 
 def _choose(findings: Findings) -> _Control:
     """Return the control that was read."""
-    served, tag = _SERVED[findings.domain], findings.files.question or ""
+    served, question = _SERVED[findings.domain], findings.files.question or ""
     controls: dict[str, _Control] = {}
     for item in (item for original in findings.originals.values() for item in original.record.get("results", ())):
         if isinstance(item.get("value"), dict):
             names = str(item.get("from_name")), str(item.get("to_name")), str(item.get("type"))
-            control = controls.setdefault(names[0], _Control(*names, tag=tag))
-            control.classes.update(map(str, list_classes(item["value"].get(control.type, ()))))
+            control = controls.setdefault(names[0], _Control(*names, question=question))
+            control.classes.update(map(str, Truth(None, item["value"].get(control.type, ()), None).classes))
     if not controls:  # the answers are no export of Label Studio
-        return _Control("label", "image" if findings.domain in _PICTURES else "text", served[0])
-    named = [each for name, each in controls.items() if not tag or tag == name or tag.startswith(f"{name}: ")]
+        return _Control("label", "image" if findings.domain in ("boxes", "bitmap") else "text", served[0])
+    named = [c for name, c in controls.items() if not question or question == name or question.startswith(f"{name}: ")]
     fitting = [each for each in named if each.type in served]
     if len(fitting) != 1:
         listed = ", ".join(f"{each.from_name} ({each.type})" for each in (fitting or named or controls.values()))
         raise UnsupportedError(
-            f"{'Several' if fitting else 'None'} of the controls of the project can take labels of the kind"
-            f" {findings.domain}: {listed}. Those that can are of the types {', '.join(served)}; tag names one of them."
+            f"{'Several' if fitting else 'None'} of the controls of the project can take labels of the type"
+            f" {findings.domain}: {listed}. Those that can are of the types {', '.join(served)}; question names one of"
+            " them."
         )
     return fitting[0]
 
 
-def _task(name: Any, original: Original, control: _Control) -> dict[str, Any]:
+def _make_task(name: Any, original: Original, control: _Control) -> dict[str, Any]:
     """Return a task as the project has it, or one that consists of what was shown, or of its name."""
     if "data" in original.record:
         return {key: original.record[key] for key in ("id", "data") if key in original.record}
@@ -177,9 +165,5 @@ def _task(name: Any, original: Original, control: _Control) -> dict[str, Any]:
     return {"data": {control.to_name: str(name) if shown is None else shown}}
 
 
-def _words(original: Original, start: int, end: int) -> dict[str, str]:
-    return {} if original.text is None else {"text": original.text[start:end]}
-
-
-def _sides(size: tuple[int, int] | None) -> dict[str, int]:
+def _name_size(size: tuple[int, int] | None) -> dict[str, int]:
     return {} if size is None else {"original_width": size[0], "original_height": size[1], "image_rotation": 0}

@@ -1,38 +1,36 @@
-"""Write batches of Amazon Mechanical Turk with decisions on assignments."""
+"""Mechanical Turk: the batch with decisions on assignments."""
 
 from __future__ import annotations
 
-import csv
 import io
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.late import pd
 from allalike._core.system.tables import guard_text
 from allalike.errors import UnsupportedError
-from allalike.readers.tools.base import read_text
+from allalike.readers.formats.encodings import read_text
 from allalike.readers.tools.sheets import find_name
 from allalike.result.writers.base import Findings, Writer, find_exports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_WAITING = ("submitted", "")  # the status of an assignment that nobody has decided on
-_REASON = "All of your answers are the same, whatever was asked."  # what a worker reads who is rejected
+_WAITING = ("submitted", "")  # the status of an undecided assignment
+_REASON = "All of your answers are the same, whatever was asked."  # for a worker who is rejected
 
 
 class MTurkWriter(Writer):
     """A batch as it was downloaded, with a decision on assignments that wait for one, to be uploaded.
 
-    Rejected, with the reason in the column ``Reject``, are those of workers who always give the same answer. Others of
-    the block list, whose answers repeat or do not fit those of other workers, stay undecided: a person must look at
-    them, for a crowd may be wrong about somebody. All others have an ``x`` in the column ``Approve``. An assignment
-    that was approved or rejected before, or has something in one of these columns, stays as it is.
+    Workers who always give the same answer are rejected, with the reason in the column ``Reject``. Others of the block
+    list, whose answers repeat or do not fit those of other workers, stay undecided: a person must look at them, because
+    a crowd may be wrong about somebody. All others have an ``x`` in the column ``Approve``. An assignment that was
+    approved or rejected before, or has an entry in one of these columns, stays as it is.
 
     >>> MTurkWriter().check("categorical")
     Traceback (most recent call last):
-    allalike.errors.UnsupportedError: What is found is written for mturk into Batch_..._batch_results.csv, and the ...
+    allalike.errors.UnsupportedError: The result for mturk is written into Batch_..._batch_results.csv, and the ...
     """
 
     name: ClassVar[str] = "mturk"
@@ -47,8 +45,9 @@ class MTurkWriter(Writer):
             if (folder / path.name).exists():
                 raise UnsupportedError(f"Two batches are called {path.name}. Rename one of them.")
             table = _decide(path, findings.blocked)
-            rows = table.itertuples(index=False, name=None)
-            _write(folder / path.name, list(table.columns), rows, safe=findings.safe_csv)
+            if findings.safe_csv:
+                table = table.map(guard_text).rename(columns=guard_text)
+            table.to_csv(folder / path.name, index=False, lineterminator="\n")
 
 
 def _decide(path: Path, blocked: Mapping[Any, Sequence[str]]) -> Any:
@@ -65,10 +64,3 @@ def _decide(path: Path, blocked: Mapping[Any, Sequence[str]]) -> Any:
     batch.loc[waits & batch[worker].isin(same), reject] = _REASON
     batch.loc[waits & ~batch[worker].isin(set(map(str, blocked))), approve] = "x"
     return batch
-
-
-def _write(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]], *, safe: bool) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for row in chain([names], rows):
-            writer.writerow([guard_text(cell) if safe and isinstance(cell, str) else cell for cell in row])

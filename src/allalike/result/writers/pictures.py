@@ -14,7 +14,7 @@ from allalike._core.masks import count_runs, to_run_lengths
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import load_document
 from allalike.readers.tools.images import parse_annotations
-from allalike.result.writers.base import Findings, Truth, Writer, check_flat, find_exports, list_classes
+from allalike.result.writers.base import THING, Findings, Truth, Writer, find_exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +22,30 @@ if TYPE_CHECKING:
 
     from allalike.readers.tools.base import Original
 
-_THING = "object"  # the category of what has no class
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _READ = ("areas", "boxes", "tags")  # the questions of CVAT's own files whose answers can be written
+
+
+def _name_size(truth: Truth, original: Original) -> dict[str, int]:
+    """Return width and height of the picture, where they are known."""
+    size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
+    return dict(zip(("width", "height"), size, strict=False))
+
+
+def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+    """Return left, top, width and height of a mask."""
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+    if not len(rows):
+        return [0, 0, 0, 0]
+    left, top = int(columns[0]), int(rows[0])
+    return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]
 
 
 class CocoWriter(Writer):
     """COCO's JSON: an image for each task, with its boxes, or with its mask, as annotations.
 
-    Where the answers are files of COCO, images and categories are theirs. What has no class is of the category
-    ``object``.
+    Where the answers are files of COCO, images and categories are theirs. Boxes and masks without a class are of the
+    category ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.result.writers import Findings, Truth
@@ -56,17 +70,19 @@ class CocoWriter(Writer):
         numbered = len(set(ids)) < len(ids)  # the files of annotators number their images each in its own way
         images: dict[Any, dict[str, Any]] = {}
         annotations: list[dict[str, Any]] = []
-        only = next(iter(categories)) if len(categories) == 1 else _THING
-        for truth, original in findings.found():
-            picture, kind = findings.part(truth.task)
+        only = next(iter(categories)) if len(categories) == 1 else THING
+        for truth, original, picture, kind in findings.found():
             if picture not in images:
                 number = {"id": len(images) + 1}
-                images[picture] = {**number, **_image(truth, original), **(number if numbered else {})}
-            for label, mark in self._list_marks(findings.domain, truth, original, kind or only):
+                named = {"file_name": original.picture or str(truth.task), **_name_size(truth, original)}
+                own = dict(original.record) if "file_name" in original.record else named
+                images[picture] = {**number, **own, **(number if numbered else {})}
+            for label, mark, confidence in self._list_marks(findings.domain, truth, original, kind or only):
                 if label not in categories:
                     categories[label] = {"id": next(unused), "name": label, "supercategory": ""}
                 about = {"id": len(annotations) + 1, "image_id": images[picture]["id"]}
-                annotations.append({**about, "category_id": categories[label]["id"], **mark, "iscrowd": 0})
+                score = {} if confidence is None else {"score": confidence}
+                annotations.append({**about, "category_id": categories[label]["id"], **mark, **score, "iscrowd": 0})
         document = {
             "info": {"description": f"Found by {findings.model}"},
             "images": list(images.values()),
@@ -77,51 +93,30 @@ class CocoWriter(Writer):
 
     def _list_marks(
         self, domain: str, truth: Truth, original: Original, kind: str
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the class of each mark of a truth, and the mark; masks are of one kind."""
+    ) -> Iterator[tuple[str, dict[str, Any], float | None]]:
+        """Yield class, fields and confidence of each mark; a mask has a class that is known."""
         if domain == "bitmap":
-            pixels = check_flat(truth, self.name)
+            pixels = self.pixels(truth)
             mark = {"segmentation": to_run_lengths(pixels), "area": int(pixels.sum()), "bbox": _surround(pixels)}
-            yield kind, {**mark, **_score(truth.confidence)}
+            yield kind, mark, truth.confidence
             return
         for sides, box in self.list_boxes(truth, original):
             mark = {"segmentation": [], "bbox": sides, "area": sides[2] * sides[3]}
-            yield str(box.get("class", _THING)), {**mark, **_score(box.get("confidence"))}
+            yield str(box.get("class", THING)), mark, box.get("confidence")
 
 
 def _read_categories(findings: Findings) -> list[dict[str, Any]]:
-    """Return the categories that the files of COCO have from which the answers were read."""
+    """Return the categories in the files of COCO from which the answers were read."""
     paths = find_exports("coco", findings.inputs) if findings.files.tool == "coco" else []
     pages = [page for path in paths if isinstance(page := load_document(path), dict)]
     listed = [each for page in pages for each in page.get("categories") or [] if isinstance(each, dict)]
     return [each for each in listed if each.get("name") is not None and isinstance(each.get("id"), int)]
 
 
-def _image(truth: Truth, original: Original) -> dict[str, Any]:
-    """Return what there is to say of an image; one that COCO's own files tell of stays as it is."""
-    if "file_name" in original.record:
-        return dict(original.record)
-    size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
-    return {"file_name": original.picture or str(truth.task), **dict(zip(("width", "height"), size, strict=False))}
-
-
-def _score(confidence: float | None) -> dict[str, float]:
-    return {} if confidence is None else {"score": confidence}
-
-
-def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
-    """Return left, top, width and height of what is on."""
-    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
-    if not len(rows):
-        return [0, 0, 0, 0]
-    left, top = int(columns[0]), int(rows[0])
-    return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]
-
-
 class CvatWriter(Writer):
     """CVAT's XML: an image for each task, with its boxes, with its mask, or with its classes as tags.
 
-    Where the answers are files of CVAT, images are theirs. What has no class is an ``object``.
+    Where the answers are files of CVAT, images are theirs. Boxes and masks without a class are an ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.result.writers import Findings, Truth
@@ -141,7 +136,7 @@ class CvatWriter(Writer):
     files: ClassVar[tuple[str, ...]] = ("annotations.xml",)
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write images with their marks, and the labels that these have."""
+        """Write images with their marks, and the labels of these."""
         own = findings.files.tool == self.name
         if own and (findings.files.question not in _READ or not findings.originals):
             raise UnsupportedError(
@@ -150,13 +145,11 @@ class CvatWriter(Writer):
         root = ElementTree.Element("annotations")
         ElementTree.SubElement(root, "version").text = "1.1"
         labels = _put(root, "meta", "task", "labels")
-        only = _find_class(findings) if own else _THING
+        only = _find_class(findings) if own else THING
         images: dict[Any, ElementTree.Element] = {}
-        for truth, original in findings.found():
-            picture, kind = findings.part(truth.task)
+        for truth, original, picture, kind in findings.found():
             if picture not in images:
-                known = truth.label.shape[::-1] if findings.domain == "bitmap" else original.size or ()
-                sides = dict(zip(("width", "height"), map(str, known), strict=False))
+                sides = {side: str(length) for side, length in _name_size(truth, original).items()}
                 named = {"id": str(len(images)), "name": original.picture or str(truth.task), **sides}
                 images[picture] = ElementTree.SubElement(root, "image", dict(original.record) if own else named)
             for tag, label, attributes in self._list_marks(findings.domain, truth, original, kind or only):
@@ -171,33 +164,30 @@ class CvatWriter(Writer):
     def _list_marks(
         self, domain: str, truth: Truth, original: Original, kind: str
     ) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield the element of each mark of a truth, its label, and what else it says; masks are of one kind."""
-        if domain == "bitmap":
-            pixels = check_flat(truth, self.name)
-            around = dict(zip(("left", "top", "width", "height"), _surround(pixels), strict=True))
-            down, right = around["top"] + around["height"], around["left"] + around["width"]
-            runs = count_runs(pixels[around["top"] : down, around["left"] : right].ravel()).tolist()
+        """Yield element, class and attributes of each mark; a mask has a class that is known."""
+        if domain == "boxes":
+            for (left, top, width, height), box in self.list_boxes(truth, original):
+                sides = {"xtl": left, "ytl": top, "xbr": left + width, "ybr": top + height}
+                places = {name: repr(float(side)) for name, side in sides.items()}
+                label = str(self.need(box.get("class"), "The class of a box", truth.task))
+                yield "box", label, {"occluded": "0", **places, "z_order": "0"}
+        elif domain == "bitmap":
+            pixels = self.pixels(truth)
+            left, top, width, height = _surround(pixels)
+            runs = count_runs(pixels[top : top + height, left : left + width].ravel()).tolist()
+            around = {"left": left, "top": top, "width": width, "height": height}
             drawn = {"rle": ", ".join(map(str, runs)), **{name: str(side) for name, side in around.items()}}
             yield from [("mask", kind, {"occluded": "0", **drawn, "z_order": "0"})] if pixels.any() else []
-            return
-        if domain != "boxes":
-            yield from (("tag", str(label), {}) for label in list_classes(truth.label))
-            return
-        for (left, top, width, height), box in self.list_boxes(truth, original):
-            sides = {"xtl": left, "ytl": top, "xbr": left + width, "ybr": top + height}
-            places = {name: repr(float(side)) for name, side in sides.items()}
-            label = str(self.need(box.get("class"), "The class of a box", truth.task))
-            yield "box", label, {"occluded": "0", **places, "z_order": "0"}
+        else:
+            yield from (("tag", str(label), {}) for label in truth.classes)
 
 
 def _find_class(findings: Findings) -> str:
     """Return the class of all areas in the files that answers were read from, if it is one."""
     pages = map(parse_annotations, find_exports("cvat", findings.inputs))
-    marks = [
-        mark for page in pages for image in page.iter("image") for mark in image if mark.tag in ("polygon", "mask")
-    ]
+    marks = [mark for page in pages for mark in page.iterfind(".//image/*") if mark.tag in ("polygon", "mask")]
     found = {mark.get("label") for mark in marks}
-    return str(found.pop()) if len(found) == 1 else _THING
+    return str(found.pop()) if len(found) == 1 else THING
 
 
 def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
