@@ -305,8 +305,8 @@ class Export:
 
     def see(self, worker: Any, task: Any, *, is_gold: bool = False) -> None:
         """Note that a worker saw a task: who marked nothing there where others did answers that nothing is there."""
-        seen = Answer(worker, task, None)
-        self._seen[seen.worker, seen.task, is_gold] += 1
+        Answer(worker, task, None)  # which checks both names
+        self._seen[worker, task, is_gold] += 1
 
     def draw(self, question: str, worker: Any, picture: Any, kind: Any, part: Part, size: Size = None) -> None:
         """Add an outline or a painted area of a class, by a worker who saw the picture."""
