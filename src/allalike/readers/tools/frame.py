@@ -224,7 +224,6 @@ class Export:
     areas: dict[str, Areas] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)
     _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
-    _viewers: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
     def read(self, reader: Reader) -> None:
@@ -306,14 +305,12 @@ class Export:
 
     def see(self, worker: Any, task: Any, *, is_gold: bool = False) -> None:
         """Note that a worker saw a task: who marked nothing there where others did answers that nothing is there."""
-        seen = Answer(worker, task, None)
-        self._seen[seen.worker, seen.task, is_gold] += 1
-        self._viewers.setdefault(task, {})[worker] = None
+        Answer(worker, task, None)  # which checks both names
+        self._seen[worker, task, is_gold] += 1
 
     def draw(self, question: str, worker: Any, picture: Any, kind: Any, part: Part, size: Size = None) -> None:
         """Add an outline or a painted area of a class, by a worker who saw the picture."""
-        areas = self.areas.setdefault(question, Areas(self.where, self._viewers))
-        areas.draw(worker, picture, kind, part, size)
+        self.areas.setdefault(question, Areas(self.where)).draw(worker, picture, kind, part, size)
 
     def refuse(self, question: str, reason: str) -> None:
         """Refuse a question of which the answers cannot be compared, if it is asked for."""
@@ -327,6 +324,8 @@ class Export:
     def _list_masks(self, question: str) -> Iterator[Answer]:
         """Yield the masks of a question as answers."""
         areas = self.areas[question]
+        for worker, picture, _ in self._seen:
+            areas.see(worker, picture)
         known = {picture for picture in areas.drawn if picture in areas.sizes}
         several = len({kind for kinds in areas.drawn.values() for kind in kinds}) > 1
         for worker, picture, kind, mask in areas.masks():

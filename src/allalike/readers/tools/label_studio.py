@@ -54,20 +54,14 @@ _NEEDED = {"id", "annotator", "annotation_id"}  # of a row in a short form
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
 
 
-def _is_task(record: dict[str, Any]) -> bool:
-    annotations = next((record[key] for key in _SHEETS if key in record), None)
-    if not isinstance(annotations, list):
-        return False
-    results = [item.get("result") for item in annotations if isinstance(item, dict)]
-    return any(isinstance(result, list) for result in results) or (not annotations and bool(_TASK_KEYS & set(record)))
-
-
 def _is_row(names: Iterable[str]) -> bool:
     return set(names) >= _NEEDED and bool({"lead_time", "created_at", "updated_at"} & set(names))
 
 
 def _is_export(peek: Peek) -> bool:
-    return _is_row(peek.names) or any(_is_task(record) or _is_row(record) for record in peek.records)
+    if _is_row(peek.names) or any(peek.has(f"{key}.result") for key in _SHEETS):
+        return True
+    return any(_is_row(each) or ([] in map(each.get, _SHEETS) and _TASK_KEYS & {*each}) for each in peek.records)
 
 
 @record_tool("label-studio", "Label Studio", _is_export, shows=True)
