@@ -4,8 +4,9 @@ The former are in the folder that ``ALLALIKE_CROWDS`` names, by default ``../sha
 ``T`` and ``L`` (worker, task and label of each answer, whole numbers) and ``g`` (gold label of each task, -1 is
 unknown), or ``NAME.csv`` with the columns worker, task, label and gold. To add a crowd, put a CSV file there.
 
-As a program it measures what 20, 50 and 200 gold labels drawn at random are worth on numbers and ratings, by the errors
-on the tasks without gold, beside ridge regression on the workers' answers and isotonic regression of their mean:
+As a program it measures what 20, 50 and 200 gold labels drawn at random are worth on numbers and ratings: the errors of
+gold regression on the tasks without gold, beside ridge regression on the workers' answers and isotonic regression of
+their mean.
 
     python benchmarks/gold_crowds.py [--draws 10] [-o docs/evidence/gold_numbers.csv]
 """
@@ -168,9 +169,9 @@ def read_scores() -> Iterator[Scores]:
         yield Scores(name, name.split("_")[0], None, answers[answers["task"].isin(gold.index)], gold)
     for feeling in FEELINGS:
         data = load(f"snow_emotion/{feeling}")
-        answers, task = data.answers, np.repeat(np.arange(len(data.answers.tasks)), np.diff(data.answers.starts))
-        ids, workers = (np.array(each.tolist(), str) for each in (answers.tasks, answers.workers))
-        rows = pd.DataFrame({"worker": workers[answers.worker], "task": ids[task], "label": answers.label})
+        read, task = data.answers, np.repeat(np.arange(len(data.answers.tasks)), np.diff(data.answers.starts))
+        ids, workers = (np.array(each.tolist(), str) for each in (read.tasks, read.workers))
+        rows = pd.DataFrame({"worker": workers[read.worker], "task": ids[task], "label": read.label})
         truth = pd.Series({str(each): float(label) for each, label in dict(data.gold or {}).items()})
         yield Scores(f"emotion {feeling}", "emotion", None, rows, truth)
 
@@ -185,7 +186,9 @@ def measure_gold(crowd: Scores, draws: int) -> Iterator[dict[str, Any]]:
     scores, tasks, truth = table.to_numpy(), table.index, crowd.truth.reindex(table.index).to_numpy()
     known, mean = np.flatnonzero(np.isfinite(truth)), np.nanmean(scores, axis=1)
     filled = np.where(np.isnan(scores), mean[:, None], scores)
-    without = _estimate(crowd, tasks, None)
+    rows_of = crowd.answers[["worker", "task", "label"]]
+    result = allalike.discover(rows_of, domain=crowd.domain).truth.set_index("task")
+    without = result["label"].reindex(tasks).to_numpy(float)
     for n in (n for n in GOLD if n <= 0.75 * len(known)):
         rows = []
         for seed in range(draws):
@@ -199,13 +202,13 @@ def measure_gold(crowd: Scores, draws: int) -> Iterator[dict[str, Any]]:
             estimates = {
                 "mean": mean,
                 "without gold": without,
-                "gold": _estimate(crowd, tasks, dict(zip(tasks[use], crowd.to_label(truth[use]), strict=True))),
+                "gold": calibrated.estimate,
                 "ridge": _fit_ridge(filled, use, truth),
                 "isotonic": _fit_isotonic(mean, use, truth),
             }
             errors = {name: _error(crowd, each[rest], truth[rest]) for name, each in estimates.items()}
             rows.append({**errors, "coverage": inside[rest].mean()})
-        averages = pd.DataFrame(rows).mean().round(4).to_dict()
+        averages = {str(name): mean for name, mean in pd.DataFrame(rows).mean().round(4).items()}
         yield {
             "crowd": crowd.name,
             "family": crowd.family,
@@ -214,12 +217,6 @@ def measure_gold(crowd: Scores, draws: int) -> Iterator[dict[str, Any]]:
             "draws": draws,
             **averages,
         }
-
-
-def _estimate(crowd: Scores, tasks: pd.Index[Any], gold: dict[str, Any] | None) -> Any:
-    how = {} if gold is None else {"gold": gold, "gold_map": "same"}
-    found = allalike.discover(crowd.answers[["worker", "task", "label"]], domain=crowd.domain, **how)
-    return found.truth.set_index("task")["label"].reindex(tasks).to_numpy(float)
 
 
 def _fit_ridge(scores: Any, use: Any, truth: Any) -> Any:
@@ -250,7 +247,7 @@ def main() -> None:
     options = parser.parse_args()
     use_data_beside_the_clone()
     warnings.simplefilter("ignore")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for crowd in read_scores():
         rows += measure_gold(crowd, options.draws)
         print(crowd.name, flush=True)
