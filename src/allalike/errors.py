@@ -101,11 +101,11 @@ class InputError(AllalikeError, ValueError):
     `allalike.discover` take them. They are named as in Python; the program writes complete commands instead.
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
-    The labels may be numbers or classes. Say it with domain='real'.
+    The labels may be numbers or classes. Use domain='real'.
     >>> questions = [Proposal({"question": name}, f"{n} classes, 9 workers") for name, n in (("mood", 3), ("tone", 5))]
     >>> print(InputError("There are two questions.", proposals=questions))
     There are two questions.
-    Say it with one of these, the best first:
+    Use one of these, the most likely first:
       question='mood'  # 3 classes, 9 workers
       question='tone'  # 5 classes, 9 workers
 
@@ -127,10 +127,10 @@ class InputError(AllalikeError, ValueError):
     def __str__(self) -> str:
         shown = "\n".join([str(self.args[0]), *self.lines])
         if len(self.proposals) > 1:
-            return "\n".join([shown, "Say it with one of these, the best first:", *_list(self.proposals)])
+            return "\n".join([shown, "Use one of these, the most likely first:", *_list(self.proposals)])
         if not self.proposals:
             return shown
-        return shown + ("\n" if self.lines else " ") + f"Say it with {self.proposals[0]}."
+        return shown + ("\n" if self.lines else " ") + f"Use {self.proposals[0]}."
 
 
 def _list(proposals: Sequence[Proposal]) -> list[str]:

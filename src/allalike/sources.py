@@ -137,7 +137,7 @@ def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> Gol
     >>> import allalike
     >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
     >>> print(suggest_columns(GoldError("No."), answers, {"task": ["x", "y"], "label": ["t1", "t2"]}))
-    No. Its column 'label' holds 2 tasks of the answers. Say it with gold_columns={'task': 'label', 'label': 'task'}.
+    No. Its column 'label' holds 2 tasks of the answers. Use gold_columns={'task': 'label', 'label': 'task'}.
     """
     with suppress(AllalikeError, TypeError):
         held = _read_small(answers)

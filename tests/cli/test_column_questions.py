@@ -72,7 +72,7 @@ def test_a_question_about_columns_ends_with_a_command_that_works(name: str, tmp_
         return
     proposed = re.findall(r"^  allalike (discover a\.csv .*)$", said, re.MULTILINE)
     assert proposed, said
-    if "Once that is corrected, run:" in said:
+    if "After correcting it, run:" in said:
         assert proposed == ["discover a.csv --no-report"]
         return
     if " other.csv " in proposed[0]:  # which stands for the files of other workers

@@ -1,5 +1,6 @@
 """The README and docs/ keep the bounds of the writing guide, `docs/contributing/WRITING.md`."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ RATES = {  # pattern, at most so many per 1,000 words
     "commas": (r",", 76),
 }
 FRONTED = r"^(Of|Besides?|What|Who|Whoever|Whatever|Where|Whether|How)\b(?!.*\?$)"
+PARAMETERS = re.compile(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n(?!\S+\n    )|\Z)", re.DOTALL | re.MULTILINE)
 MAX_LONG, MAX_FRONTED = 0.15, 0.01  # share of sentences above 25 words, and of those that begin with a clause
 
 
@@ -58,3 +60,19 @@ def test_a_word_is_at_most_as_frequent_as_the_guide_allows(name: str, sentences:
 def test_sentences_are_short_and_begin_with_their_subject(sentences: list[str]) -> None:
     assert sum(len(list_words(each)) > 25 for each in sentences) <= MAX_LONG * len(sentences)
     assert sum(bool(re.search(FRONTED, each)) for each in sentences) <= MAX_FRONTED * len(sentences)
+
+
+def test_descriptions_of_parameters_are_noun_phrases() -> None:
+    described = [
+        description
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for text in [ast.get_docstring(node) or ""]
+        if "\n---" in text
+        for section in PARAMETERS.findall(text)
+        for description in re.findall(r"^\S.*\n    (\S.*)", section, re.MULTILINE)
+    ]
+    clauses = [each for each in described if re.match(r"(How|What|Which|Who|Whom|Where|Of)\b", each)]
+    assert len(described) > 300
+    assert len(clauses) <= 0.05 * len(described)

@@ -218,7 +218,7 @@ GOLD = [
     Message("column of what was read", lambda _: allalike.discover(allalike.read(ROWS), gold="column:x"), ("already",)),
     Message("truths of what was read", lambda _: allalike.discover(allalike.read(rows()), gold="export"), ("already",)),
     Message("truths of a plain table", solve(gold="export"), ("marks no truths",)),
-    Message("odd columns of the gold", solve(gold=ODD_GOLD), ("'number', 'a, b', 'note'", "Say it with")),
+    Message("odd columns of the gold", solve(gold=ODD_GOLD), ("'number', 'a, b', 'note'", "Use")),
     Message("no such column of the gold", solve(gold=ODD_GOLD, gold_columns={"task": "x", "label": "note"}), ("'x'",)),
     Message("gold without a header", no_gold_header, ("header is missing", "task,label")),
     Message("gold of another type", solve([("a", 1, 2.5), ("b", 1, 3.5)], gold={1: "abc"}), ("gold", "'abc' in row 1")),

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
-_MORE_MEMORY = (
-    "Keep the answers on disk with --engine disk, and say with --memory how much it may use; or leave out columns that"
-    " are not needed."
-)
-
-_OTHERWISE = ["No flag of this command says so: mend the file, or run 'allalike discover' on all answers."]
+_MORE_MEMORY = "Keep the answers on disk with --engine disk, or remove columns that are not needed."
+_OTHERWISE = ["This command has no option for it. Correct the file, or run 'allalike discover' on all answers."]
 
 
 def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
@@ -141,12 +137,12 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except (AllalikeError, DataWarning) as error:
         _stop_at(error, arguments)
     except MemoryError:
-        _stop(f"There is not enough memory for this. {_MORE_MEMORY}", 1)
+        _stop(f"Not enough memory. {_MORE_MEMORY}", 1)
     except Exception as error:
         if os.environ.get("ALLALIKE_DEBUG"):
             echo(traceback.format_exc().rstrip("\n"), err=True)
             sys.exit(1)
-        _stop(f"{_describe(error)} ALLALIKE_DEBUG=1 shows where.", 1)
+        _stop(f"{_describe(error)} Set ALLALIKE_DEBUG=1 to see where.", 1)
     sys.exit(code or 0)
 
 
@@ -156,13 +152,13 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
         told = _complete(arguments, error.suggestions) if isinstance(error, GoldError) and error.suggestions else []
         told = told or _offer(arguments, error.proposals)
         if not told and isinstance(error, ColumnError):
-            told = ["Once that is corrected, run:", f"  {complete_command(_typed(arguments), {})}"]
+            told = ["After correcting it, run:", f"  {complete_command(_typed(arguments), {})}"]
         _print_json_error(arguments, str(error.args[0]), error.proposals, lines=error.lines)
         _stop(str(error.args[0]), 2, told, lines=error.lines)
     if isinstance(error, DataWarning):
         settled = error.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
-        known = "" if settled else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
-        anyway = _complete(arguments, [("To go on all the same", {"force": True})])
+        known = "" if settled else " (Name columns with --worker, --task and --label; --wide reads a matrix.)"
+        anyway = _complete(arguments, [("To continue anyway", {"force": True})])
         _print_json_error(arguments, str(error.args[0]), [*error.proposals, Proposal({"force": True})])
         _stop(f"{error.args[0]}{known}", 2, [*_offer(arguments, error.proposals), *anyway])
     what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
@@ -173,10 +169,10 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
 
 
 def _describe(error: Exception) -> str:
-    """Say what nobody was prepared for; a device that is full or gone can be anywhere."""
+    """Describe an unexpected error; a full or missing device can be anywhere."""
     if isinstance(error, OSError) and error.strerror:
-        return f"The system refuses: {error.strerror}{f' ({error.filename})' if error.filename else ''}."
-    return f"Something unexpected happened: {type(error).__name__}: {error}."
+        return f"The operating system reports: {error.strerror}{f' ({error.filename})' if error.filename else ''}."
+    return f"Unexpected error: {type(error).__name__}: {error}."
 
 
 def _end(_: int, frame: FrameType | None) -> None:
@@ -207,8 +203,8 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
 def _complete(arguments: Sequence[str] | None, suggestions: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Write the command of each way to go on, below what it is for.
 
-    >>> _complete(["discover", "a.csv"], [("To go on all the same", {"force": True})])
-    ['To go on all the same:', '  allalike discover a.csv --force']
+    >>> _complete(["discover", "a.csv"], [("To continue anyway", {"force": True})])
+    ['To continue anyway:', '  allalike discover a.csv --force']
     """
     able = [(purpose, options) for purpose, options in suggestions if options and _can_say(arguments, options)]
     told = [(purpose, complete_command(_typed(arguments), options)) for purpose, options in able]
@@ -242,14 +238,14 @@ def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> li
     """Write the commands that settle a question, the best first, each with what it gives.
 
     >>> _offer(["discover", "a.csv"], [Proposal({"wide": "tasks"}, "2 classes, 3 workers")])
-    ['Say it with:', '  allalike discover a.csv --wide tasks', '    (2 classes, 3 workers)']
+    ['Run:', '  allalike discover a.csv --wide tasks', '    (2 classes, 3 workers)']
     """
     if not proposals:
         return []
     proposals = [each for each in proposals if _can_say(arguments, each.options)]
     if not proposals:
         return _OTHERWISE
-    lines = ["Say it with one of these, the best first:" if len(proposals) > 1 else "Say it with:"]
+    lines = ["Run one of these, the most likely first:" if len(proposals) > 1 else "Run:"]
     for proposal in proposals:
         lines.append(f"  {complete_command(_typed(arguments), proposal.options, proposal.files)}")
         lines += [f"    ({proposal.preview})"] if proposal.preview else []

@@ -27,9 +27,9 @@ _TASKS, _KNOWN, _RARE, _ASKED_RARELY = 400, 100, 8, 2  # the last photos are sho
 
 
 def draw_crowd(seed: int) -> tuple[list[tuple[str, str, str]], dict[str, str], dict[str, float]]:
-    """Draw the answers of a crowd; return rows of worker, task and label, the truths, and the faults of the workers.
+    """Simulate a crowd; return rows of worker, task and label, the correct labels, and the errors of the workers.
 
-    The fault of a worker is how often she errs, as far as she was asked.
+    The error of a worker is the share of wrong answers.
 
     >>> rows, truths, faults = draw_crowd(0)
     >>> len(truths), len(faults), {label for worker, _, label in rows if worker == "same-11"}
@@ -84,14 +84,14 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     summary, found = Summary.from_dict(result.summary), result.weighing
     about = (
         f"Good workers err in {100 * _FAULTS['good']:g} % of their answers, bad ones in {100 * _FAULTS['bad']:g} %. One"
-        f" always says {_CLASSES[0]}, two copy each other and err in {100 * _FAULTS['copy']:g} %, and {_RARE} photos"
-        f" have {_ASKED_RARELY} answers only. allalike was not told who is who."
+        f" always answers {_CLASSES[0]}, two copy each other and err in {100 * _FAULTS['copy']:g} %, and {_RARE} photos"
+        f" have only {_ASKED_RARELY} answers. allalike does not know who is who."
     )
     echo(
         f"{len(faults)} workers named the animals on {_TASKS} photos, of {len(_CLASSES)} kinds: {summary.answers:,}"
         " answers."
     )
-    echo("\n".join([*fold(about), "", f"Found by {summary.method.name}, best first:", ""]))
+    echo("\n".join([*fold(about), "", f"Workers as estimated by {summary.method.name}, best first:", ""]))
     flags = list_reasons(result.run, result.weighing)
     order = np.lexsort((found.fault, -found.weight))
     ids = result.run.workers.tolist()
@@ -99,7 +99,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
         (ids[i], *(round(float(x), 3) for x in (faults[ids[i]], found.fault[i], found.weight[i])), ", ".join(flags[i]))
         for i in order
     ]
-    echo(rows([("worker", "true fault", "found fault", "weight", "flags"), *table]))
+    echo(rows([("worker", "true error", "estimated", "weight", "flags"), *table]))
     truths = result.truth
     right = truths["task"].map(gold)
     before, after = ((truths[name] != right).mean() for name in ("unweighted", "label"))
@@ -110,6 +110,6 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     )
     echo("\n".join(fold(f"One more answer would help most on {unsure}.")))
     written = fold(f"Written: {', '.join(map(keep_whole, paths))}", "  ")
-    echo("\n".join(["", *written, "Now yours: allalike discover FILE"]))
+    echo("\n".join(["", *written, "Your own file: allalike discover FILE"]))
     for page in (path for path in paths if path.name == "report.html"):
         echo(f"The report: {visible(page.absolute())}")

@@ -81,7 +81,7 @@ def pick_columns(
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
     >>> pick_columns(["user", "annotator", "item", "label"], {}, "The table")
     Traceback (most recent call last):
-    allalike.errors.ColumnError: The table has two candidates for the worker: 'user' and 'annotator'. Say it with
+    allalike.errors.ColumnError: The table has two candidates for the worker: 'user' and 'annotator'. Use
     columns={'worker': 'user'}.
     """
     check_chosen(names, chosen, where, roles=roles)
