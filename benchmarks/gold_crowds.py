@@ -3,16 +3,23 @@
 The former are in the folder that ``ALLALIKE_CROWDS`` names, by default ``../shared/crowds``: ``NAME.npz`` with ``W``,
 ``T`` and ``L`` (worker, task and label of each answer, whole numbers) and ``g`` (gold label of each task, -1 is
 unknown), or ``NAME.csv`` with the columns worker, task, label and gold. To add a crowd, put a CSV file there.
+
+As a program it measures what 20, 50 and 200 gold labels drawn at random are worth on numbers and ratings, by the errors
+on the tasks without gold, beside ridge regression on the workers' answers and isotonic regression of their mean:
+
+    python benchmarks/gold_crowds.py [--draws 10] [-o docs/evidence/gold_numbers.csv]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import warnings
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +28,7 @@ import pyarrow as pa
 import allalike
 from allalike.datasets import DATASETS, source_of
 from allalike.datasets.downloads import find_folder
+from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.readers import read_gold
 from crowd_data import load
 
@@ -117,3 +125,145 @@ def _read_arrays(path: Path) -> Answers:
 def blind(answers: Answers) -> Answers:
     """Return answers without their gold labels."""
     return replace(answers, gold_task=answers.gold_task[:0], gold_label=answers.gold_label[:0], gold=None)
+
+
+# Numbers and ratings.
+
+NUMBERS = ("calories", "gk_1", "gk_3", "gk_5", "ncaa_r64", "weather_pressure", "weather_temperature")
+RATINGS = {"10k_prompts": range(1, 6), "lesion": range(7)}
+FEELINGS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
+GOLD = (20, 50, 200)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A crowd of numbers or ratings: answers as a table, levels (None for numbers), and the truth of each task."""
+
+    name: str
+    family: str
+    levels: list[int] | None
+    answers: pd.DataFrame
+    truth: pd.Series[float]
+
+    @property
+    def domain(self) -> str:
+        """The label type, as an option."""
+        return "real" if self.levels is None else f"ordinal(levels={self.levels}, target=mean)"
+
+    def to_label(self, values: Any) -> Any:
+        """Return values as labels: the nearest level of ratings."""
+        return values if self.levels is None else np.clip(np.rint(values), self.levels[0], self.levels[-1])
+
+
+def read_scores() -> Iterator[Scores]:
+    """Read the crowds of numbers and ratings; the truth of ratings by models is the mean rating of people."""
+    folder = crowd_folder()
+    for name, levels in RATINGS.items():
+        models, people = (_read_scores(folder / "ratings" / f"{name}_{who}.csv") for who in ("models", "people"))
+        truth = people.groupby("task")["label"].mean()
+        yield Scores(name, "ratings by models", [*levels], models[models["task"].isin(truth.index)], truth)
+    for name in NUMBERS:
+        gold = _read_scores(folder / "numbers" / f"{name}_gold.csv").set_index("task")["label"]
+        answers = _read_scores(folder / "numbers" / f"{name}.csv").dropna().drop_duplicates(["task", "worker"])
+        yield Scores(name, name.split("_")[0], None, answers[answers["task"].isin(gold.index)], gold)
+    for feeling in FEELINGS:
+        data = load(f"snow_emotion/{feeling}")
+        answers, task = data.answers, np.repeat(np.arange(len(data.answers.tasks)), np.diff(data.answers.starts))
+        ids, workers = (np.array(each.tolist(), str) for each in (answers.tasks, answers.workers))
+        rows = pd.DataFrame({"worker": workers[answers.worker], "task": ids[task], "label": answers.label})
+        truth = pd.Series({str(each): float(label) for each, label in dict(data.gold or {}).items()})
+        yield Scores(f"emotion {feeling}", "emotion", None, rows, truth)
+
+
+def _read_scores(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype={"worker": str, "task": str})
+
+
+def measure_gold(crowd: Scores, draws: int) -> Iterator[dict[str, Any]]:
+    """Measure the errors on tasks without gold, and the coverage of 95 % intervals, for each number of gold labels."""
+    table = crowd.answers.pivot_table(index="task", columns="worker", values="label")
+    scores, tasks, truth = table.to_numpy(), table.index, crowd.truth.reindex(table.index).to_numpy()
+    known, mean = np.flatnonzero(np.isfinite(truth)), np.nanmean(scores, axis=1)
+    filled = np.where(np.isnan(scores), mean[:, None], scores)
+    without = _estimate(crowd, tasks, None)
+    for n in (n for n in GOLD if n <= 0.75 * len(known)):
+        rows = []
+        for seed in range(draws):
+            use = np.random.default_rng([seed, n]).choice(known, n, replace=False)
+            rest = np.setdiff1d(known, use)
+            gold = np.full(len(truth), np.nan)
+            gold[use] = crowd.to_label(truth[use])
+            calibrated = calibrate_scores(scores, without, gold)
+            assert calibrated is not None
+            inside = (calibrated.ci_low <= truth) & (truth <= calibrated.ci_high)
+            estimates = {
+                "mean": mean,
+                "without gold": without,
+                "gold": _estimate(crowd, tasks, dict(zip(tasks[use], crowd.to_label(truth[use]), strict=True))),
+                "ridge": _fit_ridge(filled, use, truth),
+                "isotonic": _fit_isotonic(mean, use, truth),
+            }
+            errors = {name: _error(crowd, each[rest], truth[rest]) for name, each in estimates.items()}
+            rows.append({**errors, "coverage": inside[rest].mean()})
+        averages = pd.DataFrame(rows).mean().round(4).to_dict()
+        yield {
+            "crowd": crowd.name,
+            "family": crowd.family,
+            "tasks": len(known),
+            "labels": n,
+            "draws": draws,
+            **averages,
+        }
+
+
+def _estimate(crowd: Scores, tasks: pd.Index[Any], gold: dict[str, Any] | None) -> Any:
+    how = {} if gold is None else {"gold": gold, "gold_map": "same"}
+    found = allalike.discover(crowd.answers[["worker", "task", "label"]], domain=crowd.domain, **how)
+    return found.truth.set_index("task")["label"].reindex(tasks).to_numpy(float)
+
+
+def _fit_ridge(scores: Any, use: Any, truth: Any) -> Any:
+    from sklearn.linear_model import RidgeCV
+
+    return RidgeCV(alphas=np.logspace(-2, 4, 13)).fit(scores[use], truth[use]).predict(scores)
+
+
+def _fit_isotonic(mean: Any, use: Any, truth: Any) -> Any:
+    from sklearn.isotonic import IsotonicRegression
+
+    return IsotonicRegression(out_of_bounds="clip").fit(mean[use], truth[use]).predict(mean)
+
+
+def _error(crowd: Scores, values: Any, truth: Any) -> float:
+    """Return the root mean squared error of numbers, or the mean absolute error of ratings."""
+    error = crowd.to_label(values) - truth
+    return float(np.sqrt((error**2).mean()) if crowd.levels is None else np.abs(error).mean())
+
+
+def main() -> None:
+    """Measure all crowds, print a summary, and write the table."""
+    from public_data import use_data_beside_the_clone
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    use_data_beside_the_clone()
+    warnings.simplefilter("ignore")
+    rows = []
+    for crowd in read_scores():
+        rows += measure_gold(crowd, options.draws)
+        print(crowd.name, flush=True)
+    table = pd.DataFrame(rows)
+    if options.output is not None:
+        table.to_csv(options.output, index=False)
+    methods = ["mean", "gold", "ridge", "isotonic"]
+    ratios = table[methods].div(table["without gold"], axis=0).assign(labels=table["labels"], family=table["family"])
+    print("Error relative to the error without gold labels, mean of families")
+    print(ratios.groupby(["labels", "family"]).mean().groupby("labels").mean().round(3))
+    print("Worst crowd")
+    print(ratios.groupby("labels")[methods].max().round(3))
+
+
+if __name__ == "__main__":
+    main()

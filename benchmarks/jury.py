@@ -220,8 +220,8 @@ def alarms() -> str:
                     how = {"difficulty": difficulty, "decoy": decoy, "bond": bond}
                     found = look(*draw(rng, n=n, tasks=tasks, k=k, **how), k)
                     bound = (found.left == 0) & (found.right == 1)
-                    hits += bool(found.wrong_together[bound].any())
-                    others += bool(found.wrong_together[~bound if bond else slice(None)].any())
+                    hits += bool(found.shared_errors[bound].any())
+                    others += bool(found.shared_errors[~bound if bond else slice(None)].any())
                 cells.append(
                     f"{100 * hits / CROWDS:.0f} ({100 * others / CROWDS:.0f})"
                     if bond

@@ -18,7 +18,7 @@ import pandas as pd
 import allalike
 from allalike.errors import DataWarning
 from allalike.panels.repeats import compare_orders, find_steadiness
-from allalike.panels.rows import RepeatedVerdicts, compare_orders_over_tasks
+from allalike.panels.rows import RepeatedVerdicts
 from crowd_data import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -34,7 +34,6 @@ SUBSETS = ("Natural", "GPTInst", "GPTOut", "Manual", "Neighbor")
 SIZES, DRAWS = (3, 9), 10
 BEGIN, END = "<!-- figures: benchmarks/jury_orders.py -->", "<!-- end of figures of orders -->"
 ORDERS = ("as is", "swapped")
-SURE = 3.0
 
 
 class Pairs(NamedTuple):
@@ -86,14 +85,14 @@ def compare(pairs: Pairs) -> list[list[object]]:
             rows = [row for row in pairs.rows if row[0] in some]
             names = ("judge", "task", "label", "shown")
             columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-            panel = allalike.jury(columns, order="shown", about="answers", domain="categorical")
+            panel = allalike.jury(columns, order="shown", verdicts_name="answers", domain="categorical")
             each = [(f"{judge}, {order}", task, label) for judge, task, label, order in rows]
             one = [row[:3] for row in rows if row[3] == ORDERS[0]]
             told = panel.summary["panel"]["orders"]
             found.append(
                 (
                     told["same"] / told["pairs"],
-                    told["follow"] / size,
+                    len(told["biased"]) / size,
                     count_right(allalike.discover(each, domain="categorical", method="UA").truth, pairs.gold),
                     count_right(allalike.discover(one, domain="categorical").truth, pairs.gold),
                     count_right(allalike.discover(each, domain="categorical").truth, pairs.gold),
@@ -142,36 +141,16 @@ def cover() -> str:
                 rng = np.random.default_rng([tasks, samples, int(100 * bias), 11])
                 found = ballots_of(draw(rng, tasks, 500, samples, bias, 0.8))
                 orders = compare_orders(found)
-                inside = [np.mean((orders.low <= bias / 2) & (bias / 2 <= orders.high))]
+                inside = [np.mean((orders.ci_low <= bias / 2) & (bias / 2 <= orders.ci_high))]
                 if samples > 1:
                     chance = np.array([[bias * first + (1 - bias) * p for p in (0.8, 0.2)] for first in (0, 1)])
                     steady = np.mean(chance**2 + (1 - chance) ** 2)
-                    low, high = (find_steadiness(found)[name] for name in ("low", "high"))
+                    low, high = (find_steadiness(found)[name] for name in ("steadiness_ci_low", "steadiness_ci_high"))
                     inside.append(np.mean((low <= steady) & (steady <= high)))
                 cells.append(" / ".join(percent(float(each)) for each in inside))
         lines.append([f"{bias / 2:g}", *cells])
     header = [f"{tasks} tasks, {samples}" for tasks in (15, 40, 150) for samples in ("1 sample", "4 samples")]
     return table(["limits hold in %, position bias", *header], lines)
-
-
-def recognise() -> str:
-    """Say how often it is found what verdicts name, and how often the contrary."""
-    lines = []
-    for bias in (0.0, 0.4, 0.8):
-        cells = []
-        for tasks in (10, 30, 100, 300):
-            right = wrong = 0
-            for seed in range(100):
-                rng = np.random.default_rng([seed, tasks, int(10 * bias)])
-                truth = rng.random(tasks) < 0.5
-                shape = (tasks, 3, 2, 1)
-                says = np.where(rng.random(shape) < 0.8, truth[:, None, None, None], ~truth[:, None, None, None])
-                order = np.broadcast_to(np.arange(2)[None, None, :, None] == 1, shape)
-                weight = compare_orders_over_tasks(ballots_of(np.where(rng.random(shape) < bias, order, says)), (0, 1))
-                right, wrong = right + (weight > SURE), wrong + (weight < -SURE)
-            cells.append(f"{right} ({wrong})")
-        lines.append([f"{bias / 2:g}", *cells])
-    return table(["found in % (the contrary), bias", *(f"{tasks} tasks" for tasks in (10, 30, 100, 300))], lines)
 
 
 def write(parts: Sequence[tuple[str, str]]) -> None:
@@ -193,7 +172,6 @@ def main() -> None:
         [
             ("What one voice of both orders changes", compare_all()),
             ("Do the limits of bias and steadiness hold?", cover()),
-            ("Is it found what verdicts name?", recognise()),
         ]
     )
 

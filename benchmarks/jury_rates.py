@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.panels import rates
-from allalike.panels.drift import SIGNIFICANT, BothPanels, find_class_changes
-from allalike.panels.rates import Counts, correct_rate, estimate_rate, plan_gold
+from allalike.panels.drift import SIGNIFICANT, BothPanels, find_changes
+from allalike.panels.rates import Counts, correct_rate, estimate_rate
 
 sys.path.insert(0, str(Path(__file__).parent))
 from gold_crowds import crowd_folder
@@ -44,7 +43,6 @@ TRUTHS = (20, 50, 200)
 RATES = (0.05, 0.2, 0.5, 0.8, 0.95)
 HITS = ((0.95, 0.95), (0.9, 0.7), (0.7, 0.6), (0.55, 0.5))
 TASKS = 1000
-WAYS = (estimate_rate, correct_rate)
 DRAWS = int(os.environ.get("ALLALIKE_DRAWS", "500"))
 PAIRS = 200  # of panels that are compared
 
@@ -91,7 +89,7 @@ def draw_panel(rng: np.random.Generator, n: int, rate: float, hits: tuple[float,
 
 def hold(draw: Callable[[], Counts], rate: float) -> list[tuple[float, float]]:
     """Return, for each way to limits, how often they hold the rate, and how wide they are."""
-    found = [[way(counts) for way in WAYS] for counts in (draw() for _ in range(DRAWS))]
+    found = [[estimate_rate(counts), correct_rate(counts)[0]] for counts in (draw() for _ in range(DRAWS))]
     limits = np.array([[each[1:] for each in row] for row in found])
     low, high = np.nan_to_num(limits[..., 0], nan=0.0), np.nan_to_num(limits[..., 1], nan=1.0)
     held = (low <= rate) & (rate <= high)
@@ -105,7 +103,7 @@ def drawn_limits() -> str:
         cells: list[str] = []
         for n in TRUTHS:
             told = [_hold_drawn(n, rate, hits) for rate in RATES]
-            for way in range(len(WAYS)):
+            for way in range(2):
                 held, width = (np.array([each[way][part] for each in told]) for part in (0, 1))
                 cells.append(f"{100 * held.min():.0f} to {100 * held.max():.0f}, {100 * width.mean():.0f}")
         lines.append([f"{hits[0]:g}, {hits[1]:g}", *cells])
@@ -136,27 +134,6 @@ def _heads() -> list[str]:
     return [f"{n} known, {way}" for n in TRUTHS for way in ("double", "R-G")]
 
 
-def halving(sets: Sequence[Real]) -> str:
-    """Say by how much limits shrink if the truths are found out that are asked for; 50 are known before."""
-    lines = []
-    for real in sets:
-        rng, told = np.random.default_rng(0), []
-        for _ in range(DRAWS // 5):
-            rows = rng.integers(len(real.truth), size=20_000)  # so many that halving is possible
-            verdict, truth = real.verdict[rows], real.truth[rows]
-            known = np.arange(len(rows)) < TRUTHS[1]
-            before = Counts.of(verdict, np.where(known, truth, np.nan))
-            plan = plan_gold(before)
-            for each in range(2):
-                known[np.flatnonzero((verdict == each) & ~known)[: plan.labels[each]]] = True
-            now = Counts.of(verdict, np.where(known, truth, np.nan))
-            widths = [estimate_rate(counts) for counts in (before, now)]
-            told.append((plan.total, (widths[1].high - widths[1].low) / (widths[0].high - widths[0].low)))
-        number, part = np.median(np.array(told), axis=0)
-        lines.append([f"`{real.name}`", f"{number:.0f}", f"{part:.2f}"])
-    return table(["", "further truths", "width afterwards, before = 1"], lines)
-
-
 def draw_said(rng: np.random.Generator, tasks: int, harsh: float, *, same: bool) -> BothPanels:
     """Draw two runs of five judges; the third of them says no, in the second run, where she would say yes."""
     truth = rng.random((2, tasks)) < 0.6
@@ -172,14 +149,14 @@ def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) 
         gap = np.full_like(then, -1), np.full_like(now, -1)
         then, now = np.vstack([then, gap[1]]), np.vstack([gap[0], now])
     n, judges = then.shape
-    return BothPanels([*"01234"][:judges], [*"0123456789"], then, now, np.full(n, -1), np.full(n, "", object))
+    codes = [np.where(each < 0, np.nan, each) for each in (then, now)]
+    return BothPanels(list(map(str, range(judges))), *codes, np.full(n, np.nan), scored=False)
 
 
 def find(said: BothPanels) -> set[int]:
     """Return the judges who changed."""
-    changes = find_class_changes(said)
-    sure = adjust_probabilities(np.array([each.probability for each in changes])) < SIGNIFICANT
-    return {each.judge for each, is_sure in zip(changes, sure, strict=True) if is_sure}
+    changes = find_changes(said)
+    return set(changes.loc[changes["p_value"] * len(changes) < SIGNIFICANT, "judge"])
 
 
 def drawn_drift() -> str:
@@ -219,7 +196,6 @@ def main() -> None:
     parts: list[tuple[str, Any]] = [
         ("### Do limits hold, in drawn panels?", drawn_limits()),
         ("### Do limits hold, in real panels?", real_limits(sets)),
-        ("### Do further truths halve limits?", halving(sets)),
         ("### Is drift found, in drawn panels?", drawn_drift()),
         ("### False alarms of drift, in real panels", real_alarms(sets)),
     ]

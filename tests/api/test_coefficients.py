@@ -316,7 +316,7 @@ def test_what_cannot_be_known_is_nan_or_none(what: str, engine: Engine) -> None:
 def test_chance_gives_zero_and_opposition_less() -> None:
     rng = np.random.default_rng(1)
     chance = allalike.agreement(rows_of(rng.integers(0, 2, (4, 900)).astype(float)), domain="categorical")
-    assert chance.low < 0 < chance.high
+    assert chance.ci_low < 0 < chance.ci_high
     opposed = np.arange(20) % 2
     assert allalike.agreement(rows_of(np.stack([opposed, 1.0 - opposed])), domain="categorical").alpha < -0.9
 

@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike import Memory, simulate
 from allalike.methods.auto.distances import compare_workers, distance_sums
-from allalike.methods.auto.screening import find_guess_distances
+from allalike.methods.auto.screening import find_guess_distance
 from crowds.distance_weights import all_distances, weigh
 from crowds.samples import crowd, kind
 
@@ -77,19 +77,19 @@ def test_the_distance_of_a_guess_agrees_with_brute_force(domain: str) -> None:
     worker, task, apart = all_distances(run)
     pairs = [apart[i, j] for i, j in combinations(range(len(worker)), 2) if task[i] != task[j]]
     expected = np.inf if domain == "vector" else np.mean(pairs)
-    assert find_guess_distances(run)[0] == pytest.approx(expected)
+    assert find_guess_distance(run) == pytest.approx(expected)
 
 
 def test_a_guess_is_known_where_labels_of_different_tasks_cannot_be_compared() -> None:
     rows = [(worker, task, f"{task}a>{task}b>{task}c") for worker in range(3) for task in range(4)]
-    assert find_guess_distances(load(allalike.read(rows, domain="ranking"))) == [0.5]
+    assert find_guess_distance(load(allalike.read(rows, domain="ranking"))) == 0.5
     footrule = allalike.Ranking(distance="footrule")
-    assert find_guess_distances(load(allalike.read(rows, domain=footrule))) == pytest.approx(8 / 12)
+    assert find_guess_distance(load(allalike.read(rows, domain=footrule))) == pytest.approx(8 / 12)
     far = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)}, farthest=3.0)
     answers = [("ada", 1, 0), ("bob", 1, 1), ("ada", 2, 0), ("bob", 2, 1)]
-    assert find_guess_distances(load(allalike.read(answers, domain=far))) == [3.0]
+    assert find_guess_distance(load(allalike.read(answers, domain=far))) == 3.0
     unsure = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)})
-    assert find_guess_distances(load(allalike.read(answers, domain=unsure))) == [np.inf]
+    assert find_guess_distance(load(allalike.read(answers, domain=unsure))) == np.inf
 
 
 def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> None:
@@ -100,7 +100,7 @@ def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> 
 
     rows = [(worker, task, (task, worker)) for task in (1, 2) for worker in range(13)]  # twelve labels are tried
     run = load(allalike.read(rows, domain=allalike.Custom(distance=within)))
-    assert find_guess_distances(run) == [np.inf]
+    assert find_guess_distance(run) == np.inf
     assert weigh(run).weight.sum() == pytest.approx(1)
 
 

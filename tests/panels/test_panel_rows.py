@@ -143,7 +143,7 @@ def test_verdicts_name_answers_or_places(places: bool) -> None:
     rows, truth = draw_pairs(3, bias=[0.7, 0.7, 0.7], tasks=300, places=places)
     with pytest.raises(InputError, match="may name an answer") as asked:
         allalike.jury(table_of(rows), order="shown")
-    panel = allalike.jury(table_of(rows), order="shown", **asked.value.proposals[places].settles)
+    panel = allalike.jury(table_of(rows), order="shown", **asked.value.proposals[places].options)
     labels = panel.truth.set_index("task")["label"]
     assert np.mean([labels[task] == truth[task] for task in labels.dropna().index]) > 0.8
     assert panel.judges["position_bias"].to_numpy() == pytest.approx(np.full(3, 0.35), abs=0.06)

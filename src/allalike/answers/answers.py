@@ -89,7 +89,7 @@ class Answers:
     >>> answers.n_answers, answers.tasks.tolist(), answers.workers.tolist()
     (4, [7, 8], ['ada', 'bob'])
     >>> answers
-    Answers: 4 answers of 2 workers to 2 tasks, 2 labels, domain categorical.
+    Answers: 4 answers by 2 workers on 2 tasks, 2 labels, domain categorical.
       worker 'ada', task 7: 'x'
       worker 'bob', task 7: 'y'
       worker 'ada', task 8: 'y'
@@ -115,9 +115,9 @@ class Answers:
         first = np.arange(min(self.n_answers, _N_SHOWN))
         tasks = self.tasks.take(np.searchsorted(self.starts, first, side="right") - 1).tolist()
         workers, labels = self.workers.take(self.worker[first]).tolist(), self.encoding.decode(self.label[first])
-        number = f"{count(self.n_answers, 'answer')} of {count(len(self.workers), 'worker')}"
+        number = f"{count(self.n_answers, 'answer')} by {count(len(self.workers), 'worker')}"
         n_labels = f", {count(self.encoding.n_labels, 'label')}" if self.encoding.n_labels else ""
-        lines = [f"Answers: {number} to {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
+        lines = [f"Answers: {number} on {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
         guessed = dict(self.notes.get("guessed", {}))
         if columns := {**guessed.pop("columns", {}), **(self.read_options.get("columns") or {})}:
             lines.append(f"Columns: {say_columns(columns)}.")

@@ -83,7 +83,8 @@ def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values |
     from pyarrow._parquet import ParquetWriter  # `pyarrow.parquet` takes longer to import than saving a small result
 
     with ExitStack() as stack:
-        writer = schema = None
+        writer: Any = None
+        schema = None
         for part in parts:
             table = _write_table(part)
             if schema != table.schema:

@@ -1,8 +1,8 @@
-"""The screen: what `allalike discover` prints about a result, in 80 columns.
+"""The screen: what `allalike discover` prints about a result, in 80 columns and about 20 lines.
 
-First what was found of the crowd and of the truths, then the best and the worst workers, the least sure tasks, and what
-to do next, as commands that can be copied. Alpha, and who always gives the same answer, need another look at all
-answers, and are left out where these are so many that somebody would wait for it.
+First the labels, then the best and the worst workers, and the next steps as commands that can be copied. What needs no
+action is in the report and in the summary. Alpha and constant workers need another pass over the answers, and are left
+out if there are more than 5 million.
 """
 
 from __future__ import annotations
@@ -14,72 +14,152 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from allalike._core.words import count, show_number
-from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
+from allalike._core.words import count
+from allalike.cli.console import WIDTH, Line, fold, keep_whole, tall_rows, visible
 from allalike.cli.options import dress
 from allalike.result.commands import complete_command
 from allalike.result.messages import (
     Remark,
     percent,
+    percent_of,
     remark_crowd,
     remark_gold,
     remark_reading,
     remark_sureness,
     say_changes,
     say_counts,
-    say_few,
-    say_voices,
     two_digits,
 )
-from allalike.result.summary import LabelKind, Summary
+from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    import numpy as np
+
     from allalike.engines import Piece
     from allalike.methods import Fit
     from allalike.result.result import Result
 
+_N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, and gold labels that intervals need
+_MAX_ANSWERS = 5_000_000
+_UNCERTAIN = 0.8  # confidence below which another answer is proposed
+_BAR, _EIGHTHS = 8, "▏▎▍▌▋▊▉█"
+_UNITS = {"error_rate": "error rate", "rmse": "RMSE"}
+_JOINING = re.compile(r"the domain (.+) or a label map")
+_OPENERS = {"darwin": "open", "win32": "start"}
 
-# The best and the worst workers, as lines with a bar of how much each counts, and what is remarkable about her.
+
+def draw_screen(
+    result: Result, paths: Sequence[Path], *, typed: Sequence[str] = (), known: Collection[str] = ()
+) -> list[Line]:
+    """Return the lines about a result: labels, least certain tasks, workers, next steps.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")], method="UA")
+    >>> for line in draw_screen(result, [])[:2]:
+    ...     print(line.text)
+    4 answers by 2 workers on 2 tasks, 2 classes
+    Ties were broken at random in 1 task.
+    """
+    from allalike.methods.auto.next_labels import rank_tasks
+    from allalike.result.flags import list_reasons
+
+    summary = Summary.from_dict(result.summary)
+    look = summary.answers <= _MAX_ANSWERS
+    flags = list_reasons(result.run, result.weighing, look=look)
+    uncertain = rank_tasks(result.found.pieces(), _N_TASKS)
+    kind = summary.domain.name if summary.domain.classes is None else count(summary.domain.classes, "class")
+    workers = [*_describe_agreement(result, look=look), *map(dress, remark_crowd(summary, flagged=False))]
+    lines = [
+        Line(f"{say_counts(*summary.counts)}, {kind}", bold=True),
+        *_fold([*_describe_labels(result, summary, look=look), *_describe_tasks(result, uncertain)]),
+        Line(""),
+        *worker_lines(result, flags),
+        *_fold(workers, "  "),
+    ]
+    if steps := _list_steps(result, paths, typed=typed, known=known, flags=flags, uncertain=uncertain):
+        lines += [Line(""), Line("Next steps", bold=True), *steps]
+    return [*lines, Line(f"Saved in {visible(paths[0].parent)}.")] if paths else lines
 
 
-_N_SHOWN = 3  # at each end
-_BAR = 8  # characters
-_EIGHTHS = "▏▎▍▌▋▊▉█"
+def _fold(texts: Sequence[str], indent: str = "") -> list[Line]:
+    return [Line(line) for text in texts for line in fold(f"{indent}{text}", f"{indent}  ")]
+
+
+def _describe_labels(result: Result, summary: Summary, *, look: bool) -> list[str]:
+    recurring = result.run.domain.recurring
+    messages = [
+        *remark_sureness(summary, _expect_unweighted(result) if look else None),
+        *list(remark_gold(summary))[:1],
+        *remark_reading(summary),
+        *map(Remark, say_changes(summary, recurring=recurring)),
+    ]
+    return [dress(message) for message in messages]
+
+
+def _describe_agreement(result: Result, *, look: bool) -> list[str]:
+    """Describe Krippendorff's alpha, for surveys that of each scale."""
+    if result.run.worker_task is not None or not (look or "agreement" in vars(result)):
+        return []
+    if result.run.domain.record is not None:
+        from allalike.reliability.agreement import measure_scales  # which needs pandas
+
+        scales = measure_scales(result.run)
+        known = {name: each for name, each in scales.items() if each.run.n_tasks > 1 and not math.isnan(each.alpha)}
+        listed = [f"{name} {each.alpha:.2f} ({count(each.run.n_tasks, 'question')})" for name, each in known.items()]
+        return [f"Krippendorff's alpha by scale: {'; '.join(listed)}."] if listed else []
+    found = result.agreement
+    if math.isnan(found.alpha):
+        return []
+    limits = "" if math.isnan(found.ci_low) else f" ({found.ci_low:.2f} to {found.ci_high:.2f})"
+    return [f"Agreement: Krippendorff's alpha {found.alpha:.2f}{limits}."]
+
+
+def _expect_unweighted(result: Result) -> float | None:
+    """Return the expected accuracy of the unweighted labels, by the probability of each class."""
+    import numpy as np
+
+    if result.posteriors is None or "confidence" not in result.summary or result.run.n_gold:
+        return None
+    if result.run.n_tasks * result.run.encoding.n_labels > _MAX_ANSWERS:
+        return None
+    beliefs, found = result.posteriors().joined(), result.found.joined()
+    return float(np.mean(beliefs.found["probability"][np.arange(result.run.n_tasks), found.found["unweighted"]]))
+
+
+# Workers: the best and the worst, with their error, the range of their rank, a bar for the weight, and flags.
 
 
 def worker_lines(result: Result, flags: Sequence[Sequence[str]]) -> list[Line]:
-    """Write the best and the worst workers, each with her flags.
+    """Return a table of the best and the worst workers, each with flags.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("bob", 2, "x")], method="UA")
     >>> [line.flags for line in worker_lines(result, [[], ["few answers"]])]
     ['', '', 'few answers']
     """
-    table, picked = worker_rows(result), _pick(result, _N_SHOWN)
-    remarks: list[Sequence[str]] = [(), *(flags[number] for number in picked)]
-    if len(table) > len(remarks):
-        remarks.insert(1 + _N_SHOWN, ())
-    lines, texts = [], tall_rows(table)
+    picked = _pick(result)
+    table: list[Sequence[object]] = list(zip(*_worker_columns(result, picked).values(), strict=True))
+    reasons: list[Sequence[str]] = [flags[number] for number in picked]
+    if len(result.run.workers) > len(picked):
+        table.insert(_N_WORKERS, ("...", *("" for _ in table[0][1:])))
+        reasons.insert(_N_WORKERS, ())
+    texts = tall_rows([tuple(_worker_columns(result, picked)), *table])
     width = max(len(text) for *_, text in texts)
-    for (*above, text), words in zip(texts, remarks, strict=True):
-        lines += [*map(Line, above), *_with_flags(text, ", ".join(words), width)]
-    return [lines[0]._replace(bold=True), *lines[1:]]
-
-
-def _with_flags(text: str, flags: str, width: int) -> list[Line]:
-    """Put flags behind a line, all of them in one column, or below it where there is no room."""
-    if not flags:
-        return [Line(text)]
-    if width + 2 + len(flags) <= WIDTH:
-        return [Line(f"{text:{width}}  ", flags)]
-    return [Line(text), Line("    ", flags)]
+    lines = [Line(texts[0][-1], bold=True)]
+    for (*above, text), words in zip(texts[1:], reasons, strict=True):
+        flag = ", ".join(words)
+        beside = width + 2 + len(flag) <= WIDTH
+        lines += [*map(Line, above), Line(f"{text:{width}}  ", flag) if flag and beside else Line(text)]
+        if flag and not beside:
+            lines.append(Line("    ", flag))
+    return lines
 
 
 def order_workers(result: Result) -> list[int]:
-    """Return the numbers of the workers, by weight and then by fault; those who are hardly known come last.
+    """Return the numbers of the workers, by weight and then by error; those with few answers come last.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "x"), ("eve", 2, "x")]
@@ -96,57 +176,57 @@ def order_workers(result: Result) -> list[int]:
     return [int(number) for number in order]
 
 
-def _pick(result: Result, shown: int) -> list[int]:
-    """Return the numbers of so many of the best workers, and of as many of the worst, of those who are known."""
+def _pick(result: Result) -> list[int]:
+    """Return the numbers of the best and the worst workers among those with enough answers."""
     from allalike.result.tables import find_few
 
     order = order_workers(result)
     known = len(order) - int(find_few(result.run, result.weighing).sum())
-    order = order[:known] if known >= 2 * shown else order
-    return [*order[:shown], *order[max(shown, len(order) - shown) :]]
+    order = order[:known] if known >= 2 * _N_WORKERS else order
+    return [*order[:_N_WORKERS], *order[max(_N_WORKERS, len(order) - _N_WORKERS) :]]
 
 
-def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...]]:
-    """List the best and the worst workers, by weight and then by fault; the bar is as long as the weight is large.
-
-    >>> import allalike
-    >>> worker_rows(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")], domain="text", method="UA"))[0]
-    ('worker', 'answers', 'mean_error', 'weight')
-    """
-    weighing, ids = result.weighing, result.run.workers
-    picked = _pick(result, shown)
-    most = float(weighing.weight.max())
+def _worker_columns(result: Result, picked: list[int]) -> dict[str, Sequence[object]]:
+    weight = result.weighing.weight
     blocks = _has_blocks()
-    columns: dict[str, Sequence[object]] = {
-        "worker": [str(ids[number]) for number in picked],
+    return {
+        "worker": [str(result.run.workers[number]) for number in picked],
         "answers": result.run.answer_counts[picked].tolist(),
-        **_fault_cells(weighing, picked),
-        "weight": [draw_bar(float(weighing.weight[number]) / most, blocks=blocks) for number in picked],
+        **_error_columns(result.weighing, picked),
+        "weight": [draw_bar(float(weight[number]) / float(weight.max()), blocks=blocks) for number in picked],
     }
-    lines: list[tuple[object, ...]] = list(zip(*columns.values(), strict=True))
-    if len(weighing.weight) > len(picked):
-        lines.insert(shown, ("...", *("" for _ in range(len(columns) - 1))))
-    return [tuple(columns), *lines]
 
 
-def _fault_cells(weighing: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
-    """Return the faults of some workers, or what they are read as with its limits."""
+def _error_columns(fit: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
+    """Return the errors of some workers, with their interval if gold labels support one, and the range of the rank."""
     from allalike.result.tables import fault_columns
 
-    faults = weighing.uncertainty
-    if faults is None:
-        return {"mean_error": weighing.fault[picked].tolist()}
-    known = fault_columns(weighing, faults)
-    low, high, fault = (known[name][picked].tolist() for name in ("ci_low", "ci_high", faults.unit))
-    limits = [
-        "" if math.isnan(left) else f"{two_digits(left)}..{two_digits(right)}"
-        for left, right in zip(low, high, strict=True)
+    known = fit.uncertainty
+    if known is None:
+        return {"mean error": list(map(two_digits, fit.fault[picked].tolist()))}
+    errors = fault_columns(fit, known)
+    error, low, high = (errors[name][picked].tolist() for name in (known.unit, "ci_low", "ci_high"))
+    write = percent_of if known.unit == "error_rate" else two_digits
+    columns: dict[str, Sequence[object]] = {_UNITS.get(known.unit, "mean error"): list(map(write, error))}
+    if not all(map(math.isnan, low)):
+        ends = zip(low, high, strict=True)
+        columns["95 % interval"] = [
+            "" if math.isnan(one) else f"{write(one).removesuffix(' %')} to {write(other)}" for one, other in ends
+        ]
+    if known.rank_low is not None and known.rank_high is not None:
+        columns["rank"] = _describe_ranks(known.rank_low[picked], known.rank_high[picked])
+    return columns
+
+
+def _describe_ranks(low: np.ndarray, high: np.ndarray) -> list[str]:
+    ranks = zip(low.tolist(), high.tolist(), strict=True)
+    return [
+        "" if math.isnan(one) else f"{one:.0f}" if one == other else f"{one:.0f} to {other:.0f}" for one, other in ranks
     ]
-    return {faults.unit: fault, **({"low..high": limits} if any(limits) else {})}
 
 
 def draw_bar(share: float, *, blocks: bool) -> str:
-    """Draw a share of 1 as a bar of blocks, or of number signs where the terminal has no blocks; only 0 has no bar.
+    """Draw a share of 1 as a bar of blocks, or of number signs if the terminal has no blocks; only 0 has no bar.
 
     >>> draw_bar(0.55, blocks=True), draw_bar(0.55, blocks=False), draw_bar(1e-6, blocks=True), draw_bar(0, blocks=True)
     ('████▍', '####', '▏', '')
@@ -160,7 +240,7 @@ def draw_bar(share: float, *, blocks: bool) -> str:
 
 
 def _has_blocks() -> bool:
-    """Tell whether what is printed can be written with blocks."""
+    """Return whether standard output can show blocks."""
     try:
         _EIGHTHS.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -168,209 +248,84 @@ def _has_blocks() -> bool:
     return True
 
 
-_MAX_ANSWERS = 5_000_000  # from which on nobody waits for another look at them
-_N_UNSURE = 3
-_MAX_LABEL = 30
-_UNSURE = 0.8  # truths that are less sure are worth another answer
-_JOINING = re.compile(r"the domain (.+) or a label map")
-_OPENERS = {"darwin": "open", "win32": "start"}
+# Tasks and next steps.
 
 
-def draw_screen(
-    result: Result, paths: Sequence[Path], *, typed: Sequence[str] = (), known: Collection[str] = ()
-) -> list[Line]:
-    """Say what was found, about whom, and what to do next.
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")], method="UA")
-    >>> for line in draw_screen(result, [])[:3]:
-    ...     print(line.text)
-    4 answers of 2 workers to 2 tasks (categorical, 2 classes).
-    Crowd: alpha 0.00; 2 answers per task.
-    UA, 1 round.
-    """
-    from allalike.methods.auto.next_labels import rank_tasks
-    from allalike.result.flags import list_reasons
-
-    summary = Summary.from_dict(result.summary)
-    look = summary.answers <= _MAX_ANSWERS
-    flags = list_reasons(result.run, result.weighing, look=look)
-    unsure = rank_tasks(result.found.pieces(), _N_UNSURE)
-    lines = [Line(line) for text in _sentences(result, summary, look=look) for line in fold(text, "  ")]
-    lines += [Line(""), *worker_lines(result, flags)]
-    if table := _unsure_rows(result, unsure):
-        lines += [Line(""), Line("Least sure:", bold=True), *(Line(line) for row in tall_rows(table) for line in row)]
-    commands = _next_commands(result, paths, typed=typed, known=known, flags=flags, unsure=unsure)
-    if commands:
-        lines += [
-            Line(""),
-            Line("Next:", bold=True),
-            *(Line(line) for each in commands for line in _command_lines(*each)),
-        ]
-    written = "Written: " + ", ".join(map(keep_whole, paths))
-    return [*lines, Line(""), *map(Line, fold(written, "  "))]
-
-
-def _sentences(result: Result, summary: Summary, *, look: bool) -> list[str]:
-    rounds = Remark(f"{summary.method.name}, {count(summary.iterations, 'round')}.")
-    remarks = [
-        *(remark_reading(summary) or [rounds]),
-        *map(Remark, say_changes(summary, recurring=result.run.domain.recurring)),
-        *remark_sureness(summary, _expect_unweighted(result) if look else None),
-        *remark_gold(summary),
-        *remark_crowd(summary),
-    ]
-    counts = f"{say_counts(*summary.counts)} ({_describe_labels(summary.domain)})."
-    crowd = [_crowd_text(result, summary, look=look), *(_scale_texts(result) if look else [])]
-    return [counts, *crowd, *map(dress, remarks), *few_text(result)]
-
-
-def _describe_labels(domain: LabelKind) -> str:
-    if domain.classes is None:
-        return domain.name
-    return f"{domain.name}, {count(domain.classes, 'class')}{'' if domain.classes_from == 'data' else ' as given'}"
-
-
-def few_text(result: Result) -> list[str]:
-    """Say how many workers are hardly known, if there are any."""
-    trust = result.weighing.uncertainty
-    if trust is None or not trust.few.any():
-        return []
-    return [f"{say_few(int(trust.few.sum()), len(trust.few))} (few in the table of workers)."]
-
-
-def _crowd_text(result: Result, summary: Summary, *, look: bool) -> str:
-    """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
-    agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
-    voices = say_voices(summary)
-    number = show_number(summary.answers / summary.tasks)
-    per_task = f"{number} answer{'' if number == '1' else 's'} per task"
-    return f"Crowd: {agreed}{per_task}{', ' if voices else ''}{voices}."
-
-
-def _alpha_text(result: Result) -> str:
-    if result.run.worker_task is not None or math.isnan(result.agreement.alpha):
-        return ""
-    found = result.agreement
-    limits = "" if math.isnan(found.ci_low) else f" ({found.ci_low:.2f} to {found.ci_high:.2f})"
-    return f"alpha {found.alpha:.2f}{limits}; "
-
-
-def _scale_texts(result: Result) -> list[str]:
-    """Say Krippendorff's alpha of each scale of a survey that has several."""
-    if result.run.domain.record is None:
-        return []
-    from allalike.reliability.agreement import measure_scales  # which needs pandas
-
-    scales = measure_scales(result.run)
-    known = {name: found for name, found in scales.items() if found.run.n_tasks > 1 and not math.isnan(found.alpha)}
-    listed = [f"{name} {found.alpha:.2f} ({count(found.run.n_tasks, 'question')})" for name, found in known.items()]
-    alone = "; a scale with one question has none" if len(known) < len(scales) else ""
-    return [f"Krippendorff's alpha by scale: {'; '.join(listed)}{alone}."] if listed else []
-
-
-def _expect_unweighted(result: Result) -> float | None:
-    """Return how often the unweighted answers are expected to be right, by what is believed of each class."""
+def _describe_tasks(result: Result, uncertain: Piece) -> list[str]:
+    """Name the least certain tasks with their confidences, if these are known."""
     import numpy as np
 
-    if result.posteriors is None or "confidence" not in result.summary or result.run.n_gold:
-        return None
-    if result.run.n_tasks * result.run.encoding.n_labels > _MAX_ANSWERS:
-        return None
-    beliefs, found = result.posteriors().joined(), result.found.joined()
-    return float(np.mean(beliefs.found["probability"][np.arange(result.run.n_tasks), found.found["unweighted"]]))
-
-
-def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
-    """List the least sure tasks, with their labels and how sure these are; none where that is not known."""
-    import numpy as np
-
-    from allalike.result.tables import sureness
-
-    sure = unsure.found["confidence"]
-    if not np.isfinite(sure).all() or result.run.domain.name == "bitmap":
+    confidence = uncertain.found["confidence"]
+    if not len(confidence) or not np.isfinite(confidence).all() or result.run.domain.name == "bitmap":
         return []
-    word = "sure" if sureness(result.weighing) == "confidence" else "of the weight"
-    labels = result.run.encoding.decode(unsure.found["label"]).tolist()
-    table = zip(unsure.tasks.tolist(), labels, sure.tolist(), unsure.answers.tolist(), strict=True)
-    return [
-        (
-            str(task),
-            shorten(label, _MAX_LABEL),
-            f"{percent(probability)} {word}",
-            count(answers, "answer"),
-        )
-        for task, label, probability, answers in table
-    ]
+    tasks = zip(uncertain.tasks.tolist(), confidence.tolist(), strict=True)
+    return [f"Least certain tasks: {', '.join(f'{keep_whole(task)} ({percent(each)})' for task, each in tasks)}."]
 
 
-def _next_commands(
+def _list_steps(
     result: Result,
     paths: Sequence[Path],
     *,
     typed: Sequence[str],
     known: Collection[str],
     flags: Sequence[Sequence[str]],
-    unsure: Piece,
-) -> list[tuple[str, str]]:
-    """List what to do next: commands, and what each is for."""
+    uncertain: Piece,
+) -> list[Line]:
+    """List the next commands with their purpose, the most useful first."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
     from allalike.result.targets import REPORT
 
-    opener = _OPENERS.get(sys.platform, "xdg-open")
+    steps: list[tuple[str, str]] = []
+    if typed and result.run.n_gold < _MIN_GOLD and "gold_column" in result.run.notes:
+        gold = f"column:{result.run.notes['gold_column']}"
+        steps.append((complete_command(typed, {"gold": gold}), "use the gold labels of this column"))
+    elif typed and not result.run.n_gold:
+        steps.append((complete_command(typed, {"gold": "gold.csv"}), f"label {_MIN_GOLD} random tasks yourself"))
+    if similar := [text for text in Summary.from_dict(result.summary).warnings if typed and "label map" in text]:
+        domain = _JOINING.search(similar[0])
+        settings = {"domain": domain[1]} if domain else {"label_map": "map.csv"}
+        steps.append((complete_command(typed, settings), "merge spellings of the same label"))
     pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
-    found = [(shlex.join([opener, str(page)]), "look at it") for page in pages]
-    flagged = _find_flagged(result, flags) if "explain" in known and not is_passing(paths[0]) else None
-    if flagged is not None:
-        words = [str(paths[0].parent), "worker", flagged]
-        found.append((shlex.join(["allalike", "explain", *words]), "why this worker is flagged"))
-    if not typed:
-        return found
-    if can_update := not is_passing(paths[0]) and find_digest(paths[0].parent) and result.run.worker_task is None:
-        folder = str(paths[0].parent)
-        found += [(shlex.join(["allalike", "update", folder, "more.csv"]), "when more answers came")]
-    if (unsure.found["confidence"] < _UNSURE).any():
-        if not can_update:
-            found.append((f"{complete_command(typed, {})} more.csv", "with more answers"))
-        elif budget := _count_worth(result):
-            words = ["allalike", "plan", folder, "--budget", str(budget)]
-            found.append((shlex.join(words), "whom to ask about tasks that are not sure"))
-    if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
-        told = _JOINING.search(alike[0])
-        options = {"domain": told[1]} if told else {"label_map": "map.csv"}
-        found.append((complete_command(typed, options), "join labels that mean the same"))
-    if not result.run.n_gold:
-        column = result.run.notes.get("gold_column")
-        gold, purpose = ("gold.csv", "some known truths") if column is None else (f"column:{column}", "known truths")
-        found.append((complete_command(typed, {"gold": gold}), f"with {purpose}"))
-    return found
+    opener = _OPENERS.get(sys.platform, "xdg-open")
+    steps += [(shlex.join([opener, str(page)]), "view the report") for page in pages]
+    saved = bool(paths) and not is_passing(paths[0])
+    folder = str(paths[0].parent) if paths else ""
+    if saved and "explain" in known and (worker := _find_flagged(result, flags)) is not None:
+        steps.append((shlex.join(["allalike", "explain", folder, "worker", worker]), "why this worker is flagged"))
+    if typed and saved and find_digest(paths[0].parent) and result.run.worker_task is None:
+        if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
+            steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))
+        steps.append((shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later"))
+    elif typed:
+        steps.append((f"{complete_command(typed, {})} more.csv", "add answers later"))
+    return [Line(line) for command, purpose in steps for line in _command_lines(command, purpose)]
 
 
 def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
-    """Return the worker to look at first: one who is clearly worse than the crowd, before one to exclude."""
+    """Return the worker to examine first: one who is clearly worse than the crowd, otherwise one to exclude."""
     from allalike.result.flags import flag_workers
+    from allalike.result.summaries import find_worse
 
-    trust = Summary.from_dict(result.summary).screening
-    if trust and trust.flagged:
-        return str(trust.flagged.named[0].worker)
+    worse = find_worse(result.run, result.weighing)
     kinds = flag_workers(result.run, result.weighing, flags)
     order = order_workers(result)[::-1]
-    flagged = [number for kind in ("look", "block") for number in order if kinds[number] == kind]
+    flagged = [] if worse is None else [number for number in order if number in worse.workers]
+    flagged += [number for kind in ("look", "block") for number in order if kinds[number] == kind]
     return str(result.run.workers[flagged[0]]) if flagged else None
 
 
-def _count_worth(result: Result) -> int:
-    """Count the tasks that are worth another answer; none where nobody can say what one would bring."""
+def _count_plannable(result: Result) -> int:
+    """Count the uncertain tasks if further answers can be planned, otherwise return 0."""
     from allalike.errors import UnsupportedError
 
     with suppress(UnsupportedError):
         if result.summary["answers"] <= _MAX_ANSWERS and result.plan(1):
-            return sum(int((piece.found["confidence"] < _UNSURE).sum()) for piece in result.found.pieces())
+            return sum(int((piece.found["confidence"] < _UNCERTAIN).sum()) for piece in result.found.pieces())
     return 0
 
 
 def _command_lines(command: str, purpose: str) -> list[str]:
-    """Write a command with its purpose as a comment: behind it, or above it where there is no room."""
+    """Return a command with its purpose as a comment: behind it, or above it if the line would be too long."""
     line = f"  {visible(command)}  # {visible(purpose)}"
     return [line] if len(line) <= WIDTH else [f"  # {visible(purpose)}:", f"  {visible(command)}"]

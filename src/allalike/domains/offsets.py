@@ -190,9 +190,10 @@ def _mean_of_others(block: Block, values: Floats) -> Floats:
 def _find_ridge(sums: dict[str, Floats]) -> Floats:
     """Return lambda, the same for all workers; infinite where offsets are not told from noise."""
     found = compare_variances(sums["above"], sums["square"], sums["answers"])
-    told = (found.compared > 1) & (found.between > found.within)
-    ratio = np.maximum(found.within, 0.0) / np.where(told, found.between - found.within, 1.0)
-    ridge = np.where(told, found.usual * np.maximum(ratio, _LEAST_RIDGE), np.inf)
+    ridge = np.inf
+    if found.compared > 1 and found.between > found.within:
+        ratio = max(found.within, 0.0) / (found.between - found.within)
+        ridge = found.usual * max(ratio, _LEAST_RIDGE)
     return np.full(len(sums["answers"]), ridge)
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
-from allalike._core.blocks.problems import Problems
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
@@ -85,7 +84,6 @@ class Run(ABC):
     history: History | None = None
     frame: str = "pandas"
     sample_tasks: Values | None = None
-    halves: Problems | None = None
 
     @property
     def domain(self) -> Domain:
@@ -96,11 +94,6 @@ class Run(ABC):
     def kernels(self) -> Kernels:
         """The kernels of the domain."""
         return self.encoding.kernels
-
-    @property
-    def problems(self) -> Problems:
-        """The crowds of the workers, of which halves are two."""
-        return self.halves or Problems.single(len(self.workers))
 
     @property
     def free_memory(self) -> int:

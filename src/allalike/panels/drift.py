@@ -238,7 +238,8 @@ def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
 
 def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> list[tuple[int, tuple[Any, ...]]]:
     """Compare judges on different tasks relative to the others; those who changed are left out, one by one."""
-    left, changed = list(range(len(both.judges))), []
+    left = list(range(len(both.judges)))
+    changed: list[tuple[int, tuple[Any, ...]]] = []
     while len(left) >= _MIN_JUDGES:
         sides = [relate(table[~both.shared][:, left], scored=both.scored) for table in (both.then, both.now)]
         tests = [_test_means(*(side[:, place] for side in sides)) for place in range(len(left))]

@@ -275,7 +275,9 @@ def _judge_classes(result: Result, read: Reading, options: _Options) -> Panel:
         parts.append(describe_orders(read.repeated, read.verdicts_name, read.first_order, run.workers))
     if read.repeated is not None and asked.sample is not None:
         parts.append(describe_samples(read.repeated, result, model.log_odds, options.retain))
-    accuracy, error = 1 - _find_gold_distance(run), np.asarray(worker_columns(run, weighing)["error_rate"])
+    assert weighing.uncertainty is not None
+    error = np.asarray(worker_columns(run, weighing)[weighing.uncertainty.unit])
+    accuracy = 1 - _find_gold_distance(run)
     parts += [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
     parts += _describe_members(verdicts, result, correlate_errors(verdicts), accuracy, options, error)
     return Panel.of(result, [*parts, *_answer_questions(run, unaware, options)], without)

@@ -224,7 +224,7 @@ def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
     """
     share = (counts.positive + PRIOR) / (counts.known + 2 * PRIOR)
     part = counts.tasks / counts.tasks.sum() * np.sqrt(share * (1 - share))
-    return np.minimum(np.round(number * part / part.sum()), counts.tasks - counts.known).astype(np.int64)
+    return np.asarray(np.minimum(np.round(number * part / part.sum()), counts.tasks - counts.known), np.int64)
 
 
 # Positive labels: some classes or levels, or numbers within bounds.

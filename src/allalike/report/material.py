@@ -36,11 +36,11 @@ class Agreed(Protocol):
         """Krippendorff's alpha."""
 
     @property
-    def low(self) -> float:
+    def ci_low(self) -> float:
         """Its lower limit, of 95 %."""
 
     @property
-    def high(self) -> float:
+    def ci_high(self) -> float:
         """Its upper limit, of 95 %."""
 
     @property

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from allalike.checks import Issue
     from allalike.result.summary import (
-        AlikeGroup,
         Correlation,
         HowRead,
         HowSure,
@@ -77,6 +76,15 @@ def two_digits(number: float) -> str:
     """
     short = float(f"{number:.2g}")
     return f"{short:,.0f}" if abs(short) >= 10 else f"{short:g}"
+
+
+def percent_of(rate: float) -> str:
+    """Format a rate as a percentage with two digits; nothing if it is unknown.
+
+    >>> percent_of(0.1339), percent_of(0.0512), percent_of(1.0), percent_of(float("nan"))
+    ('13 %', '5.1 %', '100 %', '')
+    """
+    return "" if rate != rate else f"{two_digits(100 * rate)} %"
 
 
 # Answers: what was recognised in them, what was left out, and what looks strange.
@@ -280,12 +288,12 @@ def list_facts(summary: Summary) -> list[str]:
 
 
 def say_counts(answers: int, workers: int, tasks: int) -> str:
-    """Say how many answers of whom to what there are.
+    """Format the numbers of answers, workers and tasks.
 
     >>> say_counts(4000, 12, 1)
-    '4,000 answers of 12 workers to 1 task'
+    '4,000 answers by 12 workers on 1 task'
     """
-    return f"{count(answers, 'answer')} of {count(workers, 'worker')} to {count(tasks, 'task')}"
+    return f"{count(answers, 'answer')} by {count(workers, 'worker')} on {count(tasks, 'task')}"
 
 
 def say_voices(summary: Summary) -> str:
@@ -307,14 +315,22 @@ def name_unweighted(domain: LabelKind) -> str:
 
 
 def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Say how many labels weights changed, and how many ties were broken; not of numbers, most of which change."""
-    if summary.changed and not recurring:
-        return []
-    part = share(summary.changed, summary.tasks)
-    return [
-        f"{summary.changed:,} of {count(summary.tasks, 'label')} ({part}) differ from the"
-        f" {name_unweighted(summary.domain)}{say_ties(summary)}."
-    ]
+    """Describe the labels that weights changed, and ties; numbers are left out, because most of them change.
+
+    >>> from allalike.result.summary import Summary
+    >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical", "rule": "plurality"}}
+    >>> say_changes(Summary.from_dict({**found, "changed": 1, "tied": 1}), recurring=True)
+    ['1 of 2 labels differs from the majority vote.', 'Ties were broken at random in 1 task.']
+    """
+    texts = []
+    if summary.changed and recurring:
+        differ = "differs" if summary.changed == 1 else "differ"
+        unweighted = name_unweighted(summary.domain)
+        texts.append(f"{summary.changed:,} of {count(summary.tasks, 'label')} {differ} from the {unweighted}.")
+    if summary.tied:
+        how = "by the order of labels" if summary.ties == "first" else "at random"
+        texts.append(f"Ties were broken {how} in {count(summary.tied, 'task')}.")
+    return texts
 
 
 def say_ties(summary: Summary) -> str:
@@ -329,124 +345,105 @@ def say_ties(summary: Summary) -> str:
 
 
 def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
-    """Say how sure the truths are, how sure unweighted ones would be if that is known, and how many are left out."""
+    """Describe the confidence of the labels, that of unweighted labels if it is known, and labels left empty."""
     if sure := summary.confidence:
         yield Remark(_say_sureness(sure, unweighted if summary.changed else None, known=summary.gold is not None))
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
         yield Remark(
-            f"{count(summary.abstained, 'truth')} ({part}) less sure than {summary.min_confidence:g}"
-            f" {'stays' if summary.abstained == 1 else 'stay'} empty.",
+            f"{count(summary.abstained, 'label')} ({part}) with a confidence below {summary.min_confidence:g}"
+            f" {'is' if summary.abstained == 1 else 'are'} left empty.",
             "min_confidence",
         )
 
 
 def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> str:
-    """Say how many truths should be right, unless no task has two answers that tell it.
+    """Describe the expected share of correct labels, and its interval.
 
     >>> from allalike.result.summary import HowSure
-    >>> _say_sureness(HowSure(mean=0.999, estimated_from="halves", answers_per_task=3.0), 0.9, known=True)
-    'Over 99 % of the truths should be right, and 90 % of the majority vote (estimated from two halves of the workers).'
-    >>> _say_sureness(HowSure(mean=0.75, estimated_from="pairs", answers_per_task=1.0), None, known=False)
-    'Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can.'
+    >>> _say_sureness(HowSure(mean=0.999, estimated_from="model", answers_per_task=3.0), 0.9, known=True)
+    'Over 99 % of the labels should be correct, and 90 % of the majority vote.'
+    >>> _say_sureness(HowSure(mean=0.75, estimated_from="model", answers_per_task=1.0), None, known=False)
+    'The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=).'
     """
     if sure.answers_per_task == 1 and sure.estimated_from != "gold":
-        return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
+        return "The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=)."
     right = percent(sure.mean if sure.share_right is None else sure.share_right)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
     plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
-    unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
-    source = TOLD_BY[sure.estimated_from]
+    source = ""
     if sure.share_right_low is not None and sure.share_right_high is not None:
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
-        source = f"{low} to {high} %, measured on gold labels" if known else f"{low} to {high} % in past crowds"
-    return f"{about} of the truths should be right{plain} ({source}).{unseen}"
+        source = f" ({low} to {high} %, measured on gold labels)" if known else f" ({low} to {high} % in past crowds)"
+    return f"{about} of the labels should be correct{source}{plain}."
 
 
 def remark_gold(summary: Summary) -> Iterator[Remark]:
-    """Say how large the error against known truths is, and how well disparity told it."""
+    """Describe the error on gold labels, and how well disparities predict the errors of workers."""
     gold = summary.gold
     if gold is None or gold.error is None:
         return
+    write = percent_of if summary.domain.distance == "hamming" else two_digits
     yield Remark(
-        f"Error against the gold of {count(gold.tasks, 'task')}: {gold.error:.4g}; unweighted"
-        f" {gold.unweighted_error:.4g}."
+        f"Error on the gold labels of {count(gold.tasks, 'task')}: {write(gold.error)}; with the"
+        f" {name_unweighted(summary.domain)} {write(gold.unweighted_error or 0.0)}."
     )
     if gold.disparity_error_correlation:
         yield Remark(say_correlation(gold.disparity_error_correlation))
 
 
 def say_correlation(found: Correlation) -> str:
-    """Say how well the distance to the others told who errs."""
+    """Describe how well disparities predict the errors of workers."""
     return (
-        f"Distance to the others predicts who errs with a rank correlation of {found.rank_correlation:.2f}"
+        f"Disparities predict the errors of workers with a rank correlation of {found.rank_correlation:.2f}"
         f" ({found.ci_low:.2f} to {found.ci_high:.2f}; {found.workers:,} workers)."
     )
 
 
 def remark_reading(summary: Summary) -> list[Remark]:
-    """Say how the answers were read, and whether they can be read otherwise as well."""
-    reading, name = summary.model, summary.method.name
+    """Describe the chosen model, and an alternative solution if there is one."""
+    reading = summary.model
     if reading is None:
         return []
-    told = _say_reading(summary, reading), _say_known(reading)
-    said = "; ".join(each for each in told if each)
-    return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
-
-
-def _say_known(reading: HowRead) -> str:
-    """Say what known truths make of it."""
-    told = reading.known_truths
-    if not told:
-        return ""
-    number, sets = count(told["tasks"], "known truth"), "sets" if told["tasks"] == 1 else "set"
-    return f"{number} {sets} how much the crowd and each worker count"
+    text = _say_reading(summary, reading)
+    return [*([Remark(f"{text}.")] if text else []), *_remark_second(reading.second_reading)]
 
 
 def _say_reading(summary: Summary, reading: HowRead) -> str:
     unweighted = name_unweighted(summary.domain)
     if reading.workers == "alike":
-        drawn = reading.chosen == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
-        ties = "; a tie goes to those who are closer to the others" if summary.tied and not drawn else ""
-        return f"{unweighted}, because workers are alike{ties}"
+        return f"{unweighted.capitalize()}: the workers are equally good"
     if reading.fields is not None:
-        return "workers are weighed in each field alone; their weight is the mean over the fields"
-    if reading.chosen == "everyone the same":
-        return f"{unweighted}, because {reading.why}"
-    if reading.chosen == "majority vote":
-        return f"{unweighted}, because {reading.why}"
+        return "Workers are weighted in each field; their weight is the mean over the fields"
+    if reading.chosen in ("everyone the same", "majority vote"):
+        return f"{unweighted.capitalize()}: {reading.why}"
     if reading.chosen == "knows or guesses":
-        return f"workers are weighted by how often they know the answer, because {reading.why or 'memory is short'}"
+        return "Workers are weighted by how often they know the answer"
     if reading.f_ratio is None:
         return ""
     if not reading.start:
-        return f"workers are weighted, and together count like {summary.effective_workers:,.1f} equal ones"
-    return "workers are weighted, because a split-half test supports the weights"
+        return f"Workers are weighted; they are worth {summary.effective_workers:,.1f} equal workers"
+    return "Workers are weighted: a split-half test supports the weights"
 
 
 def say_second_reading(second: OtherReading) -> str:
-    """Say how well another reading fits, and what it would change."""
-    more = "less" if second.nats >= 0 else "more, which is not enough"
+    """Describe the fit of an alternative solution, and the tasks that it would change."""
     return (
-        f"Two readings: another one fits about as well ({abs(second.nats):.1f} nats {more}) and decides"
-        f" {count(second.tasks, 'task')} ({100 * second.share:.0f} %) otherwise. Agreement cannot tell which is true;"
-        " the truths of a few tasks can"
+        f"An alternative solution fits about as well and changes the labels of {count(second.tasks, 'task')}"
+        f" ({100 * second.share:.0f} %). Only gold labels can decide between them"
     )
 
 
 def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
-    if second is None:
-        return
-    yield Remark(f"{say_second_reading(second)} (gold=).")
-    one, other = (", ".join(map(str, each)) for each in (second.leaders, second.its_leaders))
-    yield Remark(f"  This one is led by {one}; the other by {other}.", names=[*second.leaders, *second.its_leaders])
+    if second is not None:
+        yield Remark(f"{say_second_reading(second)} (gold=).")
 
 
-# Changes: what became of a result when answers were added: truths that turned, workers who changed, new copies.
+# Changes after an update: changed labels, workers who improved or got worse, new copy groups.
 
 
 def remark_changes(summary: Summary) -> Iterator[Remark]:
-    """Say what changed, if answers were added.
+    """Describe what changed when answers were added.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
@@ -455,41 +452,35 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
     ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
     >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
     ...     print(remark.sentence)
-    2 answers were added.
-    1 of 3 truths (33.3 %) turned: task t1 from x to y.
-    ada got worse: farther from the truth than others by 0.4, before by 0.1 (10 and 20 answers; the difference is
-    0.1 to 0.5, probability 0.002).
+    2 answers added.
+    1 of 3 labels (33.3 %) changed: task t1 from x to y.
+    ada got worse: mean error 0.4 above that of others, before 0.1 (difference 0.1 to 0.5, p = 0.002).
     """
     told = summary.changes
     if told is None:
         return
-    aside = f"; {_say(told.set_aside, 'repeated answer')} set aside" if told.set_aside else ""
-    yield Remark(f"{_say(told.answers, 'answer')} added{aside}.")
+    aside = f", {count(told.set_aside, 'repeated answer')} removed" if told.set_aside else ""
+    yield Remark(f"{count(told.answers, 'answer')} added{aside}.")
     if told.labels:
-        yield Remark(f"Nobody gave these labels before: {name_some(told.labels, len(told.labels))}.")
+        yield Remark(f"New labels: {name_some(told.labels, len(told.labels))}.")
     if told.turned is None:
-        yield Remark("Nobody can say which truths turned: of such labels, all move a little each time.")
+        yield Remark("Changed labels are not listed: labels of this type all shift slightly with new answers.")
     else:
         some = [f"task {each.task} from {each.before} to {each.now}" for each in told.truths[:_N_NAMED]]
         listed = f": {name_some(some, told.turned, _N_NAMED)}" if some else ""
         part = f" ({share(told.turned, told.of)})" if told.turned else ""
-        yield Remark(f"{told.turned:,} of {count(told.of, 'truth')}{part} turned{listed}.")
+        yield Remark(f"{told.turned:,} of {count(told.of, 'label')}{part} changed{listed}.")
     for each in told.workers[:_N_NAMED]:
-        where = "farther from" if each.now > 0 else "nearer to"
+        side = "above" if each.now > 0 else "below"
         yield Remark(
-            f"{each.worker} got {each.what}: {where} the truth than others by {abs(each.now):.2g}, before by"
-            f" {each.before:.2g} ({each.answers_now:,} and {count(each.answers_before, 'answer')}; the difference is"
-            f" {each.ci_low:.2g} to {each.ci_high:.2g}, probability {each.p_value:.2g}).",
+            f"{each.worker} got {each.what}: mean error {abs(each.now):.2g} {side} that of others, before"
+            f" {each.before:.2g} (difference {each.ci_low:.2g} to {each.ci_high:.2g}, p = {each.p_value:.2g}).",
             names=[each.worker],
         )
     if told.tested and not told.workers:
-        yield Remark(f"None of {count(told.tested, 'worker')} with ten new answers and ten old ones changed.")
+        yield Remark(f"No significant change among {count(told.tested, 'worker')} with ten old and ten new answers.")
     for members in told.copies[:_N_NAMED]:
-        yield Remark(f"New copies: {name_some(members, len(members))}.", names=members)
-
-
-def _say(number: int, what: str) -> str:
-    return f"{count(number, what)} {'was' if number == 1 else 'were'}"
+        yield Remark(f"New copy group: {name_some(members, len(members))}.", names=members)
 
 
 def list_generations(summary: Summary) -> list[tuple[str, ...]]:
@@ -511,84 +502,85 @@ def list_generations(summary: Summary) -> list[tuple[str, ...]]:
     ]
 
 
-# Crowd: who copies, whose answers say nothing about the tasks, who is worse than others, and who is hardly known.
+# Crowd: copy groups, uninformative workers, workers who are worse than others, and workers with few answers.
 
 
+_UNITS = {"error_rate": "error rate", "rmse": "RMSE"}
 _N_SHOWN = 3  # groups, and workers who are worse
 
 
-def remark_crowd(summary: Summary) -> Iterator[Remark]:
-    """Say whose answers carry no signal, and who copies, with the evidence."""
+def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
+    """Describe uninformative workers, workers who are worse than the crowd, and copy groups, with the evidence."""
     trust = summary.screening
     if trust is None:
         return
     if parts := trust.components:
         yield Remark(
-            f"Parts: the answers fall into {parts.number:,} parts without a common task, the largest with"
-            f" {count(parts.largest, 'worker')}. Workers of different parts cannot be compared."
+            f"The workers fall into {parts.number:,} components without common tasks, the largest with"
+            f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
     if trust.uninformative.workers:
         yield _remark_silent(trust.uninformative)
-    if trust.flagged:
+    if trust.flagged and flagged:
         yield _remark_suspects(trust.flagged)
-    yield from map(_remark_group, trust.groups[:_N_SHOWN])
-    if len(trust.groups) > _N_SHOWN:
-        yield Remark(f"  and {sum(trust.n_groups.values()) - _N_SHOWN:,} more groups (see the table of groups).")
+    copies = [group for group in trust.groups if group.kind == "copies"]
+    if copies:
+        number = trust.n_groups["copies"]
+        listed = "; ".join(name_some(group.members, group.size) for group in copies[:_N_SHOWN])
+        more = f" and {number - _N_SHOWN:,} more" if number > _N_SHOWN else ""
+        yield Remark(
+            f"{count(number, 'copy group')}, counted once: {listed}{more} (screening=False counts all).",
+            names=[name for group in copies[:_N_SHOWN] for name in group.members],
+        )
 
 
 def _remark_silent(empty: Silent) -> Remark:
-    names, first = [each.worker for each in empty.named], empty.named[0]
-    done = "do not count (with screening=False they do)" if empty.silenced else "count all the same, being few"
+    names = [each.worker for each in empty.named]
+    are = "is" if empty.workers == 1 else "are"
+    done = "excluded (screening=False includes them)" if empty.silenced else "included, being few"
     return Remark(
-        f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
-        f" on the tasks (informativeness {first.informativeness:.3f}, standard error {first.informativeness_se:.3f});"
-        f" they gave {100 * empty.share_of_answers:.0f} % of the answers and {done}.",
+        f"{name_some(names, empty.workers)} {are} uninformative: the answers"
+        f" ({100 * empty.share_of_answers:.0f} %) do not depend on the tasks. They are {done}.",
         names=names,
     )
 
 
 def _remark_suspects(worse: Suspects) -> Remark:
-    limits = [f"{each.worker} ({_describe_suspect(each)})" for each in worse.named]
+    limits = [f"{each.worker} ({_describe_suspect(each, worse.unit)})" for each in worse.named]
     return Remark(
-        f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
-        f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
+        f"{name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a significantly larger"
+        f" {_UNITS.get(worse.unit, 'error')} than the crowd ({_write_error(worse.crowd, worse.unit)}).",
         names=[each.worker for each in worse.named],
     )
 
 
-def _describe_suspect(suspect: Suspect) -> str:
+def _describe_suspect(suspect: Suspect, unit: str) -> str:
     if suspect.ci_low is None or suspect.ci_high is None:
-        return f"{two_digits(suspect.relative_error or 0.0)} more than others on the same tasks"
-    return f"{two_digits(suspect.ci_low)} to {two_digits(suspect.ci_high)}"
+        return f"{_write_error(suspect.relative_error or 0.0, unit)} more than others on the same tasks"
+    return f"{_write_error(suspect.ci_low, unit)} to {_write_error(suspect.ci_high, unit)}"
 
 
-def _remark_group(group: AlikeGroup) -> Remark:
-    who, seen = name_some(group.members, group.size), say_evidence(group.common_tasks, group.shared_rare)
-    if group.kind == "copies":
-        chance = f"by chance with probability {group.p_value:.1g}"
-        said = f"Copies: {who} count as one voice ({seen}; {chance}; screening=False counts each)."
-    else:
-        said = f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts."
-    return Remark(said, names=group.members)
+def _write_error(error: float, unit: str) -> str:
+    return percent_of(error) if unit == "error_rate" else two_digits(error)
 
 
 def say_evidence(common: int, rare: int) -> str:
-    """Say what speaks for copies.
+    """Describe the evidence for copying.
 
     >>> say_evidence(40, 12)
-    '40 common tasks, 12 with a rare answer in common'
+    '40 common tasks, same rare answer in 12'
     """
-    return f"{count(common, 'common task')}, {rare:,} with a rare answer in common"
+    return f"{count(common, 'common task')}, same rare answer in {rare:,}"
 
 
 def say_few(few: int, workers: int) -> str:
-    """Say how many workers share so few answers with others that little is known about them.
+    """Describe the number of workers with few answers.
 
     >>> say_few(1, 4)
-    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered, too: little is known about her'
+    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered as well'
     """
-    have, them = ("has", "her") if few == 1 else ("have", "them")
+    have = "has" if few == 1 else "have"
     return (
         f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"
-        f" answered, too: little is known about {them}"
+        " answered as well"
     )

@@ -222,10 +222,9 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
 
     >>> import allalike
     >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
-    Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
+    Result: 4 answers by 3 workers on 2 tasks (categorical labels), by P-TD on memory.
       task 1: 'x'
       task 2: 'y'
-    0 of 2 labels (0.0 %) differ from the majority vote.
     1 note: see .notes.
     See .truth, .workers, .summary, .next_tasks(), .save("folder").
     """
@@ -268,7 +267,7 @@ def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
 
     >>> from allalike.compare import compare
     >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
-    Comparison: 2 answers of 2 workers to 1 task (real labels), 2 methods, ranked by distance.
+    Comparison: 2 answers by 2 workers on 1 task (real labels), 2 methods, ranked by distance.
     """
     shown = table.head(_N_METHODS).drop(columns=["note"], errors="ignore")
     left = len(table) - len(shown)

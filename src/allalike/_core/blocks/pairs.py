@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.problems import Problems
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import pieces
 
@@ -199,50 +198,30 @@ def count_later(block: Block) -> dict[str, Floats]:
 #
 # With n_w answers of worker w, their mean m_w, the mean m of the crowd, W workers and N answers in all,
 #
-#     between = sum_w n_w (m_w - m)^2 / (W - lost),    within = sum over answers of (x - m_w)^2 / (N - W),
+#     between = sum_w n_w (m_w - m)^2 / (W - 1),    within = sum over answers of (x - m_w)^2 / (N - W),
 #
 # and F = between / within is 1 where all workers are alike. The answers of a usual worker are
 # (N - sum_w n_w^2 / N) / (W - 1): where all have as many answers, it is that number. Then (answers of a usual worker) /
 # (F - 1) is how many answers of the crowd count beside a worker's own (the moment estimate of empirical Bayes).
 
 
-_MIN_WORKERS = 3  # of whom one can be told from the others
-
-
 class Variances(NamedTuple):
-    """How much workers differ, with a number per problem."""
+    """Variances between and within workers, answers of a usual worker, and the number of compared workers."""
 
-    between: Floats
-    within: Floats
-    usual: Floats
-    compared: Floats
-
-    def ratio(self, *, least: float, otherwise: float = np.nan) -> Floats:
-        """Return F, for which no variance within is smaller than the least; with few workers, it is something else."""
-        ratio = self.between / np.maximum(self.within, least)
-        return np.where(self.compared >= _MIN_WORKERS, ratio, otherwise)
+    between: float
+    within: float
+    usual: float
+    compared: int
 
 
-def compare_variances(
-    values: Floats,
-    squares: Floats,
-    answers: Floats,
-    problems: Problems | None = None,
-    *,
-    centre: Floats | None = None,
-    lost: Floats | float = 1.0,
-) -> Variances:
-    """Find the variances of values, given each worker's sum of them and of their squares, and her number of answers."""
-    problems = problems or Problems.single(len(values))
-    n, total = problems.add(answers > 0), problems.add(answers)
-    safe = np.maximum(total, 1.0)
+def compare_variances(values: Floats, squares: Floats, answers: Floats) -> Variances:
+    """Compute the variances of values, given each worker's sum of them and of their squares, and number of answers."""
+    n, total = int((answers > 0).sum()), float(answers.sum())
     mean = np.divide(values, answers, out=np.zeros(len(values)), where=answers > 0)
-    if centre is None:
-        centre = problems.spread(problems.add(values) / safe)
-    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(n - lost, 1.0)
-    within = problems.add(squares - answers * mean**2) / np.where(total > n, total - n, 1.0)
-    usual = (total - problems.add(answers**2) / safe) / np.maximum(n - 1, 1.0)
-    return Variances(between, within, usual, np.where(total > n, n, 0.0))
+    between = (answers * (mean - values.sum() / max(total, 1.0)) ** 2).sum() / max(n - 1, 1)
+    within = (squares - answers * mean**2).sum() / (total - n if total > n else 1.0)
+    usual = (total - np.square(answers).sum() / max(total, 1.0)) / max(n - 1, 1)
+    return Variances(float(between), float(within), float(usual), n if total > n else 0)
 
 
 # Numbers without their task's centre, and how to find them again as they came.

@@ -109,7 +109,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     sample, screened = take_sample(whole), screening.signal is not None
     uncertainty = estimate_class_errors(whole, sample, use_gold=use_gold, ranks=screened).take(groups.number)
     error_rate = _with_history(uncertainty.shrunk, run)
-    weight = run.encoding.noise.weight(error_rate, run.problems)
+    weight = run.encoding.noise.weight(error_rate)
     members = np.bincount(groups.number, minlength=len(groups.number))[groups.number]
     weight = np.where(model.name != VOTE or known is not None, weight, 1.0) / members
     notes = {**model.notes, **screening.notes}
@@ -118,7 +118,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     fit = Fit(
         disparity=disparity[groups.number],
         fault=error_rate,
-        weight=normalise(weight, run.problems),
+        weight=normalise(weight),
         error_rate=error_rate,
         confusion=None if model.confusion is None else model.confusion[groups.number],
         decide=partial(decide, ties=run.ties, correlation=None, **how),

@@ -31,12 +31,12 @@ from allalike._core.blocks.block import adds_in_place
 from allalike.methods.auto.em_starts import CONSENSUS, ClassCrowd, VoteAgreement
 from allalike.methods.steps.ballots import (
     add_up,
-    by_problem,
     cells_of,
     count_ballots,
     keep_cells,
     row_sums,
     softmax,
+    sum_tasks,
     vote_shares,
 )
 
@@ -190,23 +190,27 @@ def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
     array([-0.69314718])
     """
     asked = said.sum(axis=1)
-    inside = np.where(said > _NOTHING, _log_gamma(strength * expected + said) - _log_gamma(strength * expected), 0.0)
-    outside = np.where(asked > _NOTHING, _log_gamma(strength) - _log_gamma(strength + asked), 0.0)
-    likelihood: Floats = inside.sum(axis=(1, 2)) + outside.sum(axis=1)
+    inside, outside = said > _NOTHING, asked > _NOTHING
+    prior = strength * np.broadcast_to(expected, said.shape)[inside]
+    *ends, whole = np.cumsum([len(prior), len(prior), int(outside.sum())])
+    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strength + asked[outside], [strength]]))
+    more, before, total = np.split(terms[:whole], ends)
+    gained, lost = np.zeros(said.shape), np.zeros(asked.shape)
+    gained[inside], lost[outside] = more - before, terms[whole] - total
+    likelihood: Floats = gained.sum(axis=(1, 2)) + lost.sum(axis=1)
     return likelihood
 
 
-def _log_gamma(x: Floats | float) -> Floats:
+def _log_gamma(x: Floats) -> Floats:
     """Return the logarithm of the gamma function: Stirling's series eight steps above x (scipy is slow to import).
 
     >>> _log_gamma(np.array([0.5, 11.0])).round(9)
     array([ 0.57236494, 15.10441257])
     """
-    x = np.asarray(x)
     outer = x * (x + 7)  # x (x + 1) ... (x + 7), from the outside to the inside
     steps = np.log(outer * (outer + 6) * (outer + 10) * (outer + 12))
     above = x + 8
-    square = above**-2
+    square = 1 / (above * above)
     series = (1 / 12 + square * (-1 / 360 + square * (1 / 1260 + square * (-1 / 1680 + square / 1188)))) / above
     return np.asarray((above - 0.5) * np.log(above) - above + 0.5 * np.log(2 * np.pi) + series - steps)
 
@@ -270,7 +274,9 @@ def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = 
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return the probability of each state of each task, and the log likelihood of its answers."""
-    return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))
+    score = add_up(cells_of(block, k), rows)
+    score += shares[:1]
+    return softmax(score)
 
 
 @adds_in_place
@@ -280,7 +286,7 @@ def count_states(
     """Count with the posterior, and add up the log likelihoods of answers."""
     block = keep_cells(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
-    return {**count_ballots(block, states, k=k, into=into), "likelihood": by_problem(block, likelihood)}
+    return {**count_ballots(block, states, k=k, into=into), "likelihood": sum_tasks(block, likelihood)}
 
 
 def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:

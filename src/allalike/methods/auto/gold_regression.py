@@ -157,7 +157,7 @@ def _fit(how: tuple[str, float], estimate: Floats, gold: Floats, gram: Floats) -
     offset = _shrink_estimate(offset, noise() / n)
     line = GoldRegression(np.empty(0), centre, offset, slope)
     if kind == "ridge":
-        return line, np.linalg.solve(gram + amount * np.eye(n), gold - line.bend(estimate))
+        return line, np.asarray(np.linalg.solve(gram + amount * np.eye(n), gold - line.bend(estimate)))
     order = np.argsort(estimate, kind="stable")
     knots = np.stack([estimate[order], isotonic_regression(gold[order]).x])
     return line._replace(share=amount, knots=knots), np.zeros(n)

@@ -150,10 +150,9 @@ def _median_weights(block: Block, slope: Floats, variance: Floats) -> Floats:
 
 def _bend(own: Floats, centre: Floats, slope: Floats, variance: Floats, cut: float) -> tuple[Floats, Floats]:
     """Return moment and precision of each answer around a centre, with bounded residuals."""
-    residual, deviation = own - slope * centre, np.sqrt(variance)
-    near = np.where(np.abs(residual) > _FAR * deviation, 1e-9, 1.0)
-    bent = np.clip(residual, -cut * deviation, cut * deviation)
-    return near * slope * bent / variance, near * slope**2 / variance
+    residual, deviation, gain = own - slope * centre, np.sqrt(variance), slope / variance
+    counted = np.where(np.abs(residual) > _FAR * deviation, 1e-9 * gain, gain)
+    return counted * np.clip(residual, -cut * deviation, cut * deviation), counted * slope
 
 
 def _bend_others(
@@ -176,9 +175,8 @@ def _bend_others(
             of_others = (each[rows][:, None, :] for each in (own, slope, variance))
             x, b, s = of_others
             moment, precision = _bend(x, median[rows][:, :, None], b, s, cut)
-            alone = 1 - np.eye(n)
-            total = (alone * precision).sum(axis=2)
-            found[rows], spread[rows] = median[rows] + (alone * moment).sum(axis=2) / total, 1.05 / total
+            moment, total = (np.einsum("tij,ij->ti", each, 1 - np.eye(n)) for each in (moment, precision))
+            found[rows], spread[rows] = median[rows] + moment / total, 1.05 / total
     return found, spread
 
 
@@ -248,10 +246,9 @@ class _Counted(NamedTuple):
     residual: Floats
 
 
-def _compare(block: Block, lines: Lines, use: Array | None) -> _Counted:
+def _compare(block: Block, lines: Lines) -> _Counted:
     others = locate_without_each(block, lines)
     every = np.isfinite(others.estimate)
-    every = every if use is None else every & use[block.task]
     truth = np.where(every, others.estimate - lines.middle, 0.0)
     offset, slope, _ = lines.of_answers(block)
     expected = offset + slope * truth
@@ -259,9 +256,9 @@ def _compare(block: Block, lines: Lines, use: Array | None) -> _Counted:
     return _Counted(every, truth, np.where(every, others.variance, 0.0), expected, residual)
 
 
-def line_sums(block: Block, lines: Lines, use: Array | None = None, *, reach: float = np.inf) -> dict[str, Floats]:
-    """Add up, per worker, the moments of answers and of the others' estimates, over tasks in use."""
-    of = _compare(block, lines, use)
+def line_sums(block: Block, lines: Lines, *, reach: float = np.inf) -> dict[str, Floats]:
+    """Add up, per worker, the moments of answers and of the others' estimates."""
+    of = _compare(block, lines)
     counts = of.every & (np.abs(of.truth) <= reach)
     counts &= (np.abs(of.residual) < lines.bound) if lines.robust else True
     answer, truth = of.expected + np.clip(of.residual, -lines.bound, lines.bound), of.truth
@@ -281,9 +278,9 @@ def line_sums(block: Block, lines: Lines, use: Array | None = None, *, reach: fl
     return {name: block.per_worker(column) for name, column in columns.items()}
 
 
-def error_sums(block: Block, lines: Lines, use: Array | None = None) -> dict[str, Floats]:
+def error_sums(block: Block, lines: Lines) -> dict[str, Floats]:
     """Add up, per worker, the bounded squared residuals without the noise of the others, and their squares."""
-    of = _compare(block, lines, use)
+    of = _compare(block, lines)
     slope = lines.of_answers(block)[1]
     error = np.minimum(of.residual**2, lines.bound**2) - np.minimum(slope**2 * of.variance, lines.bound**2)
     error = np.where(of.every, error, 0.0)
@@ -320,14 +317,14 @@ class Start:
     reach: float
 
     @classmethod
-    def of(cls, block: Block, cut: float, use: Array | None = None) -> Start:
-        """Find the start from some tasks."""
+    def of(cls, block: Block, cut: float) -> Start:
+        """Find the start from a block of tasks."""
         lines = Lines.equal(block.n_workers, cut)
-        truth = locate(block, lines)[0][slice(None) if use is None else use]
+        truth = locate(block, lines)[0]
         middle = float(np.median(truth) if lines.robust else truth.mean())
         reach = 10 * float(np.median(np.abs(truth - middle))) if lines.robust else np.inf
         lines = lines._replace(middle=middle)
-        of = _compare(block, lines, use)
+        of = _compare(block, lines)
         square = np.minimum(of.residual**2, lines.bound**2) / (1 + of.variance)
         variance = max(float(square[of.every].mean()), _ROUNDING) if of.every.sum() > 2 else 1.0
         return cls(Lines.equal(block.n_workers, cut, variance)._replace(middle=middle), reach)
@@ -453,7 +450,7 @@ def _gain(block: Block, before: Floats, after: Floats, bound: float) -> tuple[fl
 
 def held_out_stretch(block: Block, lines: Lines) -> float:
     """Return the mean squared error of held-out answers relative to what lines expect."""
-    of = _compare(block, lines, None)
+    of = _compare(block, lines)
     _, slope, variance = lines.of_answers(block)
     ratio = np.minimum(of.residual**2, lines.bound**2) / (variance + slope**2 * of.variance)
     return float(ratio[of.every].mean()) if of.every.any() else 1.0
@@ -464,14 +461,22 @@ def _predict(block: Block, cut: float, *, sloped: bool) -> Floats:
     folds = 2 if block.n_tasks >= _MANY_TASKS else _FOLDS
     fold, found = mix(block.task_hash) % np.uint64(folds), np.empty(len(block.label))
     for k in range(folds):
-        use = fold != k
-        lines = Lines.equal(block.n_workers, cut)
-        if use.any():
-            lines, _ = fit_lines(partial(_total, block, use), Start.of(block, cut, use), sloped=sloped)
-        of, here = _compare(block, lines, None), ~use[block.task]
-        found[here] = np.where(of.every, of.expected, np.nan)[here] + lines.middle
+        rest, rows = _pick_tasks(block, fold == k)
+        if not len(rows):
+            continue
+        train, lines = _pick_tasks(block, fold != k)[0], Lines.equal(block.n_workers, cut)
+        if train.n_tasks:
+            lines, _ = fit_lines(partial(_sum_block, train), Start.of(train, cut), sloped=sloped)
+        of = _compare(rest, lines)
+        found[rows] = np.where(of.every, of.expected, np.nan) + lines.middle
     return found
 
 
-def _total(block: Block, use: Array, sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
-    return sums(block, lines, use)
+def _pick_tasks(block: Block, wanted: Array) -> tuple[Block, Array]:
+    """Return a block of the wanted tasks, and the places of their answers."""
+    rows = np.flatnonzero(wanted[block.task])
+    return block.pick(np.flatnonzero(wanted), rows), rows
+
+
+def _sum_block(block: Block, sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
+    return sums(block, lines)

@@ -17,7 +17,7 @@ from allalike.methods.fit import CopyGroups
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.auto.informativeness import Informativeness
@@ -36,7 +36,7 @@ class Screening:
 
     groups: CopyGroups
     signal: Informativeness | None
-    guess: Floats | None = None
+    guess: float | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     camps: bool = False
 
@@ -54,7 +54,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
     if run.encoding.numeric:  # copies and guesses are recognised by squared distances
         run = replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
     classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
-    guess = None if nominal else find_guess_distances(run)
+    guess = None if nominal else find_guess_distance(run)
     independent = CopyGroups.independent(len(run.workers))
     if plain:
         return Screening(independent, None, guess)
@@ -65,7 +65,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
     else:
         from allalike.methods.auto.copies.likeness import find_groups
 
-        groups = find_groups(run, guess, independent.uninformative, signal.uninformative)
+        groups = find_groups(run, guess, signal.uninformative)
     if groups is None:
         return Screening(independent, signal, guess, {"copies": "too many pairs of workers to look at"})
     if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:
@@ -75,31 +75,28 @@ def screen(run: Run, *, plain: bool) -> Screening:
     return Screening(groups, signal, guess)
 
 
-def find_guess_distances(run: Run) -> Floats:
-    """Return, per problem, how far a guess is from the answers to its task.
+def find_guess_distance(run: Run) -> float:
+    """Return how far a guess is from the answers to its task.
 
     It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
     one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
-    >>> find_guess_distances(allalike.Memory().load(allalike.read(rows, domain="set")))
-    array([0.875])
+    >>> find_guess_distance(allalike.Memory().load(allalike.read(rows, domain="set")))
+    0.875
     """
-    n_problems, noise = len(run.problems.sizes), run.encoding.noise
+    noise = run.encoding.noise
     if noise.weighting == "inverse":
-        return np.full(n_problems, np.inf)
+        return np.inf
     unknown = np.inf if noise.chance is None else noise.chance
     sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False)
     blocks = [block for block in sample.blocks if block.n_tasks]
     if not blocks:
-        return np.full(n_problems, unknown)
-    code, worker = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("label", "worker"))
+        return unknown
+    code = np.concatenate([block.label for block in blocks])
     task = np.repeat(np.arange(sample.n_tasks), np.concatenate([block.sizes for block in blocks]))
-    problem = np.repeat(np.arange(n_problems), run.problems.sizes)[worker]
-    rows = np.argsort(problem, kind="stable")
-    parts = np.split(rows, np.searchsorted(problem[rows], np.arange(1, n_problems)))
-    return np.array([_mean_distance(code[part], task[part], run.kernels, unknown) for part in parts])
+    return _mean_distance(code, task, run.kernels, unknown)
 
 
 def _mean_distance(code: Array, task: Array, kernels: Kernels, unknown: float) -> float:

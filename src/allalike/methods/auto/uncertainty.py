@@ -22,7 +22,8 @@ have no rank. There is no interval around an error rate: jackknife intervals wou
 where trust is the slope of errors on gold tasks against x, shrunk towards 0.8; common is the mean of what is left, the
 errors that the crowd does not show; and own is the worker's departure from it, shrunk by as much as workers differ.
 From 20 gold labels on there is an interval, which is never wider than Wilson's from the worker's own gold labels.
-Where gold labels were picked because answers differ, these intervals cover too little.
+Ranks then come from these error rates. Where gold labels were picked because answers differ, intervals cover too
+little.
 
 Beyond 400,000 answers all of it comes from a sample of whole tasks, and the jackknife from some of these.
 
@@ -34,7 +35,7 @@ No estimate shows errors that most workers share, unless gold labels do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -200,7 +201,7 @@ class AnswerTable:
         unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
         shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
         right = shares if start is None else start
-        hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+        hits: Floats = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
         beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
         skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
         guesses = counts - hits
@@ -210,11 +211,11 @@ class AnswerTable:
             own = skill[self.cell_worker]
             score = np.add.reduceat(np.log1p(own / ((1 - own) * guess))[self.cell], self.slot_start)
             top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
-            odds = np.exp(score - top[self.slot_task])
+            odds: Floats = np.exp(score - top[self.slot_task])
             total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
             hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
-            known = hits * own / (own + (1 - own) * guess)
+            known: Floats = hits * own / (own + (1 - own) * guess)
             guesses = counts - known
             knows = np.bincount(self.cell_worker, known, self.n_workers)
             skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
@@ -232,17 +233,11 @@ class AnswerTable:
         return AnswerTable.sort(*parts, n_workers=self.n_workers, k=self.k, gold=self.gold[:last])
 
 
-class RelativeErrors(NamedTuple):
-    """Error of each worker less that of others on the same tasks, its standard error, and the range of the rank."""
+def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
+    """Return each worker's error less that of others on the same tasks, and its standard error.
 
-    error: Floats
-    standard_error: Floats
-    rank_low: Floats
-    rank_high: Floats
-
-
-def compare_workers(table: AnswerTable, right: Floats) -> RelativeErrors:
-    """Compare workers with the others on the same tasks, given the probability that each slot is right."""
+    ``right`` is the probability that each slot is right.
+    """
     wrong = 1 - right[table.slot]
     difference, shared = table.to_others(wrong)
     n = table.per_worker(shared)
@@ -250,21 +245,7 @@ def compare_workers(table: AnswerTable, right: Floats) -> RelativeErrors:
     error = table.per_worker(difference) / answers
     spread = table.per_worker(shared * ((difference - error[table.worker]) ** 2 + wrong * (1 - wrong))) / answers
     own = (spread * n + _TYPICAL_ANSWERS * np.average(spread, weights=answers)) / (n + _TYPICAL_ANSWERS) / answers
-    variance = np.maximum(_jackknife(table.jackknife_part(), right, n), own)
-    labels = np.bincount(table.cell_worker, minlength=table.n_workers)
-    ranked = (n >= FEW) & (labels > 1)
-    half = NORMAL_QUANTILE * np.sqrt(variance)
-    low, high = error - half, error + half
-    better = np.searchsorted(np.sort(high[ranked]), low)
-    not_worse = np.searchsorted(np.sort(low[ranked]), high, side="right")
-    known = (n > 0) & ((n > 0).sum() > 2)  # of two workers it is not known whose error a difference is
-    ranked &= known
-    return RelativeErrors(
-        np.where(known, error, np.nan),
-        np.where(known, np.sqrt(variance), np.nan),
-        np.where(ranked, 1.0 + better, np.nan),
-        np.where(ranked, not_worse, np.nan),
-    )
+    return error, np.sqrt(np.maximum(_jackknife(table.jackknife_part(), right, n), own))
 
 
 def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
@@ -283,11 +264,15 @@ def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
 
 
 class GoldErrors(NamedTuple):
-    """Error rates of workers with 95 % confidence intervals, and how far the crowd's own estimates can be trusted."""
+    """Error rates of workers with 95 % confidence intervals, and how far the crowd's own estimates can be trusted.
+
+    ``standard_error`` is that of differences between workers, in which the common error cancels.
+    """
 
     rate: Floats
     low: Floats
     high: Floats
+    standard_error: Floats
     trust: float
 
 
@@ -336,14 +321,14 @@ def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldError
     pulled = (rate * answers + 1) / (answers + 2)
     of_answers = np.maximum(variance(residual) * np.clip(1 - n / answers, 0, 1), pulled * (1 - pulled)) / answers
     unseen = np.clip(1 - n_gold / n_tasks, 0.05, 1)
-    spread = np.sqrt(unseen / precision + between * (1 - kept) + of_answers)
-    half = stdtrit(max(n_gold - 1, _LEAST_FREEDOM), 1 - TAIL) * spread
+    apart = np.sqrt(between * (1 - kept) + of_answers)
+    half = stdtrit(max(n_gold - 1, _LEAST_FREEDOM), 1 - TAIL) * np.sqrt(unseen / precision + apart**2)
     low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
     wilson_low, wilson_high = find_wilson_limits(average(error), n)
     wider = high - low > wilson_high - wilson_low
     low, high = np.where(wider, wilson_low, low), np.where(wider, wilson_high, high)
     least = 0.5 / (answers + 1)  # an error of 0 would have an infinite weight
-    return GoldErrors(np.clip(np.clip(rate, least, 1 - least), low, high), low, high, trust)
+    return GoldErrors(np.clip(np.clip(rate, least, 1 - least), low, high), low, high, apart, trust)
 
 
 def _estimate_departures(own: Floats, noise: Floats) -> float:
@@ -373,35 +358,51 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     """
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
     unknown = np.full(len(shared), np.nan)
+    nothing = Uncertainty(
+        unit="error_rate", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
+    )
     if not shared.any():
-        return Uncertainty(
-            unit="error_rate", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
-        )
+        return nothing
     table = AnswerTable.of(sample)
     right = table.fit()
     n_gold = int((~np.isnan(table.gold)).sum()) if use_gold else 0
-    gold = measure_errors(table, right, run.n_tasks) if n_gold else None
-    if gold is None:
+    if n_gold:
+        gold = measure_errors(table, right, run.n_tasks)
+        rate = gold.rate
+    else:
         mean = table.per_worker(1 - right[table.slot]) / np.maximum(table.per_worker(np.ones(len(table.task))), 1)
         rate = _shrink(mean, shared)
-    else:
-        rate = gold.rate
-    relative = compare_workers(table, right) if ranks else None
-    intervals = (unknown, unknown) if gold is None or n_gold < MIN_GOLD else (gold.low, gold.high)
-    low, high = (np.where(shared > 0, each, np.nan) for each in intervals)
-    return Uncertainty(
-        unit="error_rate",
-        shared=shared,
-        error=np.where(shared > 0, rate, np.nan),
-        low=low,
-        high=high,
-        shrunk=rate,
-        few=shared < FEW,
-        relative_error=None if relative is None else relative.error,
-        relative_se=None if relative is None else relative.standard_error,
-        rank_low=None if relative is None else relative.rank_low,
-        rank_high=None if relative is None else relative.rank_high,
-        trust=None if gold is None or n_gold < MIN_GOLD else gold.trust,
+    found = replace(nothing, error=np.where(shared > 0, rate, np.nan), shrunk=rate)
+    if n_gold >= MIN_GOLD:
+        low, high = (np.where(shared > 0, each, np.nan) for each in (gold.low, gold.high))
+        found = replace(found, low=low, high=high, trust=gold.trust)
+    if not ranks:
+        return found
+    if n_gold < MIN_GOLD:
+        error, standard_error = compare_workers(table, right)
+        return _rank(found, table, error, standard_error, error)
+    difference, compared = table.to_others(rate[table.worker])
+    relative = table.per_worker(difference) / np.maximum(table.per_worker(compared), 1)
+    return _rank(found, table, relative, gold.standard_error, rate)
+
+
+def _rank(
+    found: Uncertainty, table: AnswerTable, relative: Floats, standard_error: Floats, error: Floats
+) -> Uncertainty:
+    """Add relative errors, and ranks by errors with these standard errors."""
+    n = table.per_worker(table.to_others(np.zeros(len(table.task)))[1])
+    known = (n > 0) & ((n > 0).sum() > 2)  # of two workers it is not known whose error a difference is
+    labels = np.bincount(table.cell_worker, minlength=table.n_workers)
+    ranked = known & (n >= FEW) & (labels > 1)
+    low, high = error - NORMAL_QUANTILE * standard_error, error + NORMAL_QUANTILE * standard_error
+    better = np.searchsorted(np.sort(high[ranked]), low)
+    not_worse = np.searchsorted(np.sort(low[ranked]), high, side="right")
+    return replace(
+        found,
+        relative_error=np.where(known, relative, np.nan),
+        relative_se=np.where(known, standard_error, np.nan),
+        rank_low=np.where(ranked, 1.0 + better, np.nan),
+        rank_high=np.where(ranked, not_worse, np.nan),
     )
 
 

@@ -14,6 +14,7 @@ votes for it, the most votes for any **rival**, and how many rivals have as many
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,26 +36,33 @@ from allalike.rules.vote import pick
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_FEW_ANSWERS = 1 << 14  # which scipy adds up no faster than it is imported
 _EPS = 1e-9  # votes, within which labels tie
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The answers of a block as a sparse matrix B with a row per task and a column per worker and label.
+    """The answers of a block as a sparse matrix with a row per task and a column per worker and label.
 
-    ``transposed`` shares the entries of ``matrix``.
+    ``starts`` ends with the number of answers, which are sorted by task.
     """
 
-    matrix: Any
-    transposed: Any
+    starts: Array
+    cell: Array
+    weight: Floats
     n_workers: int
     k: int
 
-    @classmethod
-    def of(cls, starts: Array, cell: Array, weight: Floats, n_workers: int, k: int) -> Cells:
-        """Build the matrix of answers that are sorted by task; ``starts`` ends with their number."""
-        matrix = sparse.csr_array((weight, cell, starts), shape=(len(starts) - 1, n_workers * k))
-        return cls(matrix, matrix.T, n_workers, k)
+    @cached_property
+    def task(self) -> Array | None:
+        """The task of each answer, if they are few enough to be added up without scipy, which is slow to import."""
+        sizes = np.diff(self.starts)
+        return np.repeat(np.arange(len(sizes)), sizes) if len(self.cell) < _FEW_ANSWERS else None
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The matrix for scipy."""
+        return sparse.csr_array((self.weight, self.cell, self.starts), (len(self.starts) - 1, self.n_workers * self.k))
 
 
 def cells_of(block: Block, k: int) -> Cells:
@@ -71,7 +79,7 @@ def cells_of(block: Block, k: int) -> Cells:
     cell *= k
     cell += block.label.astype(number, copy=False)
     starts = np.append(block.starts, len(block.label)).astype(number, copy=False)
-    return Cells.of(starts, cell, find_answer_weights(block).weight, block.n_workers, k)
+    return Cells(starts, cell, find_answer_weights(block).weight, block.n_workers, k)
 
 
 def keep_cells(block: Block, *, k: int) -> Block:
@@ -81,8 +89,15 @@ def keep_cells(block: Block, *, k: int) -> Block:
 
 def add_up(cells: Cells, table: Floats) -> Floats:
     """Add up, per task, the rows of its answers; the table has a row per worker and label."""
-    sums: Floats = cells.matrix @ table.reshape(cells.n_workers * cells.k, -1)
-    return sums
+    table = table.reshape(cells.n_workers * cells.k, -1)
+    if cells.task is None:
+        return np.asarray(cells.matrix @ table)
+    return _add_columns(cells.task, cells.weight, table, cells.cell, len(cells.starts) - 1)
+
+
+def _add_columns(row: Array, weight: Floats, table: Floats, taken: Array, n: int) -> Floats:
+    """Add up, in each of n rows and for each column, the weighted entries that are taken from a table."""
+    return np.stack([np.bincount(row, weight * column.take(taken), n) for column in table.T], axis=1)
 
 
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
@@ -92,7 +107,11 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
     array([[0.25, 0.  ],
            [0.  , 0.25]])
     """
-    counts: Floats = (cells.transposed @ shares).reshape(cells.n_workers, cells.k, -1)
+    if cells.task is None:
+        counts = cells.matrix.T @ shares
+    else:
+        counts = _add_columns(cells.cell, cells.weight, shares, cells.task, cells.n_workers * cells.k)
+    counts = counts.reshape(cells.n_workers, cells.k, -1)
     if into is None:
         return counts
     into += counts
@@ -128,7 +147,8 @@ def softmax(score: Floats) -> tuple[Floats, Floats]:
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
     top = row_peaks(score)
-    share = np.exp(score - top[:, None])
+    share = score - top[:, None]
+    np.exp(share, out=share)
     total = row_sums(share)
     share /= total[:, None]
     return share, top + np.log(total)
@@ -149,15 +169,15 @@ def row_peaks(table: Floats) -> Floats:
 
 
 def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Count, per worker, her answers by label and state, and per problem how often each state was asked."""
-    return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": by_problem(block, shares)}
+    """Count, per worker, answers by label and state, and how often each state was asked."""
+    return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": sum_tasks(block, shares)}
 
 
-def by_problem(block: Block, values: Array) -> Floats:
-    """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
+def sum_tasks(block: Block, values: Array) -> Floats:
+    """Add up numbers of tasks in the row of the worker who answered first: all rows together are the sum."""
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
-    cells = Cells.of(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
+    cells = Cells(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
     return count(cells, values)[:, 0]
 
 

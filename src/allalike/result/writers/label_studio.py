@@ -107,8 +107,8 @@ class LabelStudioWriter(Writer):
             yield from [{**_name_size((width, height)), "value": value}] if truth.label.any() else []
         else:
             for sides, box in self.list_boxes(truth, original, percent=True):
-                value = dict(zip(("x", "y", "width", "height"), sides, strict=True)) | {"rotation": 0}
-                yield {**_name_size(original.size), "value": value | control.name_class(box.get("class"))}
+                place: dict[str, Any] = {**dict(zip(("x", "y", "width", "height"), sides, strict=True)), "rotation": 0}
+                yield {**_name_size(original.size), "value": place | control.name_class(box.get("class"))}
 
 
 @dataclass(frozen=True)

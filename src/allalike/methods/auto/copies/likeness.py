@@ -27,7 +27,7 @@ same number in some tasks, and independent ones in the others. So above the firs
 coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
 
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
-one half" everywhere, who should be dropped before for they carry no signal (`allalike.methods.auto.signal`).
+one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.informativeness`).
 Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
 """
 
@@ -138,17 +138,16 @@ _LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults
 
 @dataclass(frozen=True)
 class _Crowds:
-    """What does not change: the pairs, the problem of each worker, gamma per problem, and whether q is a square."""
+    """What does not change: the pairs, gamma, and whether q is a square."""
 
     met: WorkerPairs
-    problem: Numbers
-    gamma: Floats
+    gamma: float
     squared: bool
 
     @property
-    def of_pair(self) -> Numbers:
-        """The problem of each pair."""
-        return self.problem[self.met.left]
+    def compared(self) -> int:
+        """Number of pairs with enough tasks in common."""
+        return int((self.met.common >= LEAST_COMMON).sum())
 
 
 @dataclass(frozen=True)
@@ -160,10 +159,10 @@ class _Evidence:
     mixed: npt.NDArray[np.bool_]
 
 
-def find_groups(
-    run: Run, guess: Floats, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
-) -> CopyGroups | None:
+def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyGroups | None:
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
+
+    Workers who are ``dropped``, because they are uninformative, are in no group.
 
     Examples
     --------
@@ -173,36 +172,29 @@ def find_groups(
     >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
     >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> [group] = find_groups(run, np.array([np.inf]), np.zeros(7, bool)).groups
+    >>> [group] = find_groups(run, np.inf, np.zeros(7, bool)).groups
     >>> group.members, group.copies, group.common, group.rare, group.p_value < 0.01
     ((5, 6), True, 40, 34, True)
     """
-    alone = CopyGroups(np.arange(len(silent)), silent)
+    alone = CopyGroups.independent(len(dropped))
     if not _may_meet(run):
         return alone
-    dropped = silent if empty is None else empty
     found = find_worker_pairs(run, dropped)
     if found is None:
         return None
-    part = None
-    if len(run.problems.sizes) == 1:
-        part = number_parts(len(silent), found.left, found.right) if found.whole else find_parts(run)
+    part = number_parts(len(dropped), found.left, found.right) if found.whole else find_parts(run)
     met = found.some(~(dropped[found.left] | dropped[found.right]))
     if not (met.common >= LEAST_COMMON).any():
         return replace(alone, component=part)
-    with np.errstate(divide="ignore"):
-        gamma = np.where(np.isfinite(guess) & (guess > 0), 1.0 / guess, 0.0)
     squared = run.encoding.noise.weighting == "inverse"
-    problem = np.repeat(np.arange(len(run.problems.sizes)), run.problems.sizes)
-    crowds = _Crowds(met, problem, np.zeros_like(gamma) if squared else gamma, squared)
-    number, alike, evidence = _group(crowds, np.arange(len(silent)))
-    return CopyGroups(number, silent, _describe(run, crowds, number, alike, evidence), part)
+    crowds = _Crowds(met, 0.0 if squared or not np.isfinite(guess) or guess <= 0 else 1.0 / guess, squared)
+    number, alike, evidence = _group(crowds, alone.number)
+    return CopyGroups(number, _describe(run, crowds, number, alike, evidence), part)
 
 
 def _may_meet(run: Run) -> bool:
-    """Return whether any problem has two workers who answered five tasks."""
-    busy = run.problems.add(run.answer_counts >= LEAST_COMMON)
-    return bool((busy >= 2).any())
+    """Return whether two workers answered five tasks."""
+    return int((run.answer_counts >= LEAST_COMMON).sum()) >= 2
 
 
 def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
@@ -213,7 +205,7 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidenc
     for stage in _STAGES:
         merged = True
         while merged:
-            hits = np.flatnonzero((evidence.z < _limits(crowds)) & (evidence.ratio < stage))
+            hits = np.flatnonzero((evidence.z < _limit(crowds)) & (evidence.ratio < stage))
             hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
             copies = hits if stage == _STAGES[0] else hits[evidence.mixed[hits]]
             merged = _merge(met, evidence.ratio, number, copies, stage + _SLACK)
@@ -221,12 +213,11 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidenc
     return number, hits[number[met.left[hits]] != number[met.right[hits]]], evidence
 
 
-def _limits(crowds: _Crowds) -> Floats:
-    """Return, per pair, how small z must be, given how many pairs of its problem can be told of."""
+def _limit(crowds: _Crowds) -> float:
+    """Return how small z must be, given the number of pairs that are compared."""
     from scipy.special import ndtri
 
-    pairs = np.bincount(crowds.of_pair[crowds.met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
-    return np.asarray(ndtri(_LEVEL / np.maximum(pairs, 1.0))[crowds.of_pair])
+    return float(ndtri(_LEVEL / max(crowds.compared, 1)))
 
 
 def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
@@ -255,8 +246,7 @@ def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most
 
 def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     """Find faults with these groups, and tell how much closer each pair is than they explain."""
-    met, of_pair = crowds.met, crowds.of_pair
-    gamma = crowds.gamma[of_pair]
+    met, gamma = crowds.met, crowds.gamma
     different = number[met.left] != number[met.right]
     fault, peers = _find_faults(crowds, number)
     left, right = fault[met.left], fault[met.right]
@@ -264,7 +254,7 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     root = np.sqrt(expected) if crowds.squared else expected
     tells = (met.common >= LEAST_COMMON) & (root > 0)
     safe = np.where(root > 0, root, 1.0)
-    base, mixed = _spread(crowds, safe, gamma, different & tells)
+    base, mixed = _spread(crowds, safe, different & tells)
     once = base / np.sqrt(met.common)
     error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, different & tells)
     slope = 2 * safe if crowds.squared else 1.0
@@ -273,32 +263,28 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     tells &= total > 0
     z = np.full(len(root), np.nan)
     z[tells] = (met.mean - root)[tells] / total[tells]
-    middle = _medians(of_pair, z, tells & different, len(crowds.gamma))
-    low = np.minimum(np.nan_to_num(middle), 0.0)[of_pair]
-    above = z - np.nan_to_num(middle)[of_pair]
-    away = _medians(of_pair, above, tells & different & (above >= 0), len(crowds.gamma))
-    z = (z - low) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)[of_pair]
+    middle = np.nan_to_num(_median(z, tells & different))
+    above = z - middle
+    away = _median(above, tells & different & (above >= 0))
+    z = (z - min(middle, 0.0)) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)
     return _Evidence(np.where(tells, met.mean / safe, np.nan), z, mixed)
 
 
-def _spread(
-    crowds: _Crowds, root: Floats, gamma: Floats, usual: npt.NDArray[np.bool_]
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _spread(crowds: _Crowds, root: Floats, usual: npt.NDArray[np.bool_]) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return the standard deviation that a distance of each pair should have, by that of the usual pair.
 
     Return also which pairs may be mixtures, of the same and of independent answers: for numbers, those whose distances
     vary much more than usual beside their mean; else all.
     """
-    mean = crowds.met.mean
+    mean, gamma = crowds.met.mean, crowds.gamma
     shape, model = (mean, root) if crowds.squared else (_bounded(mean, gamma), _bounded(root, gamma))
     safe = np.where(shape > 0, shape, 1.0)
-    kappa = _medians(crowds.of_pair, crowds.met.spread / safe, usual & (shape > 0), len(crowds.gamma))
-    kappa = np.nan_to_num(kappa)[crowds.of_pair]
+    kappa = np.nan_to_num(_median(crowds.met.spread / safe, usual & (shape > 0)))
     mixed = crowds.met.spread >= _MIXED * kappa * mean
     return kappa * model, mixed if crowds.squared else np.ones(len(mean), bool)
 
 
-def _bounded(distance: Floats, gamma: Floats) -> Floats:
+def _bounded(distance: Floats, gamma: float) -> Floats:
     return np.asarray(np.sqrt(np.maximum(distance * (1 - gamma * distance), 0.0)))
 
 
@@ -307,17 +293,17 @@ def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
     who, peer, mean, common = _directed(crowds.met, number)
     n = len(number)
     q = mean**2 if crowds.squared else mean
-    gamma = crowds.gamma[crowds.problem]
+    gamma = crowds.gamma
     voice = 1.0 / np.bincount(number, minlength=n)[number]
     weight = np.sqrt(common) * voice[peer]
-    most = np.where(gamma > 0, _MOST_FAULT / np.where(gamma > 0, gamma, 1.0), np.inf)
+    most = _MOST_FAULT / gamma if gamma > 0 else np.inf
     medians = Medians.of(who, n)
     fault = np.clip(np.nan_to_num(medians.find(q, weight) / 2), 0.0, most)
     for _ in range(_ROUNDS):
-        part = 1 - gamma[peer] * fault[peer]
+        part = 1 - gamma * fault[peer]
         found = medians.find((q - fault[peer]) / part, weight * part)
         fault = np.clip(np.where(np.isnan(found), fault, (fault + found) / 2), 0.0, most)
-    weight = weight * (1 - gamma[peer] * fault[peer])
+    weight = weight * (1 - gamma * fault[peer])
     total, squares = (np.bincount(who, each, n) for each in (weight, weight**2))
     return fault, total**2 / np.where(squares > 0, squares, 1.0)
 
@@ -337,11 +323,16 @@ def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floa
 
 def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, usual: npt.NDArray[np.bool_]) -> Floats:
     """Return the standard error of each fault, given that of what each pair says."""
-    met, gamma = crowds.met, crowds.gamma[crowds.of_pair]
+    met, gamma = crowds.met, crowds.gamma
     who = np.concatenate([met.left, met.right])
     each = np.concatenate([once / (1 - gamma * fault[met.right]), once / (1 - gamma * fault[met.left])])
     typical = _medians(who, each, np.tile(usual, 2), len(fault))
     return np.asarray(np.nan_to_num(_MEDIAN_ERROR * typical / np.sqrt(np.maximum(peers - 1, 1.0))))
+
+
+def _median(values: Floats, which: npt.NDArray[np.bool_]) -> float:
+    """Return the median of some of the values, and NaN where there are none."""
+    return float(_medians(np.zeros(len(values), np.intp), values, which, 1)[0])
 
 
 def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
@@ -374,7 +365,6 @@ def _describe_groups(
     if not len(several):
         return ()
     met, shared = crowds.met, run.sum(_count_shared, number.astype(np.float64))["shared"]
-    pairs = np.bincount(crowds.of_pair[met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
     inside = np.flatnonzero((number[met.left] == number[met.right]) & ~np.isnan(evidence.z))
     found = []
     for first in several:
@@ -386,7 +376,7 @@ def _describe_groups(
                 common=round(float(shared[members].sum())),
                 rare=round(float(met.same[own].sum())),
                 fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)) if len(own) else np.nan,
-                p_value=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min(initial=np.inf)))),
+                p_value=float(min(1.0, crowds.compared * ndtr(evidence.z[own].min(initial=np.inf)))),
             )
         )
     return tuple(found)
@@ -395,5 +385,5 @@ def _describe_groups(
 def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
     """Count the tasks that others of her group answered too, each of g answers being a g-th of a task."""
     own = number.take(block.worker).astype(np.intp)
-    voice = voices_of(block, own, np.zeros(len(own), bool)).weight
+    voice = voices_of(block, own).weight
     return {"shared": block.per_worker(np.where(voice < 1, voice, 0.0))}

@@ -151,18 +151,12 @@ def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple
     return order, np.arange(len(order)) - np.searchsorted(who[order], who[order])
 
 
-def _scale_tasks(run: Run) -> tuple[Run, Floats]:
-    """Return the run with the scale of each task, and the least scale that counts, per worker, that of her problem."""
+def _scale_tasks(run: Run) -> tuple[Run, float]:
+    """Return the run with the scale of each task, and the least scale that counts."""
     scaled = run.map(partial(_with_scale, kernels=run.kernels))
-    numbers = np.arange(len(run.problems.sizes), dtype=np.float64)
-    found = scaled.collect(_scale_of, run.problems.spread(numbers))
-    known = found["scale"] > 0
-    scale, problem = found["scale"][known], found["problem"][known].astype(np.intp)
-    order = np.lexsort((scale, problem))
-    first, last = (np.searchsorted(problem[order], numbers, side=side) for side in ("left", "right"))
-    middle = np.minimum((first + last) // 2, max(len(scale) - 1, 0))
-    usual = np.where(last > first, scale[order][middle] if len(scale) else 1.0, 1.0)
-    return scaled, run.problems.spread(_LEAST_SCALE * usual)
+    scale = scaled.collect(_scale_of)["scale"]
+    known = np.sort(scale[scale > 0])
+    return scaled, _LEAST_SCALE * float(known[len(known) // 2] if len(known) else 1.0)
 
 
 def _with_scale(block: Block, *, kernels: Kernels) -> Block:
@@ -197,25 +191,23 @@ def _median_rows(block: Block, kernels: Kernels) -> Floats:
     return np.concatenate(scales)
 
 
-def _scale_of(block: Block, problem: Floats) -> dict[str, Array]:
-    return {"scale": block[TaskScale].scale, "problem": problem.take(block.first_worker)}
+def _scale_of(block: Block) -> dict[str, Array]:
+    return {"scale": block[TaskScale].scale}
 
 
 def _compare_answers(
-    block: Block, rows: slice, *, kernels: Kernels, least: Floats | None
+    block: Block, rows: slice, *, kernels: Kernels, least: float | None
 ) -> Iterator[tuple[Array, Array, Floats]]:
     """Yield pairs of answers to a task, the first by one of the workers in ``rows``, and how far apart they are.
 
-    ``least`` is the least scale that counts, per worker of the run, where distances have one. Unknown distances are
-    left out.
+    ``least`` is the least scale that counts, where distances have one. Unknown distances are left out.
     """
     for left, right, distance in _pairs_of(block, rows, kernels):
         once = (block.worker[left] < block.worker[right]) & ~np.isnan(distance)
         if not once.all():
             left, right, distance = left[once], right[once], distance[once]
         if least is not None:
-            own = np.append(least[block.workers], 1.0)  # that of the dummy worker, whose sums are discarded
-            scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.first_worker]))
+            scale = block.to_answers(np.fmax(block[TaskScale].scale, least))
             distance = np.minimum(np.sqrt(distance) / scale[left], _FARTHEST)
         yield left, right, distance
 
@@ -238,7 +230,7 @@ def _measure(block: Block, left: Array, right: Array, kernels: Kernels) -> Float
     return distance
 
 
-def _pair_sums(block: Block, rows: slice, *, kernels: Kernels, least: Floats | None) -> dict[str, Any]:
+def _pair_sums(block: Block, rows: slice, *, kernels: Kernels, least: float | None) -> dict[str, Any]:
     shape = rows.stop - rows.start, block.n_workers
     sums = {name: MatrixSum(shape) for name in _SUMS}
     for left, right, distance in _compare_answers(block, rows, kernels=kernels, least=least):
