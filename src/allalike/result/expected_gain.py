@@ -94,7 +94,7 @@ def keep_likeliest(table: Floats) -> Floats:
 
 
 def _find_probabilities(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
-    """Return how probably a worker names the true class, and a certain other one; nobody is worse than a guess."""
+    """Return how probably a worker names the true class, and a certain other one; at least as good as a guess."""
     wrong = np.minimum(rate, 1 - 1 / k) / (k - 1)
     return np.asarray(1 - (k - 1) * wrong), np.asarray(wrong)
 
@@ -145,7 +145,7 @@ class CrowdUncertainty:
 def estimate_uncertainty(
     run: Run, weighing: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
 ) -> CrowdUncertainty:
-    """Return how sure truths are that are not known, for labels that tell it.
+    """Estimate the uncertainty of labels that are not gold, for label types with probabilities.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
@@ -156,7 +156,9 @@ def estimate_uncertainty(
     faults, rates = weighing.uncertainty, weighing.error_rate
     told = None if faults is None else faults.confidence
     if run.worker_task is not None:
-        raise UnsupportedError("Every task is a problem of its own here, so that nobody is known beyond her task.")
+        raise UnsupportedError(
+            "With per_task(), workers have no error rates beyond one task, so answers cannot be planned."
+        )
     if posteriors is not None and rates is not None:
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
@@ -173,7 +175,7 @@ def estimate_uncertainty(
 
 
 def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
-    """Return the tasks whose truths are not known, and what is told of them."""
+    """Return the tasks without gold labels, and their state."""
     tasks, states = [], []
     for piece in found.pieces():
         state = tell(piece)
