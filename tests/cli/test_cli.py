@@ -38,7 +38,7 @@ def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> No
     assert done.returncode == 0
     assert "--columns worker=annotator,task=item,label=vote" in done.stderr
     assert "--domain categorical" in done.stderr
-    assert "Written: allalike-out/truth.csv" in done.stdout
+    assert "Saved in allalike-out." in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
     assert list(truth) == ["task", "label", "confidence", "standard_error", "answers", "tied", "unweighted", "changed"]
     summary = json.loads((answers / "allalike-out" / "summary.json").read_text())

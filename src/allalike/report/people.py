@@ -160,7 +160,7 @@ def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp
 #
 #     B = -1/2 J D^2 J,    J = I - 11'/n,
 #
-# and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker with errors of their own is far from everybody, so
+# and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker with independent errors is far from everybody, so
 # the good ones are in a crowd and the bad ones around it; copies lie on each other. The first axis is turned so that
 # larger disparities lie to the right, and the second so that its longest arm points up.
 #

@@ -207,7 +207,8 @@ class WorkerExplanation:
         if rest is None:
             return "There are no other workers."
         only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" if rest.only else ""
-        return f"Without this worker, {rest.changed:,} of {rest.tasks:,} labels differ, by {rest.shift:.3g} on average{only}."
+        changed = f"{rest.changed:,} of {rest.tasks:,} labels differ"
+        return f"Without this worker, {changed}, by {rest.shift:.3g} on average{only}."
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
