@@ -64,8 +64,8 @@ class Row(NamedTuple):
     bought: float
     error: float
     expected: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
 
 
 class Market:

@@ -298,7 +298,7 @@ def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:
     expected = allalike.discover(rows).next_tasks(1000)
     pd.testing.assert_frame_equal(allalike.discover(rows, engine=Disk()).next_tasks(1000), expected)
     allalike.discover(rows).save(tmp_path)
-    assert pd.read_csv(tmp_path / "next_tasks.csv")["task"].tolist() == expected["task"].tolist()
+    assert pd.read_csv(tmp_path / "details" / "next_tasks.csv")["task"].tolist() == expected["task"].tolist()
 
 
 def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more() -> None:
