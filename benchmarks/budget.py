@@ -64,8 +64,8 @@ class Row(NamedTuple):
     bought: float
     error: float
     expected: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
 
 
 class Market:
@@ -126,7 +126,7 @@ class Market:
 
 def choose(way: str, market: Market, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
     """Choose which answers to buy, and say which error is expected then, if it is known."""
-    unknown = dict.fromkeys(("expected", "low", "high"), np.nan)
+    unknown = dict.fromkeys(("expected", "ci_low", "ci_high"), np.nan)
     if way == "plan":
         return market.plan(result, number)
     truth = result.truth
@@ -221,7 +221,7 @@ def tell_plan(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
         cells = [f"`{crowd}`"]
         for way in ("plan", "known"):
             told = [row for row in rows if (row.crowd, row.way) == (crowd, way) and row.bought > 0]
-            held = sum(row.low <= row.error <= row.high for row in told)
+            held = sum(row.ci_low <= row.error <= row.ci_high for row in told)
             means = (np.mean([getattr(row, name) for row in told]) for name in ("expected", "error"))
             cells += [*(f"{100 * mean:.1f}" for mean in means), f"{held} of {len(told)}"]
         lines.append(cells)

@@ -104,7 +104,7 @@ def test_colleagues_are_as_far_apart_as_their_answers_differ() -> None:
     differ = {w: np.mean([a != b for a, b in zip(SAID["ada"], SAID[w], strict=True)]) for w in SAID if w != "ada"}
     assert dict(zip(colleagues["worker"], colleagues["distance"], strict=True)) == pytest.approx(differ)
     assert colleagues["distance"].is_monotonic_increasing
-    assert colleagues["common"].tolist() == [42] * 4
+    assert colleagues["common_tasks"].tolist() == [42] * 4
 
 
 @pytest.mark.parametrize("method", ["auto", "P-TD", "DS"])

@@ -185,7 +185,7 @@ def test_a_saved_table_says_the_same_as_the_result(tmp_path: Path) -> None:
     one = allalike.discover(rows, history=past).workers
     two = allalike.discover(rows, history=tmp_path / "out" / "workers.csv").workers
     np.testing.assert_allclose(one["error_rate"], two["error_rate"], rtol=1e-9)
-    assert one["earlier"].tolist() == [100] * 5
+    assert one["prior_answers"].tolist() == [100] * 5
 
 
 def test_an_answer_of_the_history_counts_as_much_as_one_of_this_batch() -> None:

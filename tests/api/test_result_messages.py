@@ -268,13 +268,10 @@ UPDATING = [
 ]
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
 PLANNING = [
-    *(
-        Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks()"))
-        for one in KEPT
-    ),
+    *(Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks()")) for one in KEPT),
     Message("nobody answered twice", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task was answered twice",)),
     Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has not answered yet", "'anyone'")),
-    Message("no prices", plan(prices={}), ("Nobody can be asked",)),
+    Message("no prices", plan(prices={}), ("no worker to ask",)),
     Message("little money", plan(0.5), ("budget is 0.5, and the cheapest answer costs 1",)),
     Message("answers for nothing", plan(prices={"anyone": 0}), ("'anyone' is 0. What costs nothing needs no plan",)),
     Message("price", plan(price=0), ("price is 0",)),

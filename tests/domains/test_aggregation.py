@@ -128,7 +128,7 @@ def test_the_medoid_is_an_answer_with_the_least_sum_of_distances(spec: str) -> N
 
 def strip(label: Any) -> Any:
     """Leave out what is told of objects beside where they are and their class."""
-    told = {"confidence", "class_confidence", "spread", "supporters"}
+    told = {"confidence", "class_confidence", "spread", "n_workers"}
     if isinstance(label, list) and label and isinstance(label[0], dict):
         return [{name: value for name, value in thing.items() if name not in told} for thing in label]
     return label

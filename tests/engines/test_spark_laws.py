@@ -84,7 +84,7 @@ def test_workers_agree_as_much_on_spark_as_in_memory(domain: str) -> None:
     rows = crowd(domain, seed=2, n=5, m=30, missing=0.5)
     expected, found = (allalike.agreement(rows, domain=kind(domain), engine=engine) for engine in (Memory(), SPARK))
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
-    for name in ("alpha", "low", "high", "expected_error", "percent", "fleiss", "ac1", "cohen"):
+    for name in ("alpha", "ci_low", "ci_high", "expected_error", "percent", "fleiss", "ac1", "cohen"):
         if (value := expected.summary()[name]) is not None:
             assert found.summary()[name] == pytest.approx(value, rel=1e-9), name
     assert found.expected_from == expected.expected_from

@@ -71,8 +71,8 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
     yield Remark(f"{counts} ({summary.domain.name}).")
     if confidence is not None and not panel.is_scored:
-        independent = confidence.effective_answers_per_task
-        effective = f", effectively {independent:.2g}" if independent else ""
+        number = confidence.effective_answers_per_task
+        effective = f", effectively {number:.2g}" if number else ""
         yield Remark(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
             f" from the majority vote{say_ties(summary)}."

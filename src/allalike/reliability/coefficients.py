@@ -31,7 +31,7 @@ COEFFICIENTS = {  # by name: of which labels it is, and what it is
     ),
     "Cohen's kappa": (
         "classes",
-        "beyond chance, each worker with her own shares of classes; of many, the mean over pairs",
+        "beyond chance, each worker with their own shares of classes; of many, the mean over pairs",
     ),
     "Cohen's weighted kappa (linear)": (
         "levels",

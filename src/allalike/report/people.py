@@ -302,7 +302,7 @@ def all_overlap(material: Material) -> bool:
         return False
     low, high = (np.asarray(material.workers[name], np.float64) for name in interval)
     known = np.isfinite(low) & np.isfinite(high)
-    return bool(low[known].max() <= high[known].min())
+    return bool(low[known].max() < high[known].min())
 
 
 def find_interval(material: Material) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ many classes the three likeliest are distinguished, and ways that lead to nearly
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def keep_likeliest(table: Floats) -> Floats:
 
 
 def _find_probabilities(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
-    """Return how probably a worker names the true class, and a certain other one; nobody is worse than a guess."""
+    """Return how probably a worker names the true class, and a certain other one; at least as good as a guess."""
     wrong = np.minimum(rate, 1 - 1 / k) / (k - 1)
     return np.asarray(1 - (k - 1) * wrong), np.asarray(wrong)
 
@@ -121,34 +122,30 @@ def _merge_similar(ways: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CrowdUncertainty:
-    """How sure truths are, and how often workers err."""
+    """Uncertainty of the labels, and error rates of the workers."""
 
     tasks: Values
     state: Floats
     rates: Floats
     k: int
-    again: tuple[float, float] = (1.0, 1.0)
     truths: int = 0
 
     def of_tasks(self, rows: Any = slice(None)) -> TaskUncertainty:
-        """Return what is at stake in some of the tasks."""
+        """Return the uncertainty of some of the tasks."""
         return TaskUncertainty(self.state[rows], self.k)
 
     def describe_error(self, error: float) -> dict[str, float]:
-        """Return an expected error, which is a mean over tasks, as people read it, with its limits."""
+        """Return an expected error, a mean over tasks, with its 95 % interval."""
         n = max(len(self.tasks), 1)
-        guess, chance = 1 - 1 / self.k, 1 / n + (1 / self.truths if self.truths else 0.0)
-        beyond = (guess - error) / max(self.again[0], _TINY)  # chance, if all were found again
-        limits = np.clip([guess - beyond, guess - beyond * self.again[1]], 0.0, 1.0)
-        spread = NORMAL_QUANTILE * np.sqrt(limits * (1 - limits) * chance)
-        low, high = np.clip(limits + [-1, 1] * spread, 0.0, 1.0).tolist()
-        return {"expected": float(error), "ci_low": low, "ci_high": high}
+        variance = error * (1 - error) * (1 / n + (1 / self.truths if self.truths else 0.0))
+        spread = NORMAL_QUANTILE * math.sqrt(max(variance, 0.0))
+        return {"expected": error, "ci_low": max(error - spread, 0.0), "ci_high": min(error + spread, 1.0)}
 
 
 def estimate_uncertainty(
     run: Run, weighing: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
 ) -> CrowdUncertainty:
-    """Return how sure truths are that are not known, for labels that tell it.
+    """Estimate the uncertainty of labels that are not gold, for label types with probabilities.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")])
@@ -159,7 +156,9 @@ def estimate_uncertainty(
     faults, rates = weighing.uncertainty, weighing.error_rate
     told = None if faults is None else faults.confidence
     if run.worker_task is not None:
-        raise UnsupportedError("Every task is a problem of its own here, so that nobody is known beyond her task.")
+        raise UnsupportedError(
+            "With per_task(), workers have no error rates beyond one task, so answers cannot be planned."
+        )
     if posteriors is not None and rates is not None:
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
@@ -171,15 +170,12 @@ def estimate_uncertainty(
             "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
             f" {run.domain.name}. `result.next_tasks()` lists the least certain tasks."
         )
-    told = told or {}
-    if told.get("estimated_from") == "gold":
-        return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths=run.n_gold)
-    again = told.get("replication", 1.0)
-    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, (again, told.get("replication_half", again)))
+    truths = run.n_gold if told is not None and told.get("estimated_from") == "gold" else 0
+    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths)
 
 
 def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
-    """Return the tasks whose truths are not known, and what is told of them."""
+    """Return the tasks without gold labels, and their state."""
     tasks, states = [], []
     for piece in found.pieces():
         state = tell(piece)

@@ -60,7 +60,7 @@ _MAX_CLOSE = 20_000  # ids among which a close one is searched
 _MAX_TRIED, _MAX_COSTLY_TRIED = 100, 25  # answers that are left out or changed, one after the other
 _MAX_ANSWERS = 1_000_000  # with more, deciding without a worker would take as long as the result itself
 _MAX_DISAGREEMENTS = 10
-_MIN_COMMON = 5  # tasks that colleagues share; fewer only if nobody shares more
+_MIN_COMMON = 5  # tasks that colleagues share; fewer only if there are no such colleagues
 
 
 def explain_task(run: Run, weighing: Fit, table: TaskTable, task: Any) -> TaskExplanation:
@@ -334,12 +334,12 @@ def _find_disagreements(
 def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
     faults, groups = weighing.uncertainty, weighing.copy_groups
     if faults is not None and faults.few[worker]:
-        yield Flag("few answers", f"{int(faults.shared[worker]):,} of her tasks were answered by others, too")
+        yield Flag("few answers", f"{int(faults.shared[worker]):,} of the worker's tasks have other answers")
     if faults is not None and faults.uninformative is not None and faults.uninformative[worker]:
         assert faults.informativeness is not None
         assert faults.informativeness_se is not None
         value, error = faults.informativeness[worker], faults.informativeness_se[worker]
-        yield Flag("no signal", f"how much her answers say of the tasks is {value:.2g} +- {error:.2g}")
+        yield Flag("no signal", f"informativeness {value:.2g}, standard error {error:.2g}")
     for group in groups.groups if groups is not None else ():
         if worker in group.members:
             yield _describe_group(run.workers, group, worker)
@@ -367,7 +367,7 @@ def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
 
 
 def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:
-    """Decide all tasks without a worker, and compare; None if nobody else answered."""
+    """Decide all tasks without a worker, and compare; None if there are no other workers."""
     rest = _drop_worker(run, worker)
     if rest is None:
         return None

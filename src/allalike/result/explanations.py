@@ -35,7 +35,7 @@ class TaskExplanation:
     >>> allalike.discover(rows, method="UA").explain(task=1)
     Task 1: 'x', confidence 0.667; unweighted the same.
     3 answers. By weight 'x' has 0.667 and 'y' has 0.333: a margin of 0.333.
-    The truth would be another one without ada or bob; or if one of these said 'y': ada or bob.
+    The label would change without ada or bob; or if one of these said 'y': ada or bob.
     See .answers and .labels.
     """
 
@@ -74,9 +74,9 @@ class TaskExplanation:
             low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in (self.ci_low, self.ci_high))
             confidence = f", between {low} and {high} (95 %)"
         notes = {
-            "known beforehand": self.is_gold,
+            "a gold label": self.is_gold,
             "a tie was broken": self.tied,
-            "not sure enough to be told": self.abstained,
+            "confidence too low": self.abstained,
             f"unweighted {_shorten(self.unweighted)}": self.changed,
             "unweighted the same": not (self.changed or self.tied),
         }
@@ -96,7 +96,7 @@ class TaskExplanation:
 
     def _describe_deciding_answers(self) -> str:
         if self.is_gold:
-            return "Whatever is answered, a truth that is known stays."
+            return "This is a gold label, which answers do not change."
         workers = self.answers["worker"]
         if "moves" in self.answers:
             moves = self.answers["moves"]
@@ -105,13 +105,13 @@ class TaskExplanation:
             place = int(moves.fillna(-1.0).argmax())
             return f"It moves most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
         if len(self.answers) == 1:
-            return f"Nobody but {workers.iloc[0]} answered it."
+            return f"Only {workers.iloc[0]} answered it."
         left_out, changed = (workers[self.answers[name]].tolist() for name in ("if_left_out", "if_changed"))
         parts = [f"without {_list_or(left_out)}"] if left_out else []
         if changed:
             parts.append(f"if one of these said {_shorten(self.runner_up)}: {_list_or(changed)}")
         if parts:
-            return f"The truth would be another one {'; or '.join(parts)}."
+            return f"The label would change {'; or '.join(parts)}."
         tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} who count most"
         return f"No single answer{tried} decides it."
 
@@ -136,7 +136,7 @@ class TaskExplanation:
 
 @dataclass(frozen=True)
 class Absence:
-    """What changes without a worker: labels that differ, of so many tasks, and tasks that nobody else answered."""
+    """What changes without a worker: labels that differ, of so many tasks, and tasks without other answers."""
 
     changed: int
     tasks: int
@@ -151,9 +151,9 @@ class WorkerExplanation:
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
     >>> allalike.discover(rows, method="UA").explain(worker="eve")
-    Worker eve: 2 answers, weight 0.3333, mean error 1; 1 of 2 are not the truth.
+    Worker eve: 2 answers, weight 0.3333, mean error 1; 1 of 2 differ from the label.
     Nearest, by mean distance on common tasks: ada (1 on 1), bob (1 on 1).
-    Without her, 0 of 1 truths would be others, 0 away on average; 1 task has no other answer.
+    Without this worker, 0 of 1 labels differ, by 0 on average; 1 task has no other answer.
     See .colleagues and .disagreements.
     """
 
@@ -188,11 +188,11 @@ class WorkerExplanation:
             low, high = (self.columns.get(name, math.nan) for name in ("ci_low", "ci_high"))
             interval = "" if math.isnan(low) or math.isnan(high) else f" ({low:.3g} to {high:.3g})"
             facts.append(f"{unit.replace('_', ' ')} {self.columns[unit]:.3g}{interval}")
-        wrong = f"{self.disagrees:,} of {self.compared:,} are not the truth"
+        wrong = f"{self.disagrees:,} of {self.compared:,} differ from the label"
         lines = [f"Worker {self.worker}: {', '.join(facts)}; {wrong}."]
         lines += [f"{flag.name.capitalize()}: {flag.evidence}." for flag in self.flags]
         if not len(self.colleagues):
-            lines.append("She has no task in common with anybody.")
+            lines.append("The worker shares no task with others.")
         for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
             if len(table):
                 rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
@@ -202,15 +202,13 @@ class WorkerExplanation:
 
     def _describe_absence(self) -> str:
         if self.too_large:
-            return "What would be without her is left out: there are more than a million answers."
+            return "Labels without this worker are not estimated for more than a million answers."
         rest = self.without
         if rest is None:
-            return "Nobody else answered."
+            return "There are no other workers."
         only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" if rest.only else ""
-        return (
-            f"Without her, {rest.changed:,} of {rest.tasks:,} truths would be others, {rest.shift:.3g} away on average"
-            f"{only}."
-        )
+        changed = f"{rest.changed:,} of {rest.tasks:,} labels differ"
+        return f"Without this worker, {changed}, by {rest.shift:.3g} on average{only}."
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""

@@ -299,7 +299,7 @@ def say_counts(answers: int, workers: int, tasks: int) -> str:
 def say_voices(summary: Summary) -> str:
     """Describe the effective number of answers per task, if it is known."""
     voices = summary.confidence.effective_answers_per_task if summary.confidence else None
-    return f"effective number of answers per task: {voices:.2g}" if voices else ""
+    return f"worth about {voices:.2g} independent answers" if voices else ""
 
 
 def name_unweighted(domain: LabelKind) -> str:

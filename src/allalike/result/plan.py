@@ -100,7 +100,7 @@ def find_offers(
     n, uncertainty = len(run.workers), weighing.uncertainty
     known = np.isfinite(rates)
     if not known.any():
-        raise UnsupportedError("No task was answered twice, so that nobody knows how often workers err. Ask anyone.")
+        raise UnsupportedError("No task has two answers, so error rates of workers are unknown. Ask any worker.")
     usual = float(np.average(rates[known], weights=run.answer_counts[known]))
     names = [*map(str, run.workers.tolist()), ANYONE]
     usual_price = 1.0 if price is None and prices is None else price
@@ -115,7 +115,7 @@ def find_offers(
     if uncertainty is not None and uncertainty.uninformative is not None:
         costs[:n][uncertainty.uninformative] = np.inf
     if not np.isfinite(costs).any():
-        raise OptionError("Nobody can be asked: no worker who has a price says anything about the tasks.")
+        raise OptionError("There is no worker to ask: all workers with a price are uninformative.")
     if not costs.min() > 0:
         raise OptionError(f"The price of {names[int(costs.argmin())]!r} is 0. What costs nothing needs no plan.")
     group = np.arange(n) if weighing.copy_groups is None else weighing.copy_groups.number
@@ -167,7 +167,7 @@ class Queues:
         return float(values[first]), able[first]
 
     def ask(self, worker: int) -> None:
-        """Ask a worker, who then stands behind her equals, or is not asked any more in this batch."""
+        """Ask a worker, who then comes after equal workers, or is not asked again in this batch."""
         queue = self._queues[float(self.offers.price[worker])]
         rate, asked, _ = queue.pop([each[2] for each in queue].index(worker))
         if asked + 1 < self.offers.load[worker]:
@@ -343,7 +343,7 @@ def _describe(asked: Sequence[Assignment], before: float, crowd: CrowdUncertaint
 
 
 def _limit_loads(offers: Offers, answers: int, max_per_worker: int | None) -> Offers:
-    """Limit how often a worker is asked in a batch, by default to twice her share of the answers."""
+    """Limit how often a worker is asked in a batch, by default to twice the worker's share of the answers."""
     named = np.isfinite(offers.price[:-1])
     fair = np.ceil(_FAIR_SHARES * answers / max(int(named.sum()), 1))
     load = np.full(len(offers.price), float(max_per_worker or max(fair, 1.0)))

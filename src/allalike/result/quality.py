@@ -1,11 +1,11 @@
 """Quality in the numbers that people know: precision, recall and F1 by worker and tag, confusions, Dice, borders.
 
-Of a worker's answers and their tasks' truths, with so many hits, marks that she made and marks that were due,
+Of a worker's answers and their tasks' truths, with so many hits, marks that were made and marks that were due,
 
     precision = hits / made        recall = hits / due        F1 = 2 hits / (made + due)
 
 A mark is an answer of a class, an element of a set, an object (paired with one of the truth, of the same class) or a
-pixel. Truths are those that were found, of which her own answers are a part, and beside them those that are known.
+pixel. Truths are those that were found, of which the worker's answers are a part, and beside them those that are known.
 It works for comparing workers with each other. It flatters all of them where few answer each task.
 """
 

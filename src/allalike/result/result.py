@@ -112,21 +112,21 @@ class Result(Framed[Frame]):
 
     @cached_property
     def truth(self) -> Frame:
-        """One row per task: task, label, confidence, error, answers, tied, unweighted, changed.
+        """One row per task: task, label, confidence, standard_error, answers, tied, unweighted, changed.
 
-        Of numbers, auto knows low and high in place of the confidence: the limits of the truth, of 95 %.
+        For numbers, auto has ci_low and ci_high in place of the confidence: the 95 % confidence interval.
         """
         return self._dress(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
 
     @cached_property
     def workers(self) -> Frame:
-        """One row per worker: worker, answers, disparity, fault, weight, and error_rate where the method knows it.
+        """One row per worker: worker, answers, disparity, error, weight, flag, reason.
 
-        With auto also shared, error_rate for classes or rmse for numbers, low, high and few: how many of her answers
-        others answered too, how good she probably is, in which limits of 95 %, and whether less than 5 are shared.
-        Where every task is a problem of its own, there is one row per task and worker. The last columns are flag
-        (block, look or few) and reason. Rows are in the order of ids; ``workers.csv`` has the main
-        columns, flagged workers first; ``details/workers.csv`` has all columns.
+        The error is error_rate for classes, rmse for numbers, and mean_error otherwise. With auto also shared_tasks
+        (tasks with other answers), relative_error, rank_low and rank_high, ci_low and ci_high (95 % confidence
+        interval of the error, with 20 gold labels), and few_answers (fewer than 5 shared tasks).
+        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are in the
+        order of ids; ``workers.csv`` has the main columns, flagged workers first, and ``details/workers.csv`` all.
         """
         return self._dress(flag_columns(self.run, self.weighing))
 
@@ -366,10 +366,10 @@ class Result(Framed[Frame]):
     ) -> AnswerPlan:
         """Return whom to ask about which task with some money, what it brings, and whether to stop.
 
-        The most useful answer per unit of money comes first, beside those before it: that to an unsure task, of a
-        worker who errs seldom, as far as that is known. Nobody is asked about a task that she, or one of her copies,
-        has answered, nor if her answers say nothing; somebody new, called ``anyone``, errs as a typical worker does.
-        Needs labels with an error rate, such as classes. For numbers and other labels, use `next`.
+        Answers are planned one after the other, each with the largest expected gain per unit of money. Workers are
+        not asked about tasks that they or their copy group have answered, and uninformative workers are not asked. A
+        new worker, called ``anyone``, has a typical error rate. Planning needs labels with an error rate, such as
+        classes; for other labels use `next_tasks`.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
 
 
 def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
-    """Return the estimated error of each worker, its interval, and the rank."""
+    """Return the estimated error of each worker, its interval, the error relative to the others, and the rank."""
     rate = weighing.error_rate
     told = faults.best(weighing.fault) if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
