@@ -42,12 +42,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/default.py
-	$(BIN)/python benchmarks/trust_coverage.py
-	$(BIN)/python benchmarks/trust_confidence.py
-	$(BIN)/python benchmarks/trust_copies.py
-	$(BIN)/python benchmarks/trust_copies_distances.py
-	$(BIN)/python benchmarks/trust_next.py
-	$(BIN)/python benchmarks/trust_thinned.py
+	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/texts.py

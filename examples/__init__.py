@@ -1,1 +1,1 @@
-"""Examples: one of everything that can be added to allalike, whole; docs/taking-part/EXTENDING.md shows them."""
+"""Examples: one of everything that can be added to allalike, whole; docs/contributing/EXTENDING.md shows them."""

@@ -61,8 +61,6 @@ from allalike.methods import TOP2 as TOP2
 from allalike.methods import UA as UA
 from allalike.methods import Auto as Auto
 from allalike.methods import Method as Method
-from allalike.noise import POPULATIONS as POPULATIONS
-from allalike.noise import Copiers as Copiers
 from allalike.panels.jury import jury as jury
 from allalike.panels.panel import Panel as Panel
 from allalike.readers import Scan as Scan
@@ -73,6 +71,8 @@ from allalike.reliability.agreement import Agreements as Agreements
 from allalike.result.result import Result as Result
 from allalike.simulation import CROWDS as CROWDS
 from allalike.simulation import MODELS as MODELS
+from allalike.simulation import POPULATIONS as POPULATIONS
+from allalike.simulation import Copiers as Copiers
 from allalike.simulation import Simulated as Simulated
 from allalike.simulation import simulate as simulate
 from allalike.update import load as load

@@ -18,6 +18,7 @@ from allalike.readers.scans import find_frame
 from allalike.result.result import Result
 from allalike.result.saved import check_complete, check_own_file, read_summary
 from allalike.result.tables import ERRORS
+from allalike.result.targets import DETAILS
 
 
 def read_history(source: Any) -> History:
@@ -47,7 +48,7 @@ def _find_table(path: str) -> str:
     """Return the table of workers of a folder with a result, and anything else as it is."""
     if not find_folder(path).is_dir():
         return path
-    tables = [Path(path, f"workers.{ending}") for ending in FORMATS]
+    tables = [Path(path, place, f"workers.{ending}") for place in (DETAILS, "") for ending in FORMATS]
     check_complete(Path(path))
     found = next((table for table in tables if os.path.lexists(table)), None)
     if found is None:
@@ -73,8 +74,9 @@ def _read(path: str) -> Any:
 def _is_guarded(path: Path) -> bool:
     """Tell whether the summary beside a table says that its texts were kept from being formulas."""
     try:
-        summary = read_summary(path.parent)
-        return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
+        folder = path.parent.parent if path.parent.name == DETAILS else path.parent
+        summary = read_summary(folder)
+        return bool(summary.get("safe_csv")) and path.relative_to(folder).as_posix() in summary.get("files", ())
     except (OSError, ValueError, TypeError, InputError):
         return False
 

@@ -150,7 +150,7 @@ def test_what_changed_is_told(tmp_path: Path) -> None:
     assert {"task": "t000", "before": "xyz"[truth[0]], "now": "xyz"[(truth[0] + 2) % 3]} in told["truths"]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["changes"] == told
-    table = (tmp_path / "out" / "changes.csv").read_text(encoding="utf-8")
+    table = (tmp_path / "out" / "details" / "changes.csv").read_text(encoding="utf-8")
     assert '"worse","ada"' in table
     assert '"copies","cyd; dan"' in table
     once_more = allalike.update(tmp_path / "out", [("bob", "t401", "x")]).summary["changes"]
@@ -171,7 +171,7 @@ def test_the_change_of_a_worker_is_that_of_a_score_test() -> None:
 
 def test_damage_is_one_message_and_nothing_is_lost(tmp_path: Path) -> None:
     allalike.discover(crowd("categorical", seed=1, n=4, m=9), domain="categorical").save(tmp_path / "out")
-    place = tmp_path / "out" / "state"
+    place = tmp_path / "out" / "details" / "state"
     state, answers = (place / "call.json").read_text(), (place / "answers-1.parquet").read_bytes()
     index: dict[str, Any] = json.loads(state)
     told = index["call"]

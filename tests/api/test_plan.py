@@ -18,6 +18,7 @@ from allalike.cli.schemas import make_schema
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.result.expected_gain import TaskUncertainty, keep_likeliest
 from allalike.result.plan import Offers, assign
+from crowds.asking import Crowd, find_saved
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd
 from running.program import call
@@ -238,11 +239,9 @@ def test_half_an_answer_by_plan_is_worth_more_than_one_at_random_on_a_public_cro
 
 
 @pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.long)])
-def test_asking_the_least_sure_saves_a_fifth_of_the_answers(
-    benchmark: Callable[[str], ModuleType], number: int
-) -> None:
+def test_asking_the_least_sure_saves_a_fifth_of_the_answers(number: int) -> None:
     crowds = [(2, 0.0, seed) for seed in range(number)]
-    assert benchmark("trust_next").find_saved(crowds, 2, 4, tasks=100, share=0.2) > 0.19
+    assert find_saved(crowds, 2, 4, tasks=100, share=0.2) > 0.19
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -302,10 +301,8 @@ def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:
     assert pd.read_csv(tmp_path / "next_tasks.csv")["task"].tolist() == expected["task"].tolist()
 
 
-def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more(
-    benchmark: Callable[[str], ModuleType],
-) -> None:
-    drawn = benchmark("trust_next").Crowd(3, 0.0, seed=2, tasks=300, workers=9)
+def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more() -> None:
+    drawn = Crowd(3, 0.0, seed=2, tasks=300, workers=9)
     rows = drawn.begin(9)
     result = allalike.discover(rows, domain="categorical")
     curve = result.learning_curve().set_index("answers_per_task")["expected_accuracy"]

@@ -32,11 +32,11 @@ def test_what_is_saved_reads_back_the_same(tmp_path: Path) -> None:
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    kept = [f"state/{name}" for name in ("answers-1.parquet", "call.json", "gold-1.parquet")]
-    tables = ["confusion.csv", "groups.csv", "next_tasks.csv", "quality.csv"]
-    files = [*tables, *kept, "truth.csv", "workers.csv", "summary.json"]
+    kept = [f"details/state/{name}" for name in ("answers-1.parquet", "call.json", "gold-1.parquet")]
+    tables = [f"details/{name}.csv" for name in ("confusion", "next_tasks", "quality")]
+    files = [*tables, *kept, "details/workers.csv", "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {"schema": "allalike/discover/2", **result.summary, "state": {"format": 3}, "files": files}
+    assert written == {"schema": "allalike/discover/2", **result.summary, "state": {"format": 4}, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     saved = back.set_index("worker")["weight"]
@@ -63,7 +63,7 @@ def test_soft_labels_are_written_where_they_are_asked_for(form: str, tmp_path: P
     assert "probabilities" not in " ".join(path.name for path in result.save(tmp_path / "plain", format=form))
     paths = result.save(tmp_path / "out", format=form, probabilities=True)
     assert f"probabilities.{form}" in [path.name for path in paths]
-    path = tmp_path / "out" / f"probabilities.{form}"
+    path = tmp_path / "out" / "details" / f"probabilities.{form}"
     written = pd.read_csv(path) if form == "csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(written, result.probabilities, check_dtype=False)
     again = result.save(tmp_path / "out", format=form)
@@ -75,7 +75,7 @@ def test_the_program_writes_them_by_a_flag(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("worker,task,label\n" + "".join(f"{w},{t},{x}\n" for w, t, x in ROWS))
     run("discover", path, "-o", tmp_path / "out", "--method", "DS-1", "--probabilities", "--no-report")
-    assert (tmp_path / "out" / "probabilities.csv").read_text().splitlines()[0] == '"task","x","y"'
+    assert (tmp_path / "out" / "details" / "probabilities.csv").read_text().splitlines()[0] == '"task","x","y"'
 
 
 SAID = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}

@@ -269,7 +269,7 @@ UPDATING = [
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
 PLANNING = [
     *(
-        Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks.csv"))
+        Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks()"))
         for one in KEPT
     ),
     Message("nobody answered twice", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task was answered twice",)),

@@ -71,7 +71,7 @@ def sign(index: dict[str, Any], told: Any) -> str:
 
 
 def test_a_setting_of_another_type_is_one_message(out: Path, tmp_path: Path) -> None:
-    state = out / "state" / "call.json"
+    state = out / "details" / "state" / "call.json"
     index = json.loads(state.read_text())
     refused = 0
     for place in places(index["call"]):
@@ -133,7 +133,7 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
 def use(out: Path) -> None:
     """Load a result, and go on with it, as all that can be done with a folder does."""
     folder = out.parent
-    gold = ("--gold", "gold.csv") if "gold_map" in (out / "state" / "call.json").read_text() else ()
+    gold = ("--gold", "gold.csv") if "gold_map" in (out / "details" / "state" / "call.json").read_text() else ()
     for command in (
         ("update", "out", "c.csv", *gold),
         ("explain", "out", "worker", "w1"),
@@ -161,7 +161,7 @@ def test_the_canary_is_seen_where_it_is_asked_for(canary: Canary) -> None:
 
 @pytest.mark.timeout(300)
 def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) -> None:
-    state, summary = out / "state" / "call.json", out / "summary.json"
+    state, summary = out / "details" / "state" / "call.json", out / "summary.json"
     index, told = json.loads(state.read_text()), json.loads(summary.read_text())
     kept = {path: path.read_bytes() for path in out.rglob("*.*")}
     forms: list[Callable[[str], Any]] = [str, lambda name: [name], lambda name: {name: name}]
@@ -209,7 +209,7 @@ def test_every_file_of_a_result_is_a_regular_file(kind: str, out: Path, tmp_path
         "nothing": lambda path: None,
         "empty": Path.touch,
     }
-    for path in [*sorted((out / "state").iterdir()), out / "summary.json"]:
+    for path in [*sorted((out / "details" / "state").iterdir()), out / "summary.json"]:
         held = path.read_bytes()
         (tmp_path / "elsewhere").write_bytes(held)
         path.unlink()
@@ -221,8 +221,8 @@ def test_every_file_of_a_result_is_a_regular_file(kind: str, out: Path, tmp_path
         assert done is None or (done.returncode, len(done.stderr.splitlines())) == (2, 1)
         path.rmdir() if kind == "folder" else path.unlink(missing_ok=True)
         path.write_bytes(held)
-    (out / "state").rename(tmp_path / "state")
-    (out / "state").symlink_to(tmp_path / "state")
+    (out / "details" / "state").rename(tmp_path / "state")
+    (out / "details" / "state").symlink_to(tmp_path / "state")
     with pytest.raises(InputError, match="is a link.*cp -rL"):
         allalike.load(out)
 
@@ -244,7 +244,7 @@ WRONG_MASKS = [
 def test_a_mask_whose_numbers_do_not_fit_is_one_message(tmp_path: Path) -> None:
     rows = [(worker, task, np.eye(3) > 0) for worker in "abc" for task in (1, 2)]
     allalike.discover(rows, domain="bitmap", method="UA").save(tmp_path / "out")
-    path = tmp_path / "out" / "state" / "answers-1.parquet"
+    path = tmp_path / "out" / "details" / "state" / "answers-1.parquet"
     table = pq.read_table(path)
     for text in WRONG_MASKS:
         pq.write_table(table.set_column(2, table.schema.field(2), pa.array([text] * 6, pa.large_string())), path)
@@ -262,7 +262,7 @@ def test_columns_of_other_types_are_one_message(domain: str, tmp_path: Path) -> 
     gold = {task: label for _, task, label in rows[:2]}
     allalike.discover(rows, domain=domain, gold=gold, method="UA").save(tmp_path / "out")
     values: list[Any] = [1, 1.5, float("nan"), True, None, [1], {"a": 1}, "x"]
-    for path in sorted((tmp_path / "out" / "state").glob("*.parquet")):
+    for path in sorted((tmp_path / "out" / "details" / "state").glob("*.parquet")):
         held, table = path.read_bytes(), pq.read_table(path)
         columns = [(n, pa.array([value] * len(table))) for n in range(table.num_columns) for value in values]
         for changed in (*(table.set_column(n, table.column_names[n], each) for n, each in columns), table.slice(0, 0)):

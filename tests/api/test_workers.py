@@ -132,7 +132,9 @@ def test_the_quality_of_masks_has_dice_and_borders_in_millimetres(tmp_path: Path
     assert table.loc["ada", "dice"] == 1
     assert table.loc["eve", "precision"] == pytest.approx((ball & other).sum() / other.sum())
     run("discover", tmp_path / "scans", "-o", tmp_path / "out", "-q")
-    assert pd.read_csv(tmp_path / "out" / "quality.csv")["dice"].tolist() == pytest.approx(table["dice"].tolist())
+    assert pd.read_csv(tmp_path / "out" / "details" / "quality.csv")["dice"].tolist() == pytest.approx(
+        table["dice"].tolist()
+    )
 
 
 def test_a_known_truth_that_nobody_gave_is_due_and_belongs_to_no_other_worker() -> None:

@@ -157,7 +157,7 @@ def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None
     ):
         found = weigh(run_of(few, domain))
         assert found.copy_groups is not None
-        assert found.copy_groups.all_count
+        assert not found.copy_groups.has_copies
 
 
 def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both() -> None:
@@ -167,7 +167,7 @@ def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both()
     groups = weigh(run_of(rows(said), "real")).copy_groups
     assert groups is not None
     assert [(group.members, group.copies) for group in groups.groups] == [((7, 8), False)]
-    assert groups.all_count
+    assert not groups.has_copies
 
 
 def test_double_accounts_of_translators_are_found_and_nobody_else(data: Path) -> None:

@@ -42,22 +42,21 @@ def grouped(run: MemoryRun) -> CopyGroups:
     ids = run.workers.tolist()
     first = ids.index("w000")
     number = np.array([first if name in COPIES else place for place, name in enumerate(ids)])
-    return CopyGroups(number, np.zeros(len(ids), bool))
+    return CopyGroups(number)
 
 
 @every_domain
 def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     run = load(crowd(domain, seed=3, n=7, m=6, missing=0.3), domain)
     rng = np.random.default_rng(4)
-    weights, silent = rng.uniform(0.2, 1.0, 7), np.arange(7) == 5
+    weights = rng.uniform(0.2, 1.0, 7)
     number = np.array([0, 1, 0, 3, 1, 5, 0])
-    [block] = give_voices(run, CopyGroups(number, silent)).blocks
+    [block] = give_voices(run, CopyGroups(number)).blocks
     found, weight = peer_distances(block, weights, kernels=run.kernels)
     _, task, apart = all_distances(run)
     code = run.kernels.restore_answers(block, np.arange(len(task)))
     group = number[block.worker]
-    members = [((task == t) & (group == g) & ~silent[block.worker]).sum() for t, g in zip(task, group, strict=True)]
-    voice = np.where(silent[block.worker], 0.0, 1.0 / np.maximum(members, 1))
+    voice = 1 / np.array([((task == t) & (group == g)).sum() for t, g in zip(task, group, strict=True)])
     np.testing.assert_allclose(block[AnswerWeights].weight, voice)
     for i in range(len(task)):
         peers = np.flatnonzero((task == task[i]) & (group != group[i]))
@@ -87,8 +86,8 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
     )
     kernels, ties = copied.kernels, Ties()
     [block], [plain] = copied.blocks, alone.blocks
-    voices = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
-    found = decide_by_groups(block, weight[place], fault[place], *voices, kernels=kernels, ties=ties)
+    number = groups.number.astype(np.float64)
+    found = decide_by_groups(block, weight[place], fault[place], number, kernels=kernels, ties=ties)
     expected = alone.kernels.aggregate(plain, weight, fault, ties=ties)
     scatter = np.zeros(plain.n_tasks)
     assert (kernels.distance_between(found["label"], expected["label"]) < 1e-12).all()
@@ -97,11 +96,11 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
 
 
 @every_domain
-def test_nothing_changes_where_nobody_copies_and_nobody_is_silent(domain: str) -> None:
+def test_nothing_changes_where_nobody_copies(domain: str) -> None:
     run = load(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
     found, plain = weigh(run), weigh(run, plain=True)
     assert found.copy_groups is not None
-    assert found.copy_groups.all_count
+    assert not found.copy_groups.has_copies
     assert plain.copy_groups is None
     assert plain.uncertainty is None
     for name in ("disparity", "fault", "weight"):

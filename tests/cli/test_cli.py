@@ -38,7 +38,7 @@ def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> No
     assert done.returncode == 0
     assert "--columns worker=annotator,task=item,label=vote" in done.stderr
     assert "--domain categorical" in done.stderr
-    assert "Written: allalike-out/truth.csv" in done.stdout
+    assert "Saved in allalike-out." in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
     assert list(truth) == ["task", "label", "confidence", "standard_error", "answers", "tied", "unweighted", "changed"]
     summary = json.loads((answers / "allalike-out" / "summary.json").read_text())
@@ -66,10 +66,10 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert [name[:4] for name in names[:6]] == ["good"] * 6
     assert len(names) == 13
     assert re.search(r"^ +same-11 .*no signal, always cat$", done.stdout, flags=re.MULTILINE)
-    assert pd.read_csv(tmp_path / "allalike-demo" / "groups.csv")["members"][0] == "copy-12; copy-13"
+    assert pd.read_csv(tmp_path / "allalike-demo" / "details" / "groups.csv")["members"][0] == "copy-12; copy-13"
     before, after = map(float, re.findall(r"vote errs in ([\d.]+) %.*allalike in ([\d.]+) %", done.stdout)[0])
     assert after < before / 2
-    assert {"report.html", "state", "summary.json"} <= {path.name for path in (tmp_path / "allalike-demo").iterdir()}
+    assert {"report.html", "details", "summary.json"} <= {path.name for path in (tmp_path / "allalike-demo").iterdir()}
 
 
 def test_help_and_version(tmp_path: Path) -> None:

@@ -159,6 +159,6 @@ def test_no_secret_of_an_input_is_in_what_is_saved(web: Web, tmp_path: Path) -> 
         done = call("discover", here["a"], *options, "-o", "out", *more, folder=tmp_path)
         assert done.returncode == 0, done
         assert SECRET not in done.stdout + done.stderr
-    assert {"summary.json", "report.html", "state"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"summary.json", "report.html", "details"} <= {path.name for path in (tmp_path / "out").iterdir()}
     for path in (tmp_path / "out").rglob("*"):
         assert SECRET.encode() not in (path.read_bytes() if path.is_file() else b""), path

@@ -57,14 +57,14 @@ def check(record: Any, command: str) -> None:
     )
     fitting = [form for form in forms if Draft202012Validator({**form, "$defs": schema["$defs"]}).is_valid(record)]
     assert min((set(record) - set(form["properties"]) for form in fitting), key=len) == set()  # all has a name
-    assert record["schema"] == f"allalike/{command}/1"
+    assert record["schema"] == f"allalike/{command}/2"
 
 
 def test_every_command_that_prints_json_has_a_schema(tmp_path: Path) -> None:
     groups = {name: getattr(command, "commands", {"": command}) for name, command in app.commands.items()}
     parts = [(name, {option.name for option in part.params}) for name, each in groups.items() for part in each.values()]
     assert {name for name, options in parts if "as_json" in options} == set(SCHEMAS) - {"error"}
-    assert call("list", "schemas", folder=tmp_path).stdout.split() == [f"allalike/{command}/1" for command in SCHEMAS]
+    assert call("list", "schemas", folder=tmp_path).stdout.split() == [f"allalike/{command}/2" for command in SCHEMAS]
     for command in SCHEMAS:
         Draft202012Validator.check_schema(json.loads(call("list", "schemas", command, folder=tmp_path).stdout))
 

@@ -158,7 +158,7 @@ def test_which_tasks_to_ask_next(tmp_path: Path) -> None:
     rows = [row for row in crowd(40, right=0.6) if row[0] != "kim"]
     write(tmp_path / "answers.csv", "worker,task,label", rows)
     said, _ = follow("discover", "answers.csv", "-o", "out", folder=tmp_path)
-    asked = [row["task"] for row in table(tmp_path / "out" / "next_tasks.csv")]
+    asked = [row["task"] for row in table(tmp_path / "out" / "details" / "next_tasks.csv")]
     unsure = allalike.discover(rows).truth.set_index("task")["confidence"]
     assert unsure[asked[0]] <= unsure.median()
     [plan] = re.findall(r"^  allalike (plan out --budget \d+)  #", said, re.MULTILINE)

@@ -22,8 +22,9 @@ from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
-STATE = [f"state/{name}" for name in ("answers-1.parquet", "call.json")]
-FILES = ["confusion.csv", "next_tasks.csv", "quality.csv", *STATE, "summary.json", "truth.csv", "workers.csv"]
+STATE = [f"details/state/{name}" for name in ("answers-1.parquet", "call.json")]
+DETAILS = [f"details/{name}.csv" for name in ("confusion", "next_tasks", "quality", "workers")]
+FILES = [*DETAILS[:3], *STATE, DETAILS[3], "summary.json", "truth.csv", "workers.csv"]
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> No
         ("answers", "truth.csv", "worker,task,label\na,1,x\nb,1,y\n"),
         ("--gold", "truth.csv", ""),
         ("--history", "workers.csv", ""),
-        ("--label-map", "next_tasks.csv", "from,to\nX,x\n"),
+        ("--label-map", "details/next_tasks.csv", "from,to\nX,x\n"),
     ],
 )
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])

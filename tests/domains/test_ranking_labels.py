@@ -254,7 +254,7 @@ def test_all_that_is_told_of_a_result_can_be_told_of_gaps(tmp_path: Path) -> Non
     assert "t0" in str(result.explain(task="t0"))
     assert "w0" in str(result.explain(worker="w0"))
     result.save(tmp_path / "out")
-    lines = (tmp_path / "out" / "objects.csv").read_text().splitlines()
+    lines = (tmp_path / "out" / "details" / "objects.csv").read_text().splitlines()
     assert len(lines) == 1 + sum(len(list_items(tuple(label))) for label in result.truth["label"])
 
 

@@ -27,7 +27,7 @@ def test_a_result_keeps_no_query_and_no_table(tmp_path: Path) -> None:
     for option in (["--query", "SELECT * FROM answers WHERE 'sesame' = 'sesame'"], ["--table", "answers"]):
         done = call("discover", "crowd.db", *option, "-o", "out", "--no-report", folder=tmp_path)
         assert done.returncode == 0, done
-        told = json.loads((tmp_path / "out" / "state" / "call.json").read_text(encoding="utf-8"))["call"]
+        told = json.loads((tmp_path / "out" / "details" / "state" / "call.json").read_text(encoding="utf-8"))["call"]
         assert not told["read"].keys() & {"query", "table"}
         assert "sesame" not in json.dumps(told)
 
@@ -36,7 +36,7 @@ def test_a_result_keeps_no_query_and_no_table(tmp_path: Path) -> None:
 def test_a_query_in_a_saved_result_is_refused_and_not_run(tmp_path: Path, stored: dict[str, str]) -> None:
     allalike.discover(ROWS).save(tmp_path / "out")
     write_database(tmp_path / "new.db", [("zoe", "t0", "x"), ("zoe", "t1", "y")])
-    path = tmp_path / "out" / "state" / "call.json"
+    path = tmp_path / "out" / "details" / "state" / "call.json"
     index = json.loads(path.read_text(encoding="utf-8"))
     index["call"]["read"] |= stored
     index["sum"] = saved._digest(index["call"])  # as whoever wrote it would

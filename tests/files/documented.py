@@ -130,6 +130,7 @@ def _write_panels(folder: Path) -> None:
     """Write verdicts of five judges, on one day and another, in both orders, and as a matrix."""
     head, verdicts = ("judge", "item", "verdict"), _draw(4, 5, range(60), ("pass", "fail"))
     _write_table(folder / "verdicts.csv", head, verdicts)
+    _write_table(folder / "own.csv", ("task", "label"), [(f"t{task}", ("pass", "fail")[task % 2]) for task in range(50)])
     for name in ("today.csv", "earlier.csv"):
         _write_table(folder / name, (*head, "topic"), [(*row, f"topic {len(row[1]) % 2}") for row in verdicts])
     pairs = _draw_pairs(epochs=True)

@@ -13,8 +13,7 @@ import pytest
 import allalike
 from allalike import Custom, Disk, Points, Ranking, Record, Spark, Tree, theory
 from allalike.errors import LabelError
-from allalike.noise import Copiers, Gaussian, General, Mallows, Normal, OneCoin, TwoCoin
-from allalike.simulation import pool, simulate
+from allalike.simulation import Copiers, Normal, simulate
 from crowds.field_records import KINDS, goods
 from crowds.messages import Message
 from crowds.samples import crowd, kind
@@ -325,13 +324,6 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: theory.deviation_chance(1, 1, 5, FOUR), ("workers", "1")),
     (lambda: theory.inverse_bounds(0.51), ("delta", "0 to 0.5")),
     (lambda: theory.cosine_to_squared(1.5), ("cosine", "-1 to 1")),
-    (lambda: Gaussian().sample(np.zeros(3), np.array([[1.0, 2.0], [2.0, 1.0]])), ("eigenvalue", "-1")),
-    (lambda: Gaussian().sample(np.zeros(3), np.array([[1.0, 0.5], [0.0, 1.0]])), ("symmetric",)),
-    (lambda: Gaussian().sample(np.array([1.0]), np.array([-1.0])), ("variance", "at least 0", "-1")),
-    (lambda: OneCoin().sample(np.array([1]), np.array([1.5])), ("between 0 and 1", "1.5")),
-    (lambda: TwoCoin().sample(np.array([1]), np.array([0.5])), ("pairs",)),
-    (lambda: Mallows().sample(np.array([[0, 1]]), np.array([2.0])), ("phi", "between 0 and 1")),
-    (lambda: General().sample(np.zeros(1), np.zeros(1)), ("general",)),
     (lambda: Normal(mean=0, sd=1, low=50, high=60).draw(3), ("bounds",)),
     (lambda: Copiers(number=5).appoint(5), ("5 workers", "leaves 0")),
     (lambda: Copiers(fidelity=1.5), ("fidelity", "1.5")),
@@ -345,7 +337,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: simulate("k=4 SYN", workers=0), ("workers", "0")),
     (lambda: simulate("k=4 SYN", workers=3, answers_per_task=4), ("4 answers", "3 workers")),
     *(
-        (lambda asked=asked: pool(asked, workers=3), words)
+        (lambda asked=asked: simulate(asked, workers=3), words)
         for asked, words in [
             ("SYN.N", ("real SYN.N", "ranking SYN.N")),
             ("malows", ("'mallows'",)),

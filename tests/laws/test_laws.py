@@ -15,6 +15,7 @@ from allalike.engines import Engine
 from allalike.methods.proximity import normalise
 from allalike.noise import General, OneCoin
 from crowds import law_cases as cases
+from crowds.errors import draw_one_coin
 from crowds.law_cases import every_case, every_degenerate_case
 from crowds.samples import Row, crowd, flattened, kind, rows, sparse_crowd
 from running.turns import in_turn
@@ -316,7 +317,7 @@ def test_each_task_is_solved_as_if_it_were_alone(spec: str, classes: int | None)
     rng = np.random.default_rng(0)
     matrix: npt.NDArray[Any] = rng.normal(size=(5, 6))
     if classes:
-        matrix = OneCoin(classes=classes).sample(np.arange(6) % classes, rng.random(5), 0)
+        matrix = draw_one_coin(np.arange(6) % classes, rng.random(5), 0, classes=classes)
         matrix[:classes] = (np.arange(classes)[:, None] + np.arange(6)) % classes  # each task has all classes
     domain = Categorical(classes=classes) if classes else Real()
     answers = allalike.read(rows(matrix), domain=domain)

@@ -9,7 +9,7 @@ import pytest
 import allalike
 from allalike import Categorical, Memory, Result
 from allalike.methods.pairwise.eigenvector import DIAGONALS, EVD
-from allalike.noise import OneCoin
+from crowds.errors import draw_one_coin
 from crowds.estimates import Floats, improvement, vote_errors
 from crowds.samples import fit_all, rows, weights_of
 
@@ -20,7 +20,7 @@ every_diagonal = pytest.mark.parametrize("diagonal", list(DIAGONALS))
 
 def draw(seed: int, n: int = 8, m: int = 60) -> npt.NDArray[np.int64]:
     rng = np.random.default_rng(seed)
-    return OneCoin(classes=2).sample(rng.integers(0, 2, m), rng.uniform(0.05, 0.55, n), seed)
+    return draw_one_coin(rng.integers(0, 2, m), rng.uniform(0.05, 0.55, n), seed, classes=2)
 
 
 def solve(matrix: npt.ArrayLike, method: EVD, present: npt.NDArray[np.bool_] | None = None, **options: Any) -> Result:
@@ -111,7 +111,7 @@ def test_faults_are_the_probabilities_of_error_be_the_classes_balanced_or_not(sh
     rng = np.random.default_rng(7)
     faults = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.7])
     truth = (rng.random(40_000) < share).astype(np.int64)
-    [fit] = fit_all(OneCoin(classes=2).sample(truth, faults, 7)[None], EVD(diagonal=diagonal), 2)
+    [fit] = fit_all(draw_one_coin(truth, faults, 7, classes=2)[None], EVD(diagonal=diagonal), 2)
     found = fit.fault
     # Variances do not follow the model, nor do the logarithms of covariances that are 0 but for noise (one worker
     # guesses): the eigenvector is a little off with them.
@@ -121,7 +121,7 @@ def test_faults_are_the_probabilities_of_error_be_the_classes_balanced_or_not(sh
 def test_workers_worse_than_chance_vote_for_the_other_class_if_asked_to() -> None:
     rng = np.random.default_rng(8)
     truth = rng.integers(0, 2, 200)
-    matrix = OneCoin(classes=2).sample(truth, np.array([0.3, 0.3, 0.35, 0.3, 0.02]), 8)
+    matrix = draw_one_coin(truth, np.array([0.3, 0.3, 0.35, 0.3, 0.02]), 8, classes=2)
     matrix[4] = 1 - matrix[4]
     gold = {f"t{j:04d}": int(z) for j, z in enumerate(truth)}
     kept, turned = (solve(matrix, EVD(positive=positive), gold=gold) for positive in (True, False))
@@ -144,7 +144,7 @@ def test_it_beats_the_vote_as_published() -> None:
     ):
         truth = rng.integers(0, 2, (600, 15))
         matrices = np.stack(
-            [OneCoin(classes=2).sample(z, f, s) for s, (z, f) in enumerate(zip(truth, faults, strict=True))]
+            [draw_one_coin(z, f, s, classes=2) for s, (z, f) in enumerate(zip(truth, faults, strict=True))]
         )
         votes = 2.0 * matrices - 1
         weight = weights_of(matrices, EVD(), 2)[:, :, None]

@@ -24,7 +24,7 @@ from allalike.methods.pairwise.expert_core import (
 )
 from allalike.methods.proximity import Peers
 from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
-from allalike.noise import OneCoin
+from crowds.errors import draw_one_coin
 from crowds.estimates import Floats
 from crowds.public_data import load_from
 from crowds.samples import BINARY, RUNNING_EXAMPLE, answers_of, rows, weights_of
@@ -137,7 +137,7 @@ def test_similarities_of_busy_workers_need_no_more_memory_than_there_are_pairs()
 @pytest.mark.parametrize(("chance", "tail"), [("classes", "exact"), ("mean", "exact"), ("mean", "printed")])
 def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(chance: str, tail: str) -> None:
     rng = np.random.default_rng(1)
-    matrix = OneCoin(classes=3).sample(rng.integers(0, 3, 20), rng.uniform(0.1, 0.7, 6), 1)
+    matrix = draw_one_coin(rng.integers(0, 3, 20), rng.uniform(0.1, 0.7, 6), 1, classes=3)
     present = rng.random((6, 20)) < 0.5
     present[4], present[5] = np.arange(20) < 9, np.arange(20) >= 9
     answers = allalike.read(rows(matrix, present=present), domain=Categorical(classes=3))

@@ -12,7 +12,7 @@ import allalike
 from allalike import Categorical
 from allalike.methods.pairwise.mas import MAS, ScalingPosterior, Whole, minimise
 from allalike.methods.steps.pairs import PairMatrix
-from allalike.noise import OneCoin
+from crowds.errors import draw_one_coin
 from crowds.estimates import Floats, improvement, vote_errors
 from crowds.samples import rows, weights_of
 
@@ -99,7 +99,7 @@ def test_a_function_that_is_no_number_ends_at_once_and_has_not_converged() -> No
 def votes_apart(seed: int) -> tuple[Floats, Floats]:
     """Draw a crowd of ten who vote on fifteen tasks, and return their distances in units of the mean."""
     rng = np.random.default_rng(5 + seed)
-    votes = OneCoin(classes=2).sample(rng.integers(0, 2, 15), rng.uniform(0, 0.6, 10), seed)
+    votes = draw_one_coin(rng.integers(0, 2, 15), rng.uniform(0, 0.6, 10), seed, classes=2)
     known = 1 - np.eye(10)
     distance = (votes[:, None] != votes).mean(axis=2)
     distance *= known.sum() / distance.sum()
@@ -150,7 +150,7 @@ def bounded(x: Floats, given: ScalingPosterior) -> tuple[float, Floats]:
 
 def test_copies_of_a_worker_have_the_same_weight() -> None:
     rng = np.random.default_rng(9)
-    matrix = OneCoin(classes=3).sample(rng.integers(0, 3, 25), rng.uniform(0.1, 0.6, 6), 9)
+    matrix = draw_one_coin(rng.integers(0, 3, 25), rng.uniform(0.1, 0.6, 6), 9, classes=3)
     domain = Categorical(classes=3)
     workers = allalike.discover(rows(matrix[[4, 1, 5, 2, 4, 0, 1, 3, 1]]), domain=domain, method=MAS()).workers
     for copies in ([0, 4], [1, 6, 8]):
@@ -180,9 +180,7 @@ def test_it_beats_the_vote_of_small_crowds() -> None:
     """
     rng = np.random.default_rng(13)
     truth, faults = rng.integers(0, 2, (600, 15)), np.clip(rng.normal(0.35, 0.15, (600, 10)), 0, 1)
-    matrices = np.stack(
-        [OneCoin(classes=2).sample(z, f, s) for s, (z, f) in enumerate(zip(truth, faults, strict=True))]
-    )
+    matrices = np.stack([draw_one_coin(z, f, s, classes=2) for s, (z, f) in enumerate(zip(truth, faults, strict=True))])
     weight = weights_of(matrices, MAS(starts=1), 2)[:, :, None]
     votes = 2.0 * matrices - 1
     found, vote = (vote_errors(each.sum(axis=1), truth, rng) for each in (weight * votes, votes))

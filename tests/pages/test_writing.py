@@ -1,4 +1,4 @@
-"""The README and docs/ keep the bounds of the writing guide, `docs/taking-part/WRITING.md`."""
+"""The README and docs/ keep the bounds of the writing guide, `docs/contributing/WRITING.md`."""
 
 import re
 from pathlib import Path
@@ -16,6 +16,8 @@ RATES = {  # pattern, at most so many per 1,000 words
     "is no": (r"\b(is|are|was|were|has|have|says?|with) (no|none|neither|nobody|nothing)\b", 1),
     "nobody": (r"\b(nobody|nothing|everybody|somebody|anybody|everyone|anyone|whoever)\b", 1),
     "she": (r"\b(she|her|hers|herself)\b", 0),
+    "colons": (r"[:;]", 20),
+    "commas": (r",", 76),
 }
 FRONTED = r"^(Of|Besides?|What|Who|Whoever|Whatever|Where|Whether|How)\b(?!.*\?$)"
 MAX_LONG, MAX_FRONTED = 0.15, 0.01  # share of sentences above 25 words, and of those that begin with a clause

@@ -263,7 +263,7 @@ def test_good_levels_are_named_by_a_bound_or_one_by_one() -> None:
 
 def test_scores_are_compared_with_scores_as_they_were_given(tmp_path: Path) -> None:
     allalike.jury(draw_scores(0), domain="real").save(tmp_path / "out")
-    kept = pd.read_csv(tmp_path / "out" / "verdicts.csv", dtype={"task": str})
+    kept = pd.read_csv(tmp_path / "out" / "details" / "verdicts.csv", dtype={"task": str})
     merged = kept.merge(draw_scores(0), left_on=["judge", "task"], right_on=["worker", "task"])
     assert (merged["label_x"] == merged["label_y"]).all()  # though offsets were taken away
     with pytest.raises(UnsupportedError, match="leave out bias"):

@@ -258,7 +258,7 @@ def marked(folder: Path) -> object:
 
 
 TOOLS = [
-    Message("mturk, no JSON", alone(BATCH, "a.csv"), ("Answer.taskAnswers in row 1",)),
+    Message("mturk, no JSON", alone(BATCH, "a.csv"), ("row 1: Answer.taskAnswers",)),
     Message("zooniverse, no JSON", alone(RAW + '1,ada,7,"[{",s1\n', "a.csv"), ("row 1", "annotations",)),
     Message("zooniverse, no such question", alone(CLASSIFIED, "a.csv", question="T9"), ("'T9'", "'T0'")),
     Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("users and subjects",)),

@@ -25,7 +25,7 @@ from files.csv_exports import Sheets
 from files.survey_exports import SURVEYS
 from golden.record import differences, plain
 
-TABLES = ("truth.csv", "workers.csv", "groups.csv", "next_tasks.csv", "quality.csv", "confusion.csv")
+TABLES = ("truth.csv", "workers.csv")
 ROWS = samples.crowd("categorical", seed=1, n=8, m=40, missing=0.3)
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -233,7 +233,7 @@ def test_tables_are_saved_if_the_report_needs_too_much_memory(tmp_path: Path, mo
         with pytest.warns(ReportWarning, match="The report is missing"):
             result.save(tmp_path / "out", report=True)
     saved = {path.name for path in (tmp_path / "out").iterdir()}
-    assert saved == {*TABLES, "state", "summary.json", "report.html"}
+    assert saved == {*TABLES, "details", "summary.json", "report.html"}
     assert "there was not enough memory to write it" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(MemoryError):
         result.report(tmp_path / "seen.html")

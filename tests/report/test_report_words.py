@@ -61,7 +61,7 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
     result = allalike.discover(rows_of(errors, tasks=tasks))
     assert result.summary["model"]["chosen"] == taken
     for each, (model, papers) in MODELS.items():
-        reading = {} if each == taken else {"reading": {"taken": each}}
+        reading = {} if each == taken else {"model": {"chosen": each}}
         summary = Summary.from_dict({**result.summary, **reading})
         text, *references = cite(replace(result.material(), summary=summary))
         assert model in text
@@ -122,7 +122,7 @@ def test_a_command_of_the_report_repeats_the_run_with_all_of_its_options(tmp_pat
     done = call("discover", str(source.relative_to(tmp_path)), *OPTIONS, "--gold", "known.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "my results"
-    before = {name: (out / name).read_bytes() for name in ("truth.csv", "workers.csv", "probabilities.csv")}
+    before = {name: (out / name).read_bytes() for name in ("truth.csv", "workers.csv", "details/probabilities.csv")}
     commands = read_commands((out / "report.html").read_text(encoding="utf-8"))
     repeated = [command for command in commands if "--no-screening" not in command]
     assert len(repeated) < len(commands)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from allalike.noise import Copiers, HammerSpammer, Normal, Uniform
+from allalike.simulation import Copiers, HammerSpammer, Normal, Uniform
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import allalike
 from allalike.cli.discover import discover as discover_command
 from allalike.cli.simulate import simulate as simulate_command
 from allalike.errors import AllalikeError, OutputError
-from allalike.noise import Copiers
-from allalike.simulation import MODELS, Pool, as_model, pool, simulate
+from allalike.simulation import MODELS, Copiers, as_model, simulate
+from allalike.simulation.simulated import Drawn
 from crowds.estimates import improvement
 from crowds.samples import weights_of
 from running.turns import in_turn
@@ -51,42 +51,49 @@ def test_a_name_may_be_short_as_long_as_it_is_clear(asked: str, name: str) -> No
 
 
 def test_real_crowds_are_as_the_paper_says() -> None:
-    crowd = pool("real SYN.N", workers=4000, tasks=2000)
-    assert crowd.labels.shape == (4000, 2000)
+    crowd = simulate("real SYN.N", workers=4000, tasks=2000).drawn
+    labels = table_of(crowd)
+    assert labels.shape == (4000, 2000)
     assert stats.kstest(crowd.truth / 2, "norm").pvalue > 1e-3
     assert stats.kstest(crowd.parameters["sd"], stats.truncnorm(-2, 18, 1, 0.5).cdf).pvalue > 1e-3
-    realised = (crowd.labels - crowd.truth).std(axis=1)
+    realised = (labels - crowd.truth).std(axis=1)
     np.testing.assert_allclose(realised, crowd.parameters["sd"], rtol=4.5 * np.sqrt(0.5 / 2000))
     np.testing.assert_allclose(crowd.faults, crowd.parameters["sd"] ** 2)
-    text = pool("real SYN.N(reading='variance')", workers=4000, tasks=1)
+    text = simulate("real SYN.N(reading='variance')", workers=4000, tasks=1).drawn
     np.testing.assert_allclose(text.faults, crowd.parameters["sd"])  # the same draws, read as variances
 
 
 def test_crowds_of_classes_are_as_the_paper_says() -> None:
-    binary, four = pool("binary SYN.N", workers=3000, tasks=10), pool("k=4 SYN", workers=3000, tasks=40)
+    binary = simulate("binary SYN.N", workers=3000, tasks=10).drawn
+    four = simulate("k=4 SYN", workers=3000, tasks=40).drawn
     assert stats.kstest(binary.faults, stats.truncnorm(-0.35 / 0.15, 0.65 / 0.15, 0.35, 0.15).cdf).pvalue > 1e-3
     assert np.bincount(binary.truth).tolist() == [5, 5]
     assert np.bincount(four.truth).tolist() == [10] * 4
     assert (four.faults == 1).mean() == pytest.approx(stats.norm.sf(4 / 3), abs=0.02)
-    spammers = pool("binary SYN.HS", workers=3000, tasks=2).faults
+    spammers = simulate("binary SYN.HS", workers=3000, tasks=2).drawn.faults
     assert (spammers == 0.2).mean() == pytest.approx(0.2, abs=0.03)
     assert set(np.unique(spammers)) == {0.2, 0.5}
 
 
 def test_rankings_of_the_paper_are_one_question_about_six_items() -> None:
-    crowd = pool("ranking SYN.HS", workers=5000)
-    assert crowd.labels.shape == (5000, 1, 6)
+    crowd = simulate("ranking SYN.HS", workers=5000).drawn
+    assert crowd.label.shape == (5000, 6)
     assert set(np.unique(crowd.parameters["phi"])) == {0.3, 0.99}
-    clipped = pool("ranking SYN.N", workers=5000).parameters["phi"]
+    clipped = simulate("ranking SYN.N", workers=5000).drawn.parameters["phi"]
     assert (clipped == 1).mean() == pytest.approx(stats.norm.sf(0.35 / 0.15), abs=0.005)
 
 
-def samples(crowd: Pool, repetitions: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def table_of(drawn: Drawn) -> npt.NDArray[Any]:
+    """Return the labels of a crowd in which everyone answers everything: a row per worker, a column per task."""
+    return drawn.label.reshape(len(drawn.truth), -1).T
+
+
+def samples(crowd: Drawn, repetitions: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Draw ten workers and fifteen tasks, again and again."""
     rng = np.random.default_rng(1)
     who = rng.permuted(np.tile(np.arange(len(crowd.faults)), (repetitions, 1)), axis=1)[:, :10]
     what = rng.permuted(np.tile(np.arange(len(crowd.truth)), (repetitions, 1)), axis=1)[:, :15]
-    return crowd.labels[who[:, :, None], what[:, None]], crowd.truth[what]
+    return table_of(crowd)[who[:, :, None], what[:, None]], crowd.truth[what]
 
 
 @pytest.mark.parametrize(("outside", "within"), [("fold", 1.2), ("truncate", 3.0)])
@@ -96,7 +103,7 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
     That is what happens when nothing is truncated, because a Gaussian error of -0.3 times a draw is one of 0.3 times.
     """
     spec = f"""real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='{outside}')")"""
-    answers, truth = samples(pool(spec, workers=2000, tasks=500), 1500)
+    answers, truth = samples(simulate(spec, workers=2000, tasks=500).drawn, 1500)
     unweighted = np.square(answers.mean(axis=1) - truth).mean(axis=1)
     for method, printed in ((allalike.PTD(), -20), (allalike.IPTD(), -25)):
         weight = weights_of(answers, method)
@@ -137,9 +144,10 @@ def test_faults_are_the_mean_distance_to_the_truth_by_the_distance_of_the_domain
 
 
 def test_a_bias_counts_in_the_fault() -> None:
-    crowd = pool("gaussian(bias='fixed(values=(0, 3))', population='fixed(values=1)')", workers=2, tasks=20_000)
+    spec = "gaussian(bias='fixed(values=(0, 3))', population='fixed(values=1)')"
+    crowd = simulate(spec, workers=2, tasks=20_000).drawn
     assert crowd.faults.tolist() == [1, 10]
-    np.testing.assert_allclose(np.square(crowd.labels - crowd.truth).mean(axis=1), crowd.faults, rtol=0.05)
+    np.testing.assert_allclose(np.square(table_of(crowd) - crowd.truth).mean(axis=1), crowd.faults, rtol=0.05)
 
 
 @pytest.mark.parametrize("each", [1, 2, 3, 4])

@@ -5,7 +5,7 @@ import pytest
 
 import allalike
 from allalike import PTDAK
-from allalike.noise import Gaussian, OneCoin
+from crowds.errors import draw_gaussian, draw_one_coin
 from crowds.estimates import near
 from crowds.samples import fit_all, weights_of
 
@@ -23,7 +23,7 @@ def test_estimated_faults_are_unbiased_for_any_crowd_without_bias() -> None:
 @pytest.mark.parametrize("mu", ["half", "exact"])
 def test_the_exact_mean_fault_makes_one_coin_faults_consistent(mu: str) -> None:
     faults = np.linspace(0.1, 0.5, 40)
-    reports = OneCoin(classes=3).sample(np.arange(60_000) % 3, faults, seed=10)
+    reports = draw_one_coin(np.arange(60_000) % 3, faults, seed=10, classes=3)
     [fit] = fit_all(reports[None], PTDAK(mu=mu), 3)
     off = np.abs(fit.fault - faults).max()
     assert (off < 0.02) == (mu == "exact")
@@ -55,7 +55,7 @@ def test_with_many_tasks_the_estimate_without_ridge_comes_near_the_oracle() -> N
 def test_the_standard_error_is_honest_where_faults_are_variances() -> None:
     rng = np.random.default_rng(13)
     truth, variance = rng.normal(0, 5, 4000), rng.uniform(0.5, 2, 12)
-    answers = Gaussian().sample(truth, variance, seed=13)
+    answers = draw_gaussian(truth, variance, seed=13)
     table = {
         "worker": np.repeat(np.arange(12), 4000),
         "task": np.tile(np.arange(4000), 12),

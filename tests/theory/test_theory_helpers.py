@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from allalike import theory
-from allalike.noise import OneCoin
+from crowds.errors import draw_one_coin
 from crowds.estimates import Floats, near, square
 from running.turns import in_turn
 
@@ -82,7 +82,7 @@ def test_expected_disparity_of_rankings_is_that_of_all_pairs_of_rankings() -> No
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_one_coin_disparity_and_agreement(classes: int) -> None:
     faults = np.array([0.05, 0.3, 0.5, 0.9])
-    answers = OneCoin(classes=classes).sample(np.arange(100_000) % classes, faults, seed=classes)
+    answers = draw_one_coin(np.arange(100_000) % classes, faults, seed=classes, classes=classes)
     for i, fault in enumerate(faults):
         same = (np.delete(answers, i, axis=0) == answers[i]).mean(axis=0)
         mu = without(faults, i).item()

@@ -29,6 +29,7 @@ from files.tool_exports import answers, opened, recognised, write
 A_OR_B = {"a": [["-3.5", "False"], ["-0.5", "True"]], "b": [["-0.2", "True"], ["-0.5", "False"]]}
 MUTUAL = [*A_OR_B["a"], ["-0.1", "True"], ["-9", "False"]]
 GIVEN = {f"gen_args_{place}": {"arg_0": SECRET, "arg_1": f" {text}"} for place, text in enumerate(("no", "yes"))}
+GIVEN_LISTS = [[SECRET, " no"], [SECRET, " yes"]]
 GRADERS = ["openai/a", {"model": "b", "config": {}}]
 VOTES = {1: ("C", "C"), 2: ("I", "C"), 3: ("P", None)}
 PANEL = inspect_log(
@@ -87,6 +88,10 @@ LOGS: dict[str, tuple[dict[str, Any], dict[str, list[tuple[Any, ...]]]]] = {
     ),
     "lm-eval, a target that is a text": (
         harness(**{m: [{**lm_eval_sample(0, pair, "yes"), "arguments": GIVEN}] for m, pair in A_OR_B.items()}),
+        {"": [("a", 0, 1, 1, 1), ("b", 0, 0, 1, 1)]},
+    ),
+    "lm-eval, a target and arguments that are lists": (
+        harness(**{m: [{**lm_eval_sample(0, pair, "yes"), "arguments": GIVEN_LISTS}] for m, pair in A_OR_B.items()}),
         {"": [("a", 0, 1, 1, 1), ("b", 0, 0, 1, 1)]},
     ),
     "lm-eval, no choice in the second half of mutual information": (

@@ -97,3 +97,17 @@ def test_short_forms_are_refused_with_the_command_that_reads_them(name: str, tmp
     with pytest.raises(InputError, match=f"{name} has one row for each annotation. Export it .* as JSON") as error:
         opened(path)
     assert allalike.read(path, **error.value.options).n_answers == 6
+
+
+def test_a_control_of_boxes_and_polygons_is_refused_and_others_are_read(tmp_path: Path) -> None:
+    size = {"original_width": 10, "original_height": 10}
+    box = {"x": 1, "y": 2, "width": 3, "height": 4}
+    outline = {"points": [[0, 0], [50, 0], [50, 50]]}
+    people = [
+        annotation(who, result("labels", {**box, "labels": ["a"]}, "l"), result("labels", outline, "l", **size), own)
+        for who, own in ((1, result("rectangle", box, "r")), (2, choice("x", control="c")))
+    ]
+    path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": people}])
+    assert answers(path, question="r") == [(1, 1, [{"bbox": [1, 2, 3, 4]}]), (2, 1, [])]
+    with pytest.raises(InputError, match="record 1: the answers to 'l' are mixed: boxes, polygons"):
+        opened(path, question="l")

@@ -135,6 +135,14 @@ RECORDS: dict[str, tuple[list[Any], list[tuple[Any, ...]]]] = {
         [prodigy("ada", _view_id="ner_manual", spans=[PERSON]), prodigy("bob", _view_id="ner_manual", spans=[])],
         [("ada", 2, [[0, 3, "PER"]]), ("bob", 2, [])],
     ),
+    "prodigy, sounds": (
+        [prodigy("ada", _view_id="audio_manual", audio_spans=[{"start": 0.5, "end": 1.5, "label": "bark"}])],
+        [("ada", 2, [[0.5, 1.5, "bark"]])],
+    ),
+    "prodigy, blocks": (
+        [prodigy("ada", _view_id="blocks", spans=[{**PERSON, "token_start": 0, "token_end": 0}])],
+        [("ada", 2, [[0, 3, "PER"]])],
+    ),
     "prodigy, hashes of tasks that join nobody": (
         [prodigy("ada", _task_hash=5), prodigy("bob", _task_hash=6)],
         [("ada", 1, "accept"), ("bob", 1, "accept")],

@@ -86,7 +86,10 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @take("Input", "Columns", files=True)
 @option("--by", multiple=True, group="Columns", help="Column with groups of tasks or workers (repeatable).")
 @option(
-    "--fail-under", type=float, group="Output", help="Exit with code 3 if alpha is below, such as 0.667, or unknown."
+    "--fail-under",
+    type=float,
+    group="Output",
+    help="Exit with code 3 if alpha is unknown or below a value such as 0.667.",
 )
 @take("Output", "Large data")
 def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:

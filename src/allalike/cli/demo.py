@@ -37,12 +37,12 @@ def draw_crowd(seed: int) -> tuple[list[tuple[str, str, str]], dict[str, str], d
     """
     import numpy as np
 
-    from allalike.noise import OneCoin
-
-    rng = np.random.default_rng(seed)
+    rng, of_errors = (np.random.default_rng(seed) for _ in range(2))
     names = [f"{kind}-{number:02d}" for number, kind in enumerate(_NAMES, 1)]
     truth = rng.integers(0, len(_CLASSES), _TASKS)
-    labels = OneCoin(classes=len(_CLASSES)).sample(truth, np.array([_FAULTS[kind] for kind in _NAMES]), seed)
+    shape = len(_NAMES), _TASKS
+    wrong = of_errors.random(shape) < np.array([[_FAULTS[kind]] for kind in _NAMES])
+    labels = (truth + wrong * of_errors.integers(1, len(_CLASSES), shape)) % len(_CLASSES)
     labels[_NAMES.index("same")] = 0
     copied, copy = (number for number, kind in enumerate(_NAMES) if kind == "copy")
     labels[copy] = np.where(rng.random(_TASKS) < _COPIES, labels[copied], labels[copy])

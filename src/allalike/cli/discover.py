@@ -277,8 +277,7 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     for writer in writers:
         writer.check(None if source.domain is None else source.domain.name, inputs)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
-    names = result_names(options["file_format"])
-    output.check([*(each for each in names if options["probabilities"] or "probabilities" not in each), *further])
+    output.check([*result_names(options["file_format"]), *further])
 
 
 def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:

@@ -166,14 +166,12 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
     """Refuse an output folder that must not be written, before hours of work."""
-    from allalike.result.targets import PANEL_TABLES, REPORT, result_names, result_output
+    from allalike.result.targets import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
     output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])
-    kind = options["file_format"]
-    names = [*result_names(kind), *(f"{name}.{kind}" for name in PANEL_TABLES), *([REPORT] if wants_page else [])]
-    output.check(names)
+    output.check([*result_names(options["file_format"]), *([REPORT] if wants_page else [])])
 
 
 def _propose_rate(panel: Panel) -> list[str]:

@@ -203,10 +203,10 @@ def _error_columns(fit: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
 
     known = fit.uncertainty
     if known is None:
-        return {"mean error": list(map(two_digits, fit.fault[picked].tolist()))}
+        return {"mean error": list(map(_write_error, fit.fault[picked].tolist()))}
     errors = fault_columns(fit, known)
     error, low, high = (errors[name][picked].tolist() for name in (known.unit, "ci_low", "ci_high"))
-    write = percent_of if known.unit == "error_rate" else two_digits
+    write = percent_of if known.unit == "error_rate" else _write_error
     columns: dict[str, Sequence[object]] = {_UNITS.get(known.unit, "mean error"): list(map(write, error))}
     if not all(map(math.isnan, low)):
         ends = zip(low, high, strict=True)
@@ -216,6 +216,10 @@ def _error_columns(fit: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
     if known.rank_low is not None and known.rank_high is not None:
         columns["rank"] = _describe_ranks(known.rank_low[picked], known.rank_high[picked])
     return columns
+
+
+def _write_error(error: float) -> str:
+    return "" if math.isnan(error) else two_digits(error)
 
 
 def _describe_ranks(low: np.ndarray, high: np.ndarray) -> list[str]:

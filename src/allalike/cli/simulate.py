@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     """List the models and exit."""
     if asked:
-        from allalike.noise import POPULATIONS
-        from allalike.simulation import MODELS
+        from allalike.simulation import MODELS, POPULATIONS
 
         echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
         echo("\nPopulations:")
@@ -53,8 +52,7 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """
     from dataclasses import replace
 
-    from allalike.noise import Copiers
-    from allalike.simulation import as_model
+    from allalike.simulation import Copiers, as_model
     from allalike.simulation import simulate as run
 
     chosen = as_model(model)

@@ -26,7 +26,7 @@ from allalike._core.options import number, whole
 from allalike.methods.base import Method
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.proximity import Peers, normalise, repeat
-from allalike.methods.steps.ballots import by_problem, take_most_probable
+from allalike.methods.steps.ballots import sum_tasks, take_most_probable
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
@@ -106,7 +106,7 @@ class BWA(Method):
 def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
     """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with a row per task."""
     precision = 1.0 / np.maximum(state[:, :k], _LEAST_VARIANCE)
-    mean = prior * state[:, k:].take(block.first_worker, axis=0)
+    mean = prior * state[:1, k:]
     table = np.empty((block.n_tasks, k))
     for c in range(k):
         of_answer = precision[:, c].take(block.worker)
@@ -116,7 +116,7 @@ def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
 
 
 def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, Floats]:
-    """Add up squared distances to the averages, per worker and class, and what belongs to tasks per problem."""
+    """Add up squared distances to the averages, per worker and class, and what belongs to tasks."""
     table = _average(block, state, k=k, prior=prior)
     likely = _shares(table)[block.task, block.label]
     residuals = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
@@ -124,9 +124,9 @@ def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, 
         "squares": np.stack([block.per_worker(squares) for squares in residuals], axis=1),
         "right": block.per_worker(likely),
         "answers": block.per_worker(np.ones(len(block.label))),
-        "shares": by_problem(block, table),
-        "doubt": by_problem(block, block.sizes[:, None] * table * (1 - table)),
-        "tasks": by_problem(block, np.ones(block.n_tasks)),
+        "shares": sum_tasks(block, table),
+        "doubt": sum_tasks(block, block.sizes[:, None] * table * (1 - table)),
+        "tasks": sum_tasks(block, np.ones(block.n_tasks)),
     }
 
 

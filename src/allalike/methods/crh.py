@@ -23,7 +23,7 @@ from allalike.domains.contract import with_rule
 from allalike.errors import OptionError
 from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, equal_weights, fill_with_mean, loss_sums, normalise, repeat, smooth
-from allalike.noise.models import peak
+from allalike.noise import peak
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats, Kernel, Ties

@@ -238,7 +238,7 @@ def find_posterior(block: Block, logs: Floats) -> Floats:
     k = logs.shape[1]
     cell = _cells(block, k)
     score = np.stack([block.per_task(logs[:, true, :k].ravel().take(cell)) for true in range(k)])
-    score += logs[:, :, k].T.take(_first_workers(block), axis=1)
+    score += logs[:1, :, k].T
     score -= score.max(axis=0)
     posterior: Floats = np.exp(score, out=score)
     posterior /= posterior.sum(axis=0)
@@ -247,7 +247,7 @@ def find_posterior(block: Block, logs: Floats) -> Floats:
 
 def count_answers(block: Block, posterior: Floats) -> dict[str, Floats]:
     """Add up, per worker, how often she probably answered l to class c, and how often a class was asked."""
-    k, first = len(posterior), _first_workers(block)
+    k, first = len(posterior), block.first_worker
     cell = _cells(block, k)
     confusion = [sum_by(cell, block.to_answers(row), block.n_workers * k).reshape(-1, k) for row in posterior]
     share = [sum_by(first, row, block.n_workers) for row in posterior]
@@ -267,11 +267,6 @@ def _with_cells(block: Block, *, k: int) -> Block:
 
 def _cells(block: Block, k: int) -> Array:
     return block[AnswerCells].cell if AnswerCells in block else block.worker * k + block.label
-
-
-def _first_workers(block: Block) -> Array:
-    """Return, per task, the first who answered it: what belongs to a task is counted with a worker of its problem."""
-    return block.first_worker
 
 
 def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:

@@ -36,11 +36,11 @@ from allalike.methods.ibcc import expected_logs
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import (
     add_up,
-    by_problem,
     cells_of,
     count,
     keep_cells,
     softmax,
+    sum_tasks,
     take_most_probable,
     vote_shares,
 )
@@ -220,8 +220,8 @@ def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[st
     """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
     flat, n = states.reshape(block.n_tasks, -1), block.n_workers
     counts = count(cells_of(block, k), flat).reshape(n, k, *states.shape[1:])
-    shares = by_problem(block, flat).reshape(n, *states.shape[1:])
-    return {"counts": counts, "shares": shares, "likelihood": by_problem(block, likelihood)}
+    shares = sum_tasks(block, flat).reshape(n, *states.shape[1:])
+    return {"counts": counts, "shares": shares, "likelihood": sum_tasks(block, likelihood)}
 
 
 def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
@@ -232,10 +232,10 @@ def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
 
 def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
     """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
-    prior = logs.take(block.first_worker, axis=0)
-    score = add_up(cells_of(block, k), rows).reshape(prior.shape) + prior
+    shape = (block.n_tasks, *logs.shape[1:])
+    score = add_up(cells_of(block, k), rows).reshape(shape) + logs[:1]
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
-    return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])
+    return states.reshape(shape), likelihood.reshape(shape[:2])
 
 
 def _probabilities(

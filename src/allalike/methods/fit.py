@@ -85,36 +85,30 @@ class CopyGroup:
 
 @dataclass(frozen=True)
 class CopyGroups:
-    """Copy groups of the workers: each group counts once per task, and uninformative workers do not count.
+    """Copy groups of the workers, each of which counts once per task.
 
     ``number`` is the first worker of each worker's group, ``component`` the part of the answers they belong to, where
-    parts have no task in common (-1 for workers who do not count).
+    parts have no task in common.
     """
 
     number: npt.NDArray[np.intp]
-    uninformative: npt.NDArray[np.bool_]
     groups: tuple[CopyGroup, ...] = ()
     component: npt.NDArray[np.intp] | None = None
 
     @classmethod
     def independent(cls, n_workers: int) -> CopyGroups:
-        """Return groups in which every worker is independent and counts."""
-        return cls(np.arange(n_workers), np.zeros(n_workers, bool))
-
-    @property
-    def ungrouped(self) -> CopyGroups:
-        """The same workers without copy groups; uninformative workers stay so."""
-        return CopyGroups(np.arange(len(self.number)), self.uninformative)
+        """Return groups in which every worker is independent."""
+        return cls(np.arange(n_workers))
 
     def take(self, order: npt.NDArray[np.intp]) -> CopyGroups:
         """Return the groups of the same workers in another order.
 
-        >>> CopyGroups(np.array([0, 1, 0]), np.zeros(3, bool)).take(np.array([2, 0, 1])).number
+        >>> CopyGroups(np.array([0, 1, 0])).take(np.array([2, 0, 1])).number
         array([0, 0, 2])
         """
         first = np.full(len(order), len(order))
         np.minimum.at(first, self.number[order], np.arange(len(order)))
-        return CopyGroups(first[self.number[order]], self.uninformative[order])
+        return CopyGroups(first[self.number[order]])
 
     @property
     def has_copies(self) -> bool:
@@ -122,20 +116,14 @@ class CopyGroups:
         return bool((self.number != np.arange(len(self.number))).any())
 
     @property
-    def all_count(self) -> bool:
-        """Whether all workers are independent and informative."""
-        return not self.uninformative.any() and not self.has_copies
-
-    @property
     def n_components(self) -> int:
         """Number of parts of the answers without common tasks; 1 if it is unknown."""
-        return 1 if self.component is None else max(len(set(self.component[~self.uninformative].tolist())), 1)
+        return 1 if self.component is None else len(set(self.component.tolist()))
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
-        """Mask of informative workers that are independent or the first of their group."""
-        counted: npt.NDArray[np.bool_] = (self.number == np.arange(len(self.number))) & ~self.uninformative
-        return counted
+        """Mask of the workers that are independent or the first of their group."""
+        return np.asarray(self.number == np.arange(len(self.number)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from allalike._core.options import whole
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
-from allalike.noise.models import peak
+from allalike.noise import peak
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
 

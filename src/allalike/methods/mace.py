@@ -36,7 +36,7 @@ from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
 from allalike.methods.proximity import Peers, normalise, repeat
-from allalike.methods.steps.ballots import by_problem
+from allalike.methods.steps.ballots import sum_tasks
 from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
@@ -169,7 +169,7 @@ class Strategies:
             for start in range(odds.shape[1])
         ]
         right = [self._sum(block, each.share.take(block[LabelGroups].group)) for each in found]
-        evidence = [by_problem(block, each.evidence) for each in found]
+        evidence = [sum_tasks(block, each.evidence) for each in found]
         return {"right": np.stack(right, axis=1), "evidence": np.stack(evidence, axis=1)}
 
     def m_step(self, shares: Floats, right: Floats, given: Floats) -> Floats:

@@ -55,7 +55,7 @@ from allalike.distances.euclidean import check_digits
 from allalike.errors import OptionError
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
-from allalike.noise.models import peak, without_dust
+from allalike.noise import peak, without_dust
 
 if TYPE_CHECKING:
     from collections.abc import Callable

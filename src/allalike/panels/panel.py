@@ -271,8 +271,8 @@ class Panel(Framed[Frame]):
         >>> import allalike, tempfile
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [path.name for path in panel.save(folder + "/out")][6:]
-        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'verdicts.csv', 'summary.json']
+        ...     [path.name for path in panel.save(folder + "/out") if path.parent.name == "out"]
+        ['truth.csv', 'judges.csv', 'summary.json']
         """
         truth = self._silent_truths()
         tables = {**({} if truth is None else {"truth": truth}), **self._tables}

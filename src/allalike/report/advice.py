@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 8
 UNSURE = 0.8  # truths that are less sure are worth another answer
-_WANTED_GOLD = 50  # known truths from which on errors themselves can be looked at
+_WANTED_GOLD = 20  # labels from which on error rates have intervals
 
 Advice = dict[str, Any]
 
@@ -33,21 +33,21 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")])
     >>> [each["title"] for each in advise(result.material(), [[], []], single=1, unsure=2)]
-    ['Ask more workers about 2 tasks', 'Find the truth of about 50 tasks']
+    ['Label 20 random tasks', 'Collect more answers for 2 tasks']
     """
     found = [
+        _about_gold(material),
         _about_readings(material),
         _about_tasks(material, single, unsure),
         _about_copies(material),
-        _about_flag(material, flags, "no signal", "What they answer does not depend on the tasks."),
+        _about_flag(material, flags, "no signal", "Their answers do not depend on the tasks."),
         _about_flag(
             material,
             flags,
             "worse than the crowd",
-            "They err more often than the others, by more than chance explains.",
+            "They make more errors than others on the same tasks, beyond chance.",
         ),
         _about_few(material, flags),
-        _about_gold(material),
     ]
     return [each for each in found if each]
 
@@ -78,7 +78,7 @@ def _about_readings(material: Material) -> Advice | None:
         return None
     second = reading.second_reading
     return {
-        "title": "Say which of two readings is true",
+        "title": "Two solutions fit about equally well",
         "text": f"{say_second_reading(second)}.",
         "workers": [*second.leaders, *second.its_leaders][:_MAX_NAMED],
         "tasks": [],
@@ -93,16 +93,14 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
     number = max(single, unsure)
     reasons = [
         f"{count(unsure, 'label')} with a confidence below {UNSURE:g}." if unsure else "",
-        f"{count(single, 'task')} with one answer only, with which nobody can disagree." if single else "",
-        "One more answer helps most on those that next_tasks.csv lists first.",
+        f"{count(single, 'task')} with only one answer, which cannot be compared." if single else "",
+        "Another answer helps most on the first tasks of details/next_tasks.csv.",
     ]
     gain = brief(gains[np.isfinite(gains)].mean(), 2) if np.isfinite(gains).any() else None
     if gain:
-        reasons.append(
-            f"An answer to the first of them raises the chance that it is right by about {100 * gain:.2g} %."
-        )
+        reasons.append(f"On these it raises the probability of a correct label by about {100 * gain:.2g} %.")
     return {
-        "title": f"Ask more workers about {count(number, 'task')}",
+        "title": f"Collect more answers for {count(number, 'task')}",
         "text": " ".join(filter(None, reasons)),
         "workers": [],
         "tasks": tasks[:_MAX_NAMED],
@@ -117,13 +115,12 @@ def _about_copies(material: Material) -> Advice | None:
         return None
     first = copies[0]
     members = sum(len(group.members) for group in copies)
-    several = f"{len(copies):,} groups of workers copy" if len(copies) > 1 else "A group of workers copies"
+    several = count(len(copies), "copy group")
     return {
-        "title": "Ask those who copy how they worked",
+        "title": "Check workers who copy from each other",
         "text": (
-            f"{several}: {members:,} workers. The first group has {say_evidence(first.common, first.rare)}, which"
-            f" chance explains with probability {first.p_value:.1g}. Each group counts as one voice; --no-screening"
-            " counts everybody."
+            f"{several} with {members:,} workers. The first group has {say_evidence(first.common, first.rare)}"
+            f" (p = {first.p_value:.1g}). Each group counts once; --no-screening counts all workers."
         ),
         "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],
         "tasks": [],
@@ -138,9 +135,9 @@ def _about_flag(material: Material, flags: list[list[str]], flag: str, reason: s
     answers = material.run.answer_counts
     who = who[np.argsort(-answers[who], kind="stable")]
     share = 100 * answers[who].sum() / answers.sum()
-    titles = {"no signal": "Talk to", "worse than the crowd": "Train or replace"}
+    titles = {"no signal": "are uninformative", "worse than the crowd": "are worse than the crowd"}
     return {
-        "title": f"{titles[flag]} {count(len(who), 'worker')}: {flag}",
+        "title": f"Check {count(len(who), 'worker')} who {titles[flag]}",
         "text": f"{reason} They gave {share:.2g} % of the answers.",
         "workers": [material.run.workers[int(number)] for number in who[:_MAX_NAMED]],
         "tasks": [],
@@ -153,8 +150,8 @@ def _about_few(material: Material, flags: list[list[str]]) -> Advice | None:
     if few * 4 < len(flags):
         return None
     return {
-        "title": "Let workers meet on more tasks",
-        "text": f"{say_few(few, len(flags))}. Give several workers the same tasks.",
+        "title": "Assign the same tasks to several workers",
+        "text": f"{say_few(few, len(flags))}.",
         "workers": [],
         "tasks": [],
         "command": "",
@@ -166,10 +163,11 @@ def _about_gold(material: Material) -> Advice | None:
     if known >= _WANTED_GOLD:
         return None
     return {
-        "title": f"Find the truth of about {_WANTED_GOLD} tasks",
+        "title": f"Label {_WANTED_GOLD} random tasks",
         "text": (
-            "Errors that most workers share are not seen in answers. Known truths of a few dozen tasks, drawn at"
-            f" random, show how often the result is right{f'; there are {known:,} so far' if known else ''}."
+            "Answers do not show errors that most workers share. Label some tasks yourself, drawn at random: with"
+            f" {_WANTED_GOLD} gold labels, error rates have 95 % intervals, and confidences are calibrated"
+            f"{f' ({known:,} so far)' if known else ''}."
         ),
         "workers": [],
         "tasks": [],

@@ -31,6 +31,7 @@ from allalike.report.people import (
     People,
     choose_workers,
     compare_workers,
+    find_interval,
     may_differ,
     name_sureness,
     read_unit,
@@ -162,8 +163,10 @@ def _describe_changes(material: Material, people: People) -> dict[str, Any]:
 def _list_workers(material: Material, shown: npt.NDArray[np.intp], flags: list[list[str]]) -> dict[str, Any]:
     """Return the columns of the table of workers."""
     table, unit = material.workers, read_unit(material)
-    wanted = {"answers": "answers", "value": unit, "low": "ci_low", "high": "ci_high", "disparity": "disparity"}
-    wanted |= {"weight": "weight", "informativeness": "informativeness"}
+    wanted = {"answers": "answers", "value": unit, "disparity": "disparity", "weight": "weight"}
+    wanted |= {name: name for name in ("relative_error", "informativeness")}
+    if (interval := find_interval(material)) is not None:
+        wanted |= dict(zip(("low", "high") if interval[0] == "ci_low" else interval, interval, strict=True))
     columns = {
         key: [brief(value) for value in np.asarray(table[name], np.float64)[shown]]
         for key, name in wanted.items()

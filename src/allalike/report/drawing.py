@@ -348,8 +348,8 @@ def chart_bins(values: Floats, title: str, what: str, counts: Array | None = Non
     return draw_sheet(-y.room_beside, -8, x.length + y.room_beside + 16, height + BELOW + 8, [*axes, *bars])
 
 
-def chart_intervals(rows: Sequence[Row], unit: str) -> str | None:
-    """Draw the best and the worst workers with the limits of 95 % of what is known of them, the best above.
+def chart_intervals(rows: Sequence[Row], unit: str, *, dots: bool = True) -> str | None:
+    """Draw the intervals of the best and the worst workers, the best above, with estimates as dots.
 
     >>> chart_intervals([{"alias": "W1", "value": 0.2, "low": 0.1, "high": 0.4}], "error rate").count("W1")
     2
@@ -368,13 +368,14 @@ def chart_intervals(rows: Sequence[Row], unit: str) -> str | None:
         if row["low"] is not None and row["high"] is not None:
             low, high = x.place(row["low"]), x.place(row["high"])
             marks.append(tag("line", x1=low, x2=high, y1=at, y2=at, stroke=_MARK, stroke_width=2))
-        dot: Row = {"fill": _MARK, "role": "img", "aria_label": row["alias"]}
-        marks.append(draw_mark("circle", x.place(row["value"]), at, 70.0, **dot))
+        if dots or row["low"] == row["high"]:
+            dot: Row = {"fill": _MARK, "role": "img", "aria_label": row["alias"]}
+            marks.append(draw_mark("circle", x.place(row["value"]), at, 70.0, **dot))
     return draw_sheet(-_ALIAS, 0, x.length + _ALIAS + 16, height + BELOW, [*draw_below(x, height), *marks])
 
 
 def chart_gold(rows: Sequence[Row], unit: str) -> str | None:
-    """Draw each worker's disparity against her distance to known truths.
+    """Draw each worker's disparity against the mean distance to gold labels.
 
     >>> row = {"alias": "W1", "disparity": 0.4, "error": 0.2, "answers": 9}
     >>> chart_gold([row, row, row], "error").count("<path")
@@ -384,7 +385,7 @@ def chart_gold(rows: Sequence[Row], unit: str) -> str | None:
         return None
     height = 220.0
     x = Axis.around([row["disparity"] for row in rows], 380.0, "disparity: mean distance to the others")
-    y = Axis.around([row["error"] for row in rows], height, f"{unit} on known truths", _BESIDE)
+    y = Axis.around([row["error"] for row in rows], height, f"{unit} on gold labels", _BESIDE)
     axes = [*draw_beside(y, x.length), *draw_below(x, height)]
     dots = [
         draw_mark(

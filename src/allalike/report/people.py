@@ -160,14 +160,14 @@ def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp
 #
 #     B = -1/2 J D^2 J,    J = I - 11'/n,
 #
-# and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker who is bad in her own way is far from everybody, so
+# and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker with independent errors is far from everybody, so
 # the good ones are in a crowd and the bad ones around it; copies lie on each other. The first axis is turned so that
 # larger disparities lie to the right, and the second so that its longest arm points up.
 #
 # **Order.** Workers are joined pair by pair, the closest first, and the leaves of that tree are neighbours who agree
 # (`leaves`).
 #
-# Two workers without a common task are taken to be as far apart as each is from those she met, on average. Where most
+# Two workers without a common task are taken to be as far apart as each is from the workers met, on average. Where most
 # pairs never met, neither picture says much, and where all distances are the same, all directions are alike.
 
 
@@ -272,7 +272,7 @@ class People:
 
 
 def read_unit(material: Material) -> str:
-    """Name the column of the table of workers that says how far she errs: error_rate, rmse or mean_error."""
+    """Name the column of the table of workers that contains the error: error_rate, rmse or mean_error."""
     faults = material.weighing.uncertainty
     if faults is not None:
         return faults.unit
@@ -286,7 +286,7 @@ def name_sureness(material: Material) -> str:
 
 
 def may_differ(material: Material) -> bool:
-    """Return whether pictures may show differences between workers: of six or more, whose intervals do not all overlap.
+    """Return whether pictures may show differences: between six workers or more, whose intervals do not all overlap.
 
     >>> import allalike
     >>> may_differ(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material())
@@ -296,13 +296,23 @@ def may_differ(material: Material) -> bool:
 
 
 def all_overlap(material: Material) -> bool:
-    """Return whether workers have 95 % intervals, and no two of them are disjoint."""
-    table = material.workers
-    if "ci_low" not in table:
+    """Return whether workers have intervals of the error or ranges of the rank, and no two of them are disjoint."""
+    interval = find_interval(material)
+    if interval is None:
         return False
-    low, high = (np.asarray(table[name], np.float64) for name in ("ci_low", "ci_high"))
+    low, high = (np.asarray(material.workers[name], np.float64) for name in interval)
     known = np.isfinite(low) & np.isfinite(high)
-    return bool(known.any() and low[known].max() <= high[known].min())
+    return bool(low[known].max() <= high[known].min())
+
+
+def find_interval(material: Material) -> tuple[str, str] | None:
+    """Return the columns of the workers' intervals: of the error, without gold labels of the rank, or None."""
+    for names in (("ci_low", "ci_high"), ("rank_low", "rank_high")):
+        if all(name in material.workers for name in names):
+            low, high = (np.asarray(material.workers[name], np.float64) for name in names)
+            if (np.isfinite(low) & np.isfinite(high)).any():
+                return names
+    return None
 
 
 def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt.NDArray[np.intp]:

@@ -9,7 +9,7 @@ import numpy as np
 from allalike.report.drawing import chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.judges import draw_pairs
 from allalike.report.material import brief
-from allalike.report.people import People, all_overlap, may_differ, name_sureness, read_unit
+from allalike.report.people import People, all_overlap, find_interval, may_differ, name_sureness, read_unit
 from allalike.result.messages import say_correlation
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def describe_pictures(
     numbers = "low" in survey.shown.found
     charts = {
         "map": chart_map(_places(rows, neighbours), unit) if neighbours else None,
-        "intervals": chart_intervals(rows, unit),
+        "intervals": _draw_intervals(rows, unit),
         "faults": chart_bins(values, f"{unit} of workers", "workers") if may_differ(material) else None,
         "sureness": (
             chart_bins(survey.sample.doubt, "width of the limits of a truth", "tasks")
@@ -48,12 +48,25 @@ def _worker_rows(workers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the workers shown, each as a row of a chart."""
     n = len(workers["answers"])
     none = [None] * n
-    names = ("answers", "value", "low", "high")
+    names = ("answers", "value", "low", "high", "rank_low", "rank_high")
     columns = zip(*(workers.get(name, none) for name in names), workers["group"], workers["flags"], strict=True)
     return [
-        {**dict(zip(names, row, strict=False)), "alias": f"W{place}", "group": row[4], "shape": _shape(row[5])}
+        {**dict(zip(names, row, strict=False)), "alias": f"W{place}", "group": row[-2], "shape": _shape(row[-1])}
         for place, row in enumerate(columns, 1)
     ]
+
+
+def _draw_intervals(rows: list[dict[str, Any]], unit: str) -> str | None:
+    """Draw the intervals of errors, or without gold labels the ranges of ranks."""
+    ranked = [row for row in rows if row["rank_low"] is not None]
+    if not ranked:
+        return chart_intervals(rows, unit)
+    ends = [(row["rank_low"], row["rank_high"]) for row in ranked]
+    ranks = [
+        {**row, "low": low, "high": high, "value": (low + high) / 2}
+        for row, (low, high) in zip(ranked, ends, strict=True)
+    ]
+    return chart_intervals(ranks, "range of the rank, 1 has the fewest errors", dots=False)
 
 
 def _shape(flags: list[str]) -> str:
@@ -96,16 +109,19 @@ def _gold_rows(material: Material, people: People) -> list[dict[str, Any]]:
 def _caption_map(material: Material, neighbours: dict[str, Any]) -> str:
     met = "" if neighbours["met"] > 0.999 else f" {100 * neighbours['met']:.2g} % of the pairs have a task in common."
     return (
-        "Each mark is a worker; who answers alike is close. Good workers crowd together, each bad one is alone in her"
-        f" own way, and copies lie on each other.{met}"
+        "Each mark is a worker; similar workers are close. Good workers are close together, bad ones apart, and copies"
+        f" lie on each other.{met}"
     )
 
 
 def _caption_intervals(material: Material, neighbours: dict[str, Any]) -> str:
-    if all_overlap(material):
-        return "95 % confidence intervals of the workers' errors. All overlap: no two workers clearly differ."
-    intervals = ", with 95 % confidence intervals" if "ci_low" in material.workers else ""
-    return f"The workers with the smallest and the largest errors{intervals}."
+    interval = find_interval(material)
+    what = {
+        None: "The workers with the smallest and the largest errors",
+        "ci_low": "95 % confidence intervals of the workers' errors",
+        "rank_low": "Ranges of the workers' ranks; intervals of their errors need 20 gold labels",
+    }[interval and interval[0]]
+    return f"{what}. All overlap: no two workers clearly differ." if all_overlap(material) else f"{what}."
 
 
 def _caption_sureness(material: Material, neighbours: dict[str, Any]) -> str:
@@ -124,7 +140,7 @@ def _caption_gold(material: Material, neighbours: dict[str, Any]) -> str:
 _CAPTIONS = {
     "map": _caption_map,
     "intervals": _caption_intervals,
-    "faults": lambda material, neighbours: "How far workers are from the truth.",
+    "faults": lambda material, neighbours: "Estimated errors of the workers.",
     "sureness": _caption_sureness,
     "pairs": lambda material, neighbours: (
         "Each field is a pair of judges: the stronger its colour, the more "

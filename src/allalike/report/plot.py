@@ -57,7 +57,7 @@ class Plots:
     material: Material
 
     def workers(self) -> Chart:
-        """Draw the estimated error of the best and the worst workers, with 95 % confidence intervals."""
+        """Draw the 95 % confidence intervals of the best and the worst workers; without gold labels, their ranks."""
         return self._draw("intervals", "no worker's error is known")
 
     def map(self) -> Chart:

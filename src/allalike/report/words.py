@@ -63,11 +63,13 @@ def list_figures(material: Material) -> list[dict[str, str]]:
 def _figure_of_confidence(found: HowSure | None) -> dict[str, str] | None:
     if found is None or not math.isfinite(found.mean):
         return None
-    return {
-        "value": f"{100 * found.mean:.3g} %",
-        "name": "truths expected to be right",
-        "note": f"{TOLD_BY[found.estimated_from]}; mistakes that most share do not show",
-    }
+    right = found.mean if found.share_right is None else found.share_right
+    note = f"{TOLD_BY[found.estimated_from]}; errors that most workers share do not show"
+    if found.share_right_low is not None and found.share_right_high is not None:
+        ends = f"{100 * found.share_right_low:.0f} to {100 * found.share_right_high:.0f} %"
+        measured = found.estimated_from == "gold"
+        note = f"95 % interval {ends}, from gold labels" if measured else f"{ends} in past crowds"
+    return {"value": f"{100 * right:.3g} %", "name": "labels expected to be correct", "note": note}
 
 
 def _figure_of_alpha(agreement: Agreed | None) -> dict[str, str] | None:
@@ -88,7 +90,7 @@ def _figure_of_gold(gold: ErrorOnGold | None) -> dict[str, str] | None:
         return None
     return {
         "value": f"{gold.error:.3g}",
-        "name": "error against known truths",
+        "name": "error on gold labels",
         "note": f"of {count(gold.tasks, 'task')}; unweighted {gold.unweighted_error:.3g}",
     }
 

@@ -519,7 +519,7 @@ def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
             f"The workers fall into {parts.number:,} components without common tasks, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
-    if trust.uninformative.workers:
+    if trust.uninformative.workers and (flagged or trust.uninformative.silenced):
         yield _remark_silent(trust.uninformative)
     if trust.flagged and flagged:
         yield _remark_suspects(trust.flagged)

@@ -125,7 +125,8 @@ class Result(Framed[Frame]):
         With auto also shared, error_rate for classes or rmse for numbers, low, high and few: how many of her answers
         others answered too, how good she probably is, in which limits of 95 %, and whether less than 5 are shared.
         Where every task is a problem of its own, there is one row per task and worker. The last columns are flag
-        (block, look or few) and reason. Rows are in the order of ids; in ``workers.csv`` flagged workers come first.
+        (block, look or few) and reason. Rows are in the order of ids; ``workers.csv`` has the main
+        columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
         return self._dress(flag_columns(self.run, self.weighing))
 
@@ -462,8 +463,8 @@ class Result(Framed[Frame]):
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'next_tasks.csv', 'quality.csv', 'confusion.csv', 'summary.json']
+        ...     [path.name for path in result.save(folder + "/out") if path.parent.name == "out"]
+        ['truth.csv', 'workers.csv', 'summary.json']
         """
         return save_result(
             self,

@@ -1,6 +1,6 @@
 """Saved results: the answers, and the call that made the result, from which it is computed again.
 
-The folder ``state`` beside the tables has the answers as they were read and cleaned, the gold labels and the worker
+The folder ``details/state`` has the answers as they were read and cleaned, the gold labels and the worker
 history as Parquet files, and ``call.json``: label type, method, settings, and how answers are read. A folder may come
 from a stranger. So its files must be regular files in the folder itself, ``call.json`` is validated by its type before
 any of it is used, and nothing in it is executed, or opened as a path or an address.
@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,13 +50,12 @@ from allalike.result.summary import Changes, SavedGeneration, Section, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from allalike.engines import Run
     from allalike.methods import Method
     from allalike.result.call import Call
 
-STATE = "state"
+STATE = "details/state"
 SUMMARY = "summary.json"
 FORMAT = 4
 _INDEX = "call.json"
@@ -154,7 +154,7 @@ def check_own_file(path: Path) -> None:
     >>> from pathlib import Path
     >>> check_own_file(Path("nowhere/summary.json"))  # opening it raises the error
     """
-    folder = path.parent.parent if path.parent.name == STATE else path.parent
+    folder = path.parents[2] if path.parent.name == Path(STATE).name else path.parent
     if is_link(path):
         raise InputError(
             f"{path} is a link, and a saved result must be made of its own files, so that it leads to no others. Name a"
@@ -253,7 +253,7 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
         "changes": summary.get("changes"),
         "saved": saved,
     }
-    folder.mkdir()
+    folder.mkdir(parents=True)
     write_columns(folder, "answers", _list_rows(run))
     if call.gold is not None:
         task, label = column_values(call.gold.task), column_values(call.gold.label)
@@ -387,7 +387,9 @@ def read_call(folder: Path) -> SavedCall:
     """
     place = folder / STATE
     check_complete(folder)
-    for path in [place] if is_link(place) else sorted(place.glob("*")):
+    for path in filter(is_link, (place.parent, place)):
+        check_own_file(path)
+    for path in sorted(place.glob("*")):
         check_own_file(path)
     if not (place / _INDEX).exists():
         raise _refuse(folder)
@@ -423,7 +425,7 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     except msgspec.ValidationError as error:
         raise InputError(
             f"{place / _INDEX} is not what allalike saves: {error}. Nothing that it names is opened."
-            f" {_propose_save(place.parent)}"
+            f" {_propose_save(place.parents[1])}"
         ) from None
     if kept.gold_map == () or (isinstance(kept.gold_map, str) and not is_written(kept.gold_map)):
         raise ValueError("a gold map that names a file")
@@ -448,13 +450,13 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
         worker, number, fault = _read_whole(_find(place, "history"), ("worker", "answers", "fault"))
         history = History.of(column_values(worker).tolist(), number.numbers, fault.numbers)
     method = METHODS[kept.method.name](**options)
-    return SavedCall(place.parent, kept, facts, method, read, answers, gold, history, digest)
+    return SavedCall(place.parents[1], kept, facts, method, read, answers, gold, history, digest)
 
 
 def _find(place: Path, name: str) -> tuple[Path, ...]:
     if files := name_files(place, name):
         return tuple(files)
-    raise InputError(f"{place} has no file {name}-1.parquet. {_propose_save(place.parent)}")
+    raise InputError(f"{place} has no file {name}-1.parquet. {_propose_save(place.parents[1])}")
 
 
 def _as_tuple(value: Any) -> Any:

@@ -18,16 +18,24 @@ from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.result.flags import flag_columns, flag_workers, list_reasons, put_flagged_first
-from allalike.result.saved import FORMAT, STATE, find_date, write_call
+from allalike.result.saved import FORMAT, STATE, SUMMARY, find_date, write_call
 from allalike.result.summaries import group_columns
 from allalike.result.summary import name_schema
-from allalike.result.tables import list_truths, next_columns, object_table, probability_table, truth_table
+from allalike.result.tables import (
+    list_truths,
+    next_columns,
+    object_table,
+    probability_table,
+    shorten_workers,
+    truth_table,
+)
 from allalike.result.targets import (
+    DETAILS,
     REPORT,
     find_writers,
     list_output,
     page_output,
-    result_names,
+    place_table,
     result_output,
     written_names,
 )
@@ -78,19 +86,13 @@ def save_result(
     A table of truths among them replaces that of the result. If the digest of an ``unchanged`` result is given, no
     other result is replaced. A panel gives the ``material`` of its report.
     """
-    run, weighing, encoding = result.run, result.weighing, result.run.encoding
+    run, encoding = result.run, result.run.encoding
     output = result_output(folder, inputs=result.inputs, overwrite=overwrite, unchanged=unchanged)
-    truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
+    place = partial(place_table, file_format=check_choice(format, FORMATS, "format"))
     if safe_csv and format != "csv":
         raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
     finish = guard_table if safe_csv else _keep
-    looked = weighing.copy_groups is not None
     posteriors = result.need_posteriors() if probabilities else None
-    more = {f"{name}.{format}": columns for name, columns in {**result.rated, **(tables or {})}.items()}
-    optional = {groups: looked, ahead: True, objects: encoding.things is not None, soft: probabilities}
-    optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
-    optional.pop(truth, None)
-    names = [truth, workers, *(name for name, there in optional.items() if there)]
     to = [to] if isinstance(to, str) else list(to)
     writers = find_writers(to).values()
     for writer in writers:
@@ -98,20 +100,28 @@ def save_result(
     call = result.call and result.call.dated(find_date(), result.summary.get("changes", {}).get("turned"))
     dates = {"generations": list(call.generations)} if call is not None and len(call.generations) > 1 else {}
     notes = {**(notes or {}), **dates}
+    flagged = flag_columns(run, result.weighing)
+    written = {place(name): columns for name, columns in _list_tables(result, tables or {}).items()}
+    written[f"{DETAILS}/workers.{format}"] = flagged
+    if "judges" not in (tables or {}):
+        written = {place("workers"): shorten_workers(put_flagged_first(flagged)), **written}
+    names = [*([] if place("truth") in written else [place("truth")]), *written]
+    names += [place("objects")] if encoding.things is not None else []
+    names += [place("probabilities")] if posteriors is not None else []
+    names = [*sorted(names, key=lambda name: "/" in name), *([REPORT] if report else []), SUMMARY]
     with output.staged([*names, *written_names(writers)]) as stage:
-        flagged = flag_columns(run, weighing)
-        next_tasks = next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), weighing)
-        more |= {workers: put_flagged_first(flagged), ahead: next_tasks}
-        more |= {groups: group_columns(run, weighing)} if looked else {}
-        for name, columns in more.items():
+        (stage / DETAILS).mkdir()
+        for name, columns in written.items():
             write_tables(stage / name, [finish(table_of(columns))])
-        if truth not in more:
-            rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
-            result.found.write(stage / truth, partial(_finish, rows, finish))
+        if place("truth") not in written:
+            rows = partial(truth_table, encoding=encoding, weighing=result.weighing, folder=stage)
+            result.found.write(stage / place("truth"), partial(_finish, rows, finish))
         if encoding.things is not None:
-            result.found.write(stage / objects, partial(_finish, partial(object_table, things=encoding.things), finish))
+            rows = partial(object_table, things=encoding.things)
+            result.found.write(stage / place("objects"), partial(_finish, rows, finish))
         if posteriors is not None:
-            posteriors.write(stage / soft, partial(_finish, partial(probability_table, encoding=encoding), finish))
+            rows = partial(probability_table, encoding=encoding)
+            posteriors.write(stage / place("probabilities"), partial(_finish, rows, finish))
         for writer in writers:
             (stage / writer.name).mkdir()
             writer.write(_list_findings(result, flagged, safe_csv=safe_csv), stage / writer.name)
@@ -128,11 +138,23 @@ def save_result(
             **notes,
             **({"safe_csv": True} if safe_csv else {}),
             **({"inputs": list(result.sources)} if result.sources else {}),
-            "files": [*list_files(stage), summary],
+            "files": [*list_files(stage), SUMMARY],
         }
         text = json.dumps(described, indent=2, ensure_ascii=False)
-        (stage / summary).write_text(f"{text}\n", encoding="utf-8")
+        (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
     return [output.folder / name for name in (*names, *further)]
+
+
+def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Values | Array]]:
+    """Return the tables beside those of labels and workers by name; empty ones are not written."""
+    tables: dict[str, Mapping[str, Values | Array]] = {
+        "groups": group_columns(result.run, result.weighing),
+        "next_tasks": next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), result.weighing),
+        **result.rated,
+        **more,
+    }
+    always = ("truth", "judges")
+    return {name: columns for name, columns in tables.items() if name in always or len(next(iter(columns.values())))}
 
 
 def _write_state(

@@ -317,17 +317,13 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
         {"worker": run.workers[int(i)], "informativeness": float(signal[i]), "informativeness_se": float(error[i])}
         for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
     ]
-    sizes = (
-        np.unique(groups.component[~groups.uninformative], return_counts=True)[1]
-        if groups.component is not None
-        else np.zeros(0)
-    )
+    sizes = np.unique(groups.component, return_counts=True)[1] if groups.component is not None else np.zeros(0)
     return {
         **({"components": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
         "uninformative": {
             "workers": len(empty),
             "share_of_answers": float(given[empty].sum() / given.sum()),
-            "silenced": bool(groups.uninformative.any()),
+            "silenced": False,
             "named": without,
         },
         **({"flagged": worse} if worse else {}),

@@ -20,7 +20,7 @@ from allalike.result.messages import list_notes, remark_crowd, remark_gold, rema
 from allalike.result.writers import Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from allalike.result.summary import Summary
 
 ERRORS = ("error_rate", "rmse", "mean_error")  # the column of the table of workers is one of these
+_IF_KNOWN = ("relative_error", "rank_low", "rank_high", "ci_low", "ci_high")
+_MAIN_COLUMNS = ("task", "worker", "answers", *ERRORS, *_IF_KNOWN, "weight", "flag", "reason")
 OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
@@ -54,6 +56,22 @@ def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
         return {**columns, **known, "few_answers": faults.few, "weight": weighing.weight, **more}
     error = {"mean_error": weighing.fault} if error_rate is None else {"error_rate": error_rate}
     return {**columns, "disparity": weighing.disparity, **error, "weight": weighing.weight, **more}
+
+
+def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
+    """Return the main columns of the table of workers, at most ten, without those in which nothing is known.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+    >>> list(shorten_workers(worker_columns(result.run, result.weighing)))
+    ['worker', 'answers', 'error_rate', 'weight']
+    """
+    kept = {name: columns[name] for name in _MAIN_COLUMNS if name in columns}
+    empty = [name for name in _IF_KNOWN if name in kept and np.isnan(np.asarray(kept[name], np.float64)).all()]
+    kept = {name: column for name, column in kept.items() if name not in empty}
+    if "ci_low" in kept:
+        kept.pop("relative_error", None)  # an interval shows more
+    return kept
 
 
 def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:

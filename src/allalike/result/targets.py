@@ -26,33 +26,32 @@ if TYPE_CHECKING:
     from allalike.result.writers import Writer
 
 REPORT = "report.html"
-_TABLES = ("truth", "workers", "groups", "next_tasks", "objects", "probabilities")
-_RATINGS = ("quality", "confusion")  # which not all labels have
-PANEL_TABLES = (
-    "judges",
-    "pairs",
-    "sizes",
-    "coverage",
-    "orders",
-    "samples",
-    "verdicts",
-    "rates",
-    "ask",
-    "drift",
-    "annotators",
-)  # which a panel of judges has, too
+DETAILS = "details"
+_MAIN = ("truth", "workers", "judges")  # tables in the folder itself
+_FURTHER = ("workers", "groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
+_OF_PANELS = ("pairs", "sizes", "coverage", "orders", "samples", "verdicts", "rates", "ask", "drift", "annotators")
 _MASK_FOLDERS = ("labels", "unweighted")
 _PLAN = {"task", "worker", "price", "gain"}
 _COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 
-def result_names(file_format: str) -> list[str]:
-    """Name the files of a result; those of masks, and for other tools, are further ones.
+def place_table(name: str, file_format: str) -> str:
+    """Return the path of a table in the folder of a result: all but the main ones are in ``details``.
 
-    >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'groups.csv', 'next_tasks.csv', 'objects.csv', 'probabilities.csv', 'summary.json']
+    >>> place_table("truth", "csv"), place_table("groups", "csv")
+    ('truth.csv', 'details/groups.csv')
     """
-    return [*(f"{name}.{file_format}" for name in _TABLES), SUMMARY]
+    return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name}.{file_format}"
+
+
+def result_names(file_format: str) -> list[str]:
+    """Name the files that a result or a panel may have; those of masks, and for other tools, are further ones.
+
+    >>> result_names("csv")[:4]
+    ['truth.csv', 'workers.csv', 'judges.csv', 'details/workers.csv']
+    """
+    further = [f"{DETAILS}/{name}.{file_format}" for name in (*_FURTHER, *_OF_PANELS)]
+    return [*(f"{name}.{file_format}" for name in _MAIN), *further, SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
@@ -158,18 +157,17 @@ def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
 def _is_own(path: PurePosixPath) -> bool:
     """Tell whether a result may have such a file.
 
-    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "doccano/import.jsonl"]
+    >>> names = ["details/groups.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "doccano/import.jsonl"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [True, True, True, True]
-    >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "truth.csv/a", "coco/notes.json", "labels"]
+    >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "groups.csv", "coco/notes.json", "labels"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [False, False, False, False, False, False]
     """
-    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS, "changes") for file_format in FORMATS}
-    names.update(name for file_format in FORMATS for name in result_names(file_format))
-    outer, name = str(path.parent), path.name
-    if outer == ".":
-        return name in {REPORT, *names}
+    names = {name for file_format in FORMATS for name in result_names(file_format)}
+    outer = str(path.parent)
+    if str(path) in {REPORT, *names} or outer == ".":
+        return str(path) in {REPORT, *names}
     if outer == STATE:
         return path.suffix in (".parquet", ".json")
     if outer in _MASK_FOLDERS:

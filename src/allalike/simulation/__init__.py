@@ -1,8 +1,30 @@
-"""Simulation: crowds whose truth and whose faults are known, because they are drawn."""
+"""Simulation: crowds whose truth and whose faults are known."""
 
-from allalike.simulation.draws import Pool, pool
 from allalike.simulation.models import Model
 from allalike.simulation.paper import CROWDS, MODELS, as_model
+from allalike.simulation.populations import (
+    POPULATIONS,
+    Copiers,
+    Fixed,
+    HammerSpammer,
+    Normal,
+    Population,
+    Uniform,
+)
 from allalike.simulation.simulated import Simulated, simulate
 
-__all__ = ["CROWDS", "MODELS", "Model", "Pool", "Simulated", "as_model", "pool", "simulate"]
+__all__ = [
+    "CROWDS",
+    "MODELS",
+    "POPULATIONS",
+    "Copiers",
+    "Fixed",
+    "HammerSpammer",
+    "Model",
+    "Normal",
+    "Population",
+    "Simulated",
+    "Uniform",
+    "as_model",
+    "simulate",
+]

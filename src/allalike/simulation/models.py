@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,9 +18,7 @@ from allalike._core.options import Options, check_choice, choice, number, share,
 from allalike.distances import lengths, overlap
 from allalike.domains import Bitmap, Categorical, Domain, Encoding, Interval, Ranking, Real
 from allalike.errors import OptionError
-from allalike.noise import Gaussian, IntervalNoise, Mallows, MaskNoise, Noise, OneCoin, Population, TwoCoin
-from allalike.noise.models import check_within
-from allalike.noise.populations import as_population, drawn_from
+from allalike.simulation.populations import Population, as_population, drawn_from
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
@@ -87,10 +86,22 @@ class Model(Options, ABC):
         return as_population(population).draw(workers, rng)
 
 
-# Ids and labels as columns of a table, made for all rows at once.
+def check_within(values: Any, most: float, what: str) -> Floats:
+    """Return the values as an array if all of them lie between 0 and a limit.
+
+    >>> check_within([0.5, 1.5], 1, "A probability of error")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: A probability of error must be between 0 and 1, and one is 1.5.
+    """
+    array = np.asarray(values, np.float64)
+    fits = (array >= 0) & (array <= most)
+    if not fits.all():
+        limit = f"between 0 and {most:g}" if np.isfinite(most) else "a number, at least 0"
+        raise OptionError(f"{what} must be {limit}, and one is {array[~fits].flat[0]:g}.")
+    return array
 
 
-_N_LETTERS = 26
+# Ids and labels as columns of a table.
 
 
 def id_column(letter: str, number: int) -> pa.Array:
@@ -99,7 +110,8 @@ def id_column(letter: str, number: int) -> pa.Array:
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']
     """
-    return _strings(_numbered(letter, number))
+    digits = pc.utf8_lpad(arrow_of(np.arange(1, number + 1)).cast("string"), len(str(number)), "0")
+    return pc.binary_join_element_wise(letter, digits, "").cast("large_string")
 
 
 def item_names(items: int) -> list[str]:
@@ -108,19 +120,7 @@ def item_names(items: int) -> list[str]:
     >>> item_names(3), item_names(27)[-1]
     (['a', 'b', 'c'], 'i27')
     """
-    names: list[str] = _strings(_item_bytes(items)).to_pylist()
-    return names
-
-
-def ranking_column(labels: Array, items: int) -> pa.Array:
-    """Write orders of items as text.
-
-    >>> ranking_column(np.array([[2, 0, 1]]), 3).to_pylist()
-    ['c>a>b']
-    """
-    names = _item_bytes(items)
-    marked = np.concatenate([names, np.full((items, 1), ord(">"), np.uint8)], axis=1)
-    return _strings(marked[labels].reshape(len(labels), -1)[:, :-1])
+    return list(ascii_lowercase[:items]) if items <= len(ascii_lowercase) else id_column("i", items).to_pylist()
 
 
 def interval_column(labels: Array) -> pa.Array:
@@ -141,29 +141,6 @@ def interval_column(labels: Array) -> pa.Array:
     return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
 
 
-def _item_bytes(items: int) -> npt.NDArray[np.uint8]:
-    if items <= _N_LETTERS:
-        return np.arange(ord("a"), ord("a") + items, dtype=np.uint8)[:, None]
-    return _numbered("i", items)
-
-
-def _numbered(letter: str, number: int) -> npt.NDArray[np.uint8]:
-    """Return the characters of ids, one row for each."""
-    powers = 10 ** np.arange(len(str(number)))[::-1]
-    digits = np.arange(1, number + 1)[:, None] // powers % 10 + ord("0")
-    characters: npt.NDArray[np.uint8] = np.concatenate([np.full((number, 1), ord(letter)), digits], axis=1).astype(
-        np.uint8
-    )
-    return characters
-
-
-def _strings(characters: npt.NDArray[np.uint8]) -> pa.Array:
-    """Make strings of a table of characters, one row for each."""
-    rows, width = characters.shape
-    offsets = pa.py_buffer(np.arange(0, (rows + 1) * width, width)[: rows + 1])
-    return pa.LargeStringArray.from_buffers(rows, offsets, pa.py_buffer(np.ascontiguousarray(characters)))
-
-
 # Classes that workers mistake for each other, with one probability or with two.
 
 
@@ -171,10 +148,10 @@ def _strings(characters: npt.NDArray[np.uint8]) -> pa.Array:
 class OneCoinModel(Model):
     """Classes, as many of each as possible alike, that each worker mistakes with a probability of her own.
 
-    >>> from allalike.simulation import pool
-    >>> crowd = pool(OneCoinModel(classes=3, population="fixed(values=0)"), workers=1, tasks=6, seed=1)
-    >>> crowd.labels, crowd.truth
-    (array([[0, 1, 2, 1, 0, 2]]), array([0, 1, 2, 1, 0, 2]))
+    >>> from allalike.simulation import simulate
+    >>> drawn = simulate(OneCoinModel(classes=3, population="fixed(values=0)"), workers=1, tasks=6, seed=1).drawn
+    >>> drawn.label, drawn.truth
+    (array([0, 1, 2, 1, 0, 2]), array([0, 1, 2, 1, 0, 2]))
     """
 
     name: ClassVar[str] = "one-coin"
@@ -194,8 +171,6 @@ class OneCoinModel(Model):
     @property
     def encoding(self) -> Encoding:
         """Know all classes, be they answered or not."""
-        from allalike._core.columns.column import Column
-
         return self.domain.learn(Column("label", arrow_of(np.arange(self.classes))))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
@@ -207,8 +182,9 @@ class OneCoinModel(Model):
         return {"error": check_within(self.draw(self.population, workers, rng), 1, "The error of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Toss a coin for each answer."""
-        return OneCoin(classes=self.classes).draw(truth, parameters["error"], rng)
+        """Err with the given probability, and then take any other class."""
+        wrong = rng.random(len(truth)) < parameters["error"]
+        return np.asarray((truth + wrong * rng.integers(1, self.classes, len(truth))) % self.classes)
 
     def faults(self, parameters: Parameters) -> Floats:
         """Return the probability of error."""
@@ -219,9 +195,9 @@ class OneCoinModel(Model):
 class TwoCoinModel(OneCoinModel):
     """Classes 0 and 1, one of which workers mistake more often than the other.
 
-    >>> from allalike.simulation import pool
-    >>> pool(TwoCoinModel(population="fixed(values=0.1)", misses="fixed(values=0.5)"), workers=1, tasks=4).faults
-    array([0.3])
+    >>> from allalike.simulation import simulate
+    >>> simulate(TwoCoinModel(population="fixed(values=0.1)", misses="fixed(values=0.5)"), workers=1, tasks=4).faults
+    {'w1': 0.3}
     """
 
     name: ClassVar[str] = "two-coin"
@@ -246,8 +222,9 @@ class TwoCoinModel(OneCoinModel):
         }
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Toss the coin that belongs to the truth."""
-        return TwoCoin().draw(truth, np.stack([parameters["false_alarm"], parameters["miss"]], axis=-1), rng)
+        """Err with the probability that belongs to the true class."""
+        wrong = rng.random(len(truth)) < np.where(truth == 1, parameters["miss"], parameters["false_alarm"])
+        return np.where(wrong, 1 - truth, truth)
 
     def faults(self, parameters: Parameters) -> Floats:
         """Return the probability of error in a task of which nothing is known."""
@@ -261,9 +238,9 @@ class TwoCoinModel(OneCoinModel):
 class GaussianModel(Model):
     """Numbers that are answered with Gaussian errors.
 
-    >>> from allalike.simulation import pool
-    >>> pool(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
-    array([9., 9.])
+    >>> from allalike.simulation import simulate
+    >>> simulate(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
+    {'w1': 9.0, 'w2': 9.0}
     """
 
     name: ClassVar[str] = "gaussian"
@@ -290,14 +267,21 @@ class GaussianModel(Model):
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
         """Add errors."""
-        return Gaussian().draw(truth + parameters["bias"], parameters["sd"] ** 2, rng)
+        return np.asarray(truth + parameters["bias"] + parameters["sd"] * rng.standard_normal(len(truth)))
 
     def faults(self, parameters: Parameters) -> Floats:
         """Return the mean squared error."""
         return parameters["sd"] ** 2 + parameters["bias"] ** 2
 
 
-# Rankings that scatter around the truth.
+# Rankings that scatter around the truth: the further, the less likely.
+#
+# A ranking with K pairs in the wrong order has a probability proportional to phi^K (Mallows 1957): phi = 0 is the
+# truth itself, phi = 1 any order alike. Repeated insertion draws such a ranking exactly (Doignon, Pekec and
+# Regenwetter 2004): the items come in their true order, and the i-th is inserted v places before the end of those that
+# are there, with a probability proportional to phi^v, v < i. Each such place is one more pair in the wrong order, so
+#
+#     E[K] = sum over i = 1..q of  (sum of v phi^v) / (sum of phi^v),   v = 0..i-1.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,8 +316,6 @@ class MallowsModel(Model):
     @property
     def encoding(self) -> Encoding:
         """Know the items."""
-        from allalike._core.columns.column import Column
-
         return self.domain.learn(Column("label", [item_names(self.items)]))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
@@ -345,16 +327,32 @@ class MallowsModel(Model):
         return {"phi": check_within(self.draw(self.population, workers, rng), 1, "The phi of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Draw rankings."""
-        return Mallows().draw(truth, parameters["phi"], rng)
+        """Insert the items of each true order, best first, one after the other."""
+        n, items = truth.shape
+        with np.errstate(divide="ignore"):  # at phi = 0 and 1, limits that no draw can tell from these
+            log_phi = np.clip(np.log(parameters["phi"]), -700.0, -1e-15)
+        position = np.zeros((items, n), np.int16)
+        for i in range(1, items):
+            # It goes back at most v places where a uniform draw is below (1 - phi^(v+1)) / (1 - phi^(i+1)).
+            back = np.log1p(rng.random(n) * np.expm1((i + 1) * log_phi)) / log_phi
+            position[i] = i - np.minimum(back.astype(np.int16), i)
+            position[:i] += position[:i] >= position[i]
+        answers = np.empty_like(truth)
+        np.put_along_axis(answers, position.T, truth, axis=1)
+        return answers
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the expected Kendall tau distance."""
-        return Mallows().expected_distance(parameters["phi"], self.items)
+        """Return the expected Kendall tau distance, as a share of all pairs."""
+        places = np.arange(self.items)
+        chances = parameters["phi"][:, None] ** places
+        wrong = np.cumsum(places * chances, axis=1) / np.cumsum(chances, axis=1)
+        return np.asarray(wrong.sum(axis=1) / max(self.items * (self.items - 1) / 2, 1))
 
     def column(self, labels: Array) -> Any:
-        """Return rankings as text."""
-        return ranking_column(labels, self.items)
+        """Return rankings as text, such as c>a>b."""
+        names = pa.array(item_names(self.items), pa.string()).take(arrow_of(labels.ravel()))
+        starts = arrow_of(np.arange(0, labels.size + 1, self.items, dtype=np.int32))
+        return pc.binary_join(pa.ListArray.from_arrays(starts, names), ">").cast("large_string")
 
 
 # Models whose answers cover something: intervals of a line, or pixels of a picture.
@@ -368,11 +366,6 @@ _MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
 class _Shape(Model):
     """A model that moves what the truth covers; how far that is from the truth is measured in tasks of its own."""
 
-    @property
-    @abstractmethod
-    def noise(self) -> Noise:
-        """How answers err, given a shift."""
-
     @abstractmethod
     def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Return the Jaccard distance of each answer to its truth."""
@@ -381,10 +374,6 @@ class _Shape(Model):
         """Draw how far a worker's bounds are off."""
         return {"shift": check_within(self.draw(self.population, workers, rng), np.inf, "The shift of a worker")}
 
-    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Draw answers."""
-        return self.noise.draw(truth, parameters["shift"], rng)
-
     def faults(self, parameters: Parameters) -> Floats:
         """Measure the mean distance for some shifts, and interpolate."""
         shift, rng = parameters["shift"], np.random.default_rng(0)
@@ -392,7 +381,7 @@ class _Shape(Model):
         distance = np.zeros(len(grid))
         trials = max(4, min(_TRIALS, _MAX_TRUTH_VALUES // self.size))
         for truth in self.truths(trials, rng)[:, None]:
-            answers = self.noise.sample(truth, grid, rng)[:, 0]
+            answers = self.answers(truth, {"shift": grid}, rng)
             distance += self.distance_between(answers, np.broadcast_to(truth, answers.shape)) / trials
         fault: Floats = np.interp(shift, grid, distance)
         return fault
@@ -429,16 +418,21 @@ class IntervalModel(_Shape):
         """Two bounds of each interval."""
         return 2 * self.intervals
 
-    @property
-    def noise(self) -> Noise:
-        """Move bounds, overlook intervals."""
-        return IntervalNoise(length=self.length, miss=self.miss)
-
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
         """Draw different bounds, in order."""
         bounds = 2 * self.intervals
         free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
         return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Move the bounds by Gaussian errors, put them in order, and forget some intervals."""
+        shift = parameters["shift"][:, None, None]
+        shape = np.broadcast_shapes(truth.shape, shift.shape)
+        moved = np.rint(truth + shift * rng.standard_normal(shape)).clip(0, self.length).astype(np.int64)
+        answers: Array = np.sort(moved.reshape(len(moved), -1), axis=1).reshape(shape)
+        missed = rng.random(shape[:-1]) < self.miss
+        answers[..., 1] = np.where(missed, answers[..., 0], answers[..., 1])
+        return answers
 
     def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Compare lengths."""
@@ -454,9 +448,9 @@ class IntervalModel(_Shape):
 class MaskModel(_Shape):
     """Ellipses in pictures, whose outlines wobble.
 
-    >>> from allalike.simulation import pool
-    >>> pool(MaskModel(height=32, width=40), workers=2, tasks=3).labels.shape
-    (2, 3, 32, 40)
+    >>> from allalike.simulation import simulate
+    >>> simulate(MaskModel(height=32, width=40), workers=2, tasks=3).drawn.label.shape
+    (6, 32, 40)
     """
 
     name: ClassVar[str] = "masks"
@@ -479,11 +473,6 @@ class MaskModel(_Shape):
         """All pixels."""
         return self.height * self.width
 
-    @property
-    def noise(self) -> Noise:
-        """Move outlines, turn pixels over."""
-        return MaskNoise(grain=self.grain, specks=self.specks)
-
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
         """Draw ellipses of any direction whose centre is near the middle."""
         size = np.array([self.height, self.width])
@@ -497,6 +486,20 @@ class MaskModel(_Shape):
         )
         inside: Array = (along / radius[:, :1, None]) ** 2 + (aside / radius[:, 1:, None]) ** 2 <= 1
         return inside
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Move the outlines by a smooth random field, and turn some pixels over.
+
+        A pixel belongs to the answer if its distance to the outline (positive inside) plus the field is positive. The
+        field is Gaussian with the worker's shift as its standard deviation, everywhere: it is drawn on a coarse grid
+        and interpolated with weights whose squares sum to 1.
+        """
+        shift = parameters["shift"][:, None, None]
+        n = max(len(truth), len(shift))
+        rows, columns = (_interpolation(size, self.grain) for size in truth.shape[-2:])
+        field = rows @ rng.standard_normal((n, rows.shape[1], columns.shape[1])) @ columns.T
+        answers: Array = _inside(truth) + shift * field > 0
+        return answers ^ (rng.random(answers.shape) < self.specks) if self.specks else answers
 
     def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Compare pixels."""
@@ -513,3 +516,33 @@ def _unions(bounds: Array) -> lengths.Unions:
     held = bounds[..., 1] > bounds[..., 0]
     first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
     return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
+
+
+def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:
+    """Return how deep inside the object each pixel of each mask lies, in pixels up to the outline; below 0 outside.
+
+    What lies behind the border is outside; a mask without an object stays without one.
+    """
+    depth, before = np.empty(pixels.shape), None
+    for place in np.ndindex(pixels.shape[:-2]):
+        same = before is not None and np.array_equal(pixels[place], pixels[before])  # as answers to one task are
+        depth[place] = depth[before] if same else _depth(np.pad(pixels[place], 1))[1:-1, 1:-1]
+        before = place
+    return depth
+
+
+def _depth(mask: npt.NDArray[np.bool_]) -> Floats:
+    from scipy import ndimage
+
+    distance: Any = ndimage.distance_transform_edt
+    inner = distance(mask) - distance(~mask) if mask.any() else np.full(mask.shape, -np.inf)
+    depth: Floats = inner - np.where(mask, 0.5, -0.5)
+    return depth
+
+
+def _interpolation(size: int, grain: int) -> Floats:
+    """Return the weights of the points of a coarse grid for each pixel; their squares sum to 1."""
+    pixel, point = np.arange(size)[:, None] / grain, np.arange(-(-(size - 1) // grain) + 1)
+    weights = np.maximum(0.0, 1 - np.abs(pixel - point))
+    rows: Floats = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    return rows

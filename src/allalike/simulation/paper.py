@@ -2,7 +2,7 @@
 
 ``N`` crowds are normal, ``HS`` crowds are hammers and spammers: each worker is a hammer with probability 0.2. All
 second parameters of normal distributions are standard deviations. In the real crowds the number of a worker is the
-standard deviation of her errors, which reproduces the tables; the text calls it a variance, which is
+standard deviation of their errors, which reproduces the tables; the text calls it a variance, which is
 ``real SYN.N(reading='variance')``. Errors of four classes and Mallows' phi are clipped, the others truncated; the
 printed numbers of the real crowd fit closest if its standard deviations are folded at 0 instead, as they are where
 nothing is truncated: ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
@@ -27,16 +27,12 @@ from allalike.simulation.models import (
 )
 
 if TYPE_CHECKING:
-    from allalike.noise import Population
+    from allalike.simulation.populations import Population
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealN(GaussianModel):
-    """Numbers; standard deviations are N(1, 0.5), truncated to 0..10.
-
-    >>> RealN().population
-    Normal(mean=1.0, sd=0.5, low=0.0, high=10.0, outside='truncate')
-    """
+    """Numbers; standard deviations are N(1, 0.5), truncated to 0..10."""
 
     name: ClassVar[str] = "real SYN.N"
     summary: ClassVar[str] = "numbers; standard deviations N(1, 0.5)"
@@ -44,11 +40,7 @@ class RealN(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RealHS(GaussianModel):
-    """Numbers; hammers have the standard deviation 0.2, spammers 1.
-
-    >>> RealHS().population
-    HammerSpammer(good=0.2, bad=1.0, share=0.2)
-    """
+    """Numbers; hammers have the standard deviation 0.2, spammers 1."""
 
     name: ClassVar[str] = "real SYN.HS"
     summary: ClassVar[str] = "numbers; standard deviations 0.2 (a fifth of the workers) and 1"
@@ -57,11 +49,7 @@ class RealHS(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryN(OneCoinModel):
-    """Two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1.
-
-    >>> BinaryN().population
-    Normal(mean=0.35, sd=0.15, low=0.0, high=1.0, outside='truncate')
-    """
+    """Two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1."""
 
     name: ClassVar[str] = "binary SYN.N"
     summary: ClassVar[str] = "two classes; errors N(0.35, 0.15)"
@@ -69,11 +57,7 @@ class BinaryN(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryHS(OneCoinModel):
-    """Two classes; hammers err with probability 0.2, spammers guess.
-
-    >>> BinaryHS().population
-    HammerSpammer(good=0.2, bad=0.5, share=0.2)
-    """
+    """Two classes; hammers err with probability 0.2, spammers guess."""
 
     name: ClassVar[str] = "binary SYN.HS"
     summary: ClassVar[str] = "two classes; errors 0.2 (a fifth of the workers) and 0.5"
@@ -82,11 +66,7 @@ class BinaryHS(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class FourClasses(OneCoinModel):
-    """Four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1.
-
-    >>> FourClasses().classes
-    4
-    """
+    """Four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1."""
 
     name: ClassVar[str] = "k=4 SYN"
     summary: ClassVar[str] = "four classes; errors N(0.6, 0.3), clipped"
@@ -96,11 +76,7 @@ class FourClasses(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingN(MallowsModel):
-    """One ranking of six items; Mallows' phi is N(0.65, 0.15), clipped to 0..1.
-
-    >>> RankingN().items, RankingN().usual_tasks
-    (6, 1)
-    """
+    """One ranking of six items; Mallows' phi is N(0.65, 0.15), clipped to 0..1."""
 
     name: ClassVar[str] = "ranking SYN.N"
     summary: ClassVar[str] = "a ranking of six items; Mallows' phi N(0.65, 0.15), clipped"
@@ -109,11 +85,7 @@ class RankingN(MallowsModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingHS(MallowsModel):
-    """One ranking of six items; Mallows' phi is 0.3 for hammers and 0.99 for spammers.
-
-    >>> RankingHS().population
-    HammerSpammer(good=0.3, bad=0.99, share=0.2)
-    """
+    """One ranking of six items; Mallows' phi is 0.3 for hammers and 0.99 for spammers."""
 
     name: ClassVar[str] = "ranking SYN.HS"
     summary: ClassVar[str] = "a ranking of six items; Mallows' phi 0.3 (a fifth of the workers) and 0.99"

@@ -1,4 +1,8 @@
-"""A generated crowd as answers, truth and workers, in memory and in files."""
+"""A simulated crowd: draw truths, workers and answers, in memory and in files.
+
+Truths, workers, who is asked, answers and copies come from random streams of their own, so that a worker is the same
+whatever the number of tasks.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,144 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
 from allalike._core.masks import Mask, write_masks
+from allalike._core.options import check_number
 from allalike._core.system.output import Output
 from allalike.answers import Answers
-from allalike.errors import OptionError, OutputError
-from allalike.simulation.draws import Drawn, draw
+from allalike.errors import OptionError, OutputError, TooLargeError
 from allalike.simulation.models import id_column
 from allalike.simulation.paper import as_model
+from allalike.simulation.populations import Copiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from allalike.noise import Copiers
-    from allalike.simulation.models import Model
-
-
-# Files of a generated crowd: tables, and folders of masks.
-
+    from allalike._core.blocks.block import Array, Floats
+    from allalike.simulation.models import Model, Parameters
 
 TABLES = (".csv", ".parquet")
+_MAX_VALUES = 200_000_000  # numbers, items or pixels in all answers
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Answers as arrays, sorted by task and worker.
+
+    Parameters
+    ----------
+    worker, task, label
+        The answers. Classes are codes, rankings are codes of items, best first, in a row for each answer; intervals are
+        pairs of bounds, masks tables of pixels.
+    truth
+        The truth of each task, in the same form.
+    faults
+        Mean distance of each worker to the truth.
+    parameters
+        Parameters of the errors by name: a standard deviation, Mallows' phi.
+    source
+        Source of each copier, or -1.
+
+    >>> drawn = draw(as_model("k=4 SYN"), workers=3, tasks=2)
+    >>> drawn.worker, drawn.task
+    (array([0, 1, 2, 0, 1, 2]), array([0, 0, 0, 1, 1, 1]))
+    """
+
+    worker: Numbers
+    task: Numbers
+    label: Array
+    truth: Array
+    faults: Floats
+    parameters: Parameters
+    source: Numbers
+
+
+def draw(
+    model: Model,
+    *,
+    workers: int,
+    tasks: int | None = None,
+    answers_per_task: int | None = None,
+    copiers: Copiers | None = None,
+    seed: int = 0,
+) -> Drawn:
+    """Draw answers, as many to each task as asked for.
+
+    >>> np.bincount(draw(as_model("k=4 SYN"), workers=9, tasks=3, answers_per_task=2).task)
+    array([2, 2, 2])
+    """
+    tasks = model.usual_tasks if tasks is None else tasks
+    for name, value, least in (("workers", workers, 1), ("tasks", tasks, 1), ("seed", seed, 0)):
+        check_number(value, name, least=least, whole=True)
+    each = _each(workers, answers_per_task)
+    _check_size(workers, tasks * each, model.size)
+    of_workers, of_truths, of_asked, of_answers, of_copies = map(
+        np.random.default_rng, np.random.SeedSequence(seed).spawn(5)
+    )
+    copiers = copiers or Copiers()
+    source = copiers.appoint(workers, of_copies)
+    parameters, truth = model.parameters(workers, of_workers), model.truths(tasks, of_truths)
+    worker, task = _asked(workers, tasks, each, of_asked)
+    label = model.answers(truth[task], {name: values[worker] for name, values in parameters.items()}, of_answers)
+    faults = model.faults(parameters)
+    if copiers.number:
+        label, chance = copiers.copy(worker, task, label, source, of_copies)
+        answers = np.maximum(np.bincount(worker, minlength=workers), 1)
+        share = np.bincount(worker, chance, workers) / answers
+        faults = faults + share * (faults[source] - faults)
+    return Drawn(worker, task, label, truth, faults, parameters, source)
+
+
+def _each(workers: int, answers_per_task: int | None) -> int:
+    if answers_per_task is None:
+        return workers
+    check_number(answers_per_task, "answers_per_task", least=1, whole=True)
+    if answers_per_task > workers:
+        raise OptionError(f"A task cannot have {answers_per_task} answers: there are {workers} workers.")
+    return answers_per_task
+
+
+def _check_size(workers: int, answers: int, size: int) -> None:
+    if max(workers, answers * size) > _MAX_VALUES:
+        each = f" with {size:,} values each" if size > 1 else ""
+        raise TooLargeError(
+            f"{answers:,} answers{each} of {workers:,} workers are too many at once; {_MAX_VALUES:,} values fit. Ask"
+            " for fewer."
+        )
+
+
+def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Draw which workers answer each task, in order."""
+    if 2 * each <= workers:
+        chosen = _subsets(workers, tasks, each, rng)
+    else:
+        stays = np.ones((tasks, workers), np.bool_)
+        np.put_along_axis(stays, _subsets(workers, tasks, workers - each, rng), values=False, axis=1)
+        chosen = np.nonzero(stays)[1].reshape(tasks, each)
+    return chosen.ravel(), np.repeat(np.arange(tasks), each)
+
+
+def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
+    """Draw different workers for each task, at most half of them: whoever is there already is drawn again."""
+    chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
+    rows = np.arange(tasks)
+    while len(rows):
+        again = chosen[rows, 1:] == chosen[rows, :-1]
+        rows, again = rows[again.any(axis=1)], again[again.any(axis=1)]
+        part = chosen[rows]
+        part[:, 1:][again] = rng.integers(workers, size=int(again.sum()))
+        chosen[rows] = np.sort(part, axis=1)
+    return chosen
+
+
+# Files of a simulated crowd: tables, and folders of masks.
 
 
 def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
@@ -115,7 +235,7 @@ def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A generated crowd.
+    """A simulated crowd.
 
     Parameters
     ----------
@@ -151,12 +271,12 @@ class Simulated:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, fault, the parameters behind it, and whom she copies, if anybody copies."""
+        """One row per worker: worker, fault, the parameters behind it, and the source of copiers."""
         return _frame(self._worker_columns())
 
     @cached_property
     def faults(self) -> dict[str, float]:
-        """The fault of each worker, as `allalike.OA` takes them: how far from the truth she is on average."""
+        """The fault of each worker, as `allalike.OA` takes them: the mean distance to the truth."""
         return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
 
     @cached_property

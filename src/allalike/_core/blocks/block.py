@@ -82,7 +82,7 @@ class Block:
 
     @property
     def first_worker(self) -> npt.NDArray[np.intp]:
-        """Of each task: who gave its first answer; the constants of a problem stand in the rows of its workers."""
+        """Of each task: the worker of its first answer."""
         return self.worker[self.starts]
 
     @property

@@ -31,12 +31,12 @@ from allalike._core.blocks.block import adds_in_place
 from allalike.methods.auto.em_starts import CONSENSUS, ClassCrowd, VoteAgreement
 from allalike.methods.steps.ballots import (
     add_up,
-    by_problem,
     cells_of,
     count_ballots,
     keep_cells,
     row_sums,
     softmax,
+    sum_tasks,
     vote_shares,
 )
 
@@ -274,7 +274,9 @@ def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = 
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return the probability of each state of each task, and the log likelihood of its answers."""
-    return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))
+    score = add_up(cells_of(block, k), rows)
+    score += shares[:1]
+    return softmax(score)
 
 
 @adds_in_place
@@ -284,7 +286,7 @@ def count_states(
     """Count with the posterior, and add up the log likelihoods of answers."""
     block = keep_cells(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
-    return {**count_ballots(block, states, k=k, into=into), "likelihood": by_problem(block, likelihood)}
+    return {**count_ballots(block, states, k=k, into=into), "likelihood": sum_tasks(block, likelihood)}
 
 
 def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:

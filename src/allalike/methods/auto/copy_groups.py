@@ -98,7 +98,7 @@ def find_class_copies(run: Run) -> CopyGroups | None:
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
     number = _find_near(collapsed, pairs)[exact] if enough else exact
     described = _describe(run, number, pairs)
-    return CopyGroups(number, np.zeros(n, bool), described, find_parts(run))
+    return CopyGroups(number, described, find_parts(run))
 
 
 def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:

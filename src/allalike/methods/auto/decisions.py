@@ -1,7 +1,6 @@
 """Decisions: labels where a copy group counts once per task, and the confidence of levels and of many classes.
 
-An answer counts weight / g if g of its worker's copy group answered the task; uninformative workers do not count. Where
-none of a task's workers counts, its answers count the same.
+An answer counts weight / g if g of its worker's copy group answered the task.
 
 **Many classes.** With n answers, of whose weight label l has the share s_l, and error rate e of a typical worker,
 
@@ -48,7 +47,6 @@ def decide_by_groups(
     weights: Floats,
     faults: Floats,
     number: Floats,
-    uninformative: Floats,
     *,
     kernels: Kernels,
     ties: Ties,
@@ -60,18 +58,18 @@ def decide_by_groups(
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 0.0), ("eve", 1, 3.0)]))
     >>> one = np.ones(3)
     >>> found = decide_by_groups(
-    ...     run.blocks[0], one, one, np.array([0.0, 0.0, 2.0]), np.zeros(3), kernels=run.kernels, ties=Ties())
+    ...     run.blocks[0], one, one, np.array([0.0, 0.0, 2.0]), kernels=run.kernels, ties=Ties())
     >>> found["label"], found["error"].round(3)
     (array([1.5]), array([0.707]))
     """
-    share = _share(block, number, uninformative)
+    share = _share(block, number)
     variance = faults.take(block.worker) / np.where(share > 0, share, 1.0)
     return kernels.aggregate(by_answer(block), share * weights.take(block.worker), variance, ties=ties)
 
 
-def _share(block: Block, number: Floats, uninformative: Floats) -> Floats:
+def _share(block: Block, number: Floats) -> Floats:
     """Return how much each answer counts beside its copies."""
-    return voices_of(block, number.take(block.worker).astype(np.intp), uninformative.take(block.worker) > 0).weight
+    return voices_of(block, number.take(block.worker).astype(np.intp)).weight
 
 
 def decide_surely(
@@ -79,7 +77,6 @@ def decide_surely(
     weights: Floats,
     faults: Floats,
     number: Floats,
-    uninformative: Floats,
     *,
     kernels: Kernels,
     ties: Ties,
@@ -90,10 +87,10 @@ def decide_surely(
 
     ``error`` is the error rate of a typical worker.
     """
-    found = decide_by_groups(block, weights, faults, number, uninformative, kernels=kernels, ties=ties)
+    found = decide_by_groups(block, weights, faults, number, kernels=kernels, ties=ties)
     error = float(np.clip(error, _LEAST_ERROR, 1 - 1 / k))
     slot, labels = number_within_tasks(block)
-    share = _share(block, number, uninformative)
+    share = _share(block, number)
     votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(int(labels.max()))[slot])
     weight = np.where(votes.any(axis=1), votes.sum(axis=1), 1.0)
     odds = np.log((1 - error) * (k - 1) / error) * block.per_task(share) / weight
@@ -110,21 +107,21 @@ def decide_surely(
 # Levels: the distances of places |x - y| from 0 to k - 1 are the rows of a table of masks.
 
 
-def estimate_profile(run: Run, k: int, weights: Floats, *groups: Floats) -> Floats:
+def estimate_profile(run: Run, k: int, weights: Floats, number: Floats) -> Floats:
     """Estimate the profile q of k levels by EM on a sample of the tasks.
 
     >>> import allalike
     >>> rng = np.random.default_rng(0)
     >>> rows = [(i, t, int(np.clip(t % 5 + np.rint(rng.normal(0, 0.6)), 0, 4))) for i in range(9) for t in range(200)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
-    >>> estimate_profile(run, 5, np.ones(9), np.arange(9.0), np.zeros(9)).round(1)
+    >>> estimate_profile(run, 5, np.ones(9), np.arange(9.0)).round(1)
     array([1. , 0.3, 0. , 0. , 0. ])
     """
     sample, profile, apart = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
     for _ in range(_ROUNDS):
         near, room = np.zeros(k), np.zeros(k)
         for block in sample.blocks:
-            probability, _, share, code = _probabilities(block, weights, *groups, profile=profile, kernels=run.kernels)
+            probability, _, share, code = _probabilities(block, weights, number, profile=profile, kernels=run.kernels)
             votes = block.per_task(share[:, None] * np.eye(k)[code])
             mass = votes.sum(axis=1, keepdims=True) * probability / profile[apart].sum(axis=1)
             near += np.bincount(apart.ravel(), (probability.T @ votes).ravel(), k)
@@ -140,11 +137,11 @@ def _apart(k: int) -> Array:
 
 
 def _probabilities(
-    block: Block, weights: Floats, number: Floats, uninformative: Floats, *, profile: Floats, kernels: Kernels
+    block: Block, weights: Floats, number: Floats, *, profile: Floats, kernels: Kernels
 ) -> tuple[Floats, Floats, Floats, Array]:
     """Return the probability of each level per task and per answer's task, the share of answers, and their levels."""
     code, k = kernels.restore_answers(block, np.arange(len(block.label))).astype(np.intp), len(profile)
-    share = _share(block, number, uninformative)
+    share = _share(block, number)
     weight, total = by_answer(block).answer_weights(share * weights.take(block.worker))
     counts = weight * block.to_answers(block.per_task(share) / total)
     table = profile[_apart(k)]
@@ -159,7 +156,6 @@ def decide_levels(
     weights: Floats,
     faults: Floats,
     number: Floats,
-    uninformative: Floats,
     *lines: Floats,
     kernels: Any,
     ties: Ties,
@@ -167,15 +163,14 @@ def decide_levels(
     profile: Floats | None = None,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
-    groups = number, uninformative
-    found = decide_by_groups(block, weights, faults, *groups, kernels=kernels, ties=ties)
+    found = decide_by_groups(block, weights, faults, number, kernels=kernels, ties=ties)
     if estimate is not None:
         place = estimate(block, found["label"], number, *lines)
-        share = _share(block, *groups) * weights.take(block.worker)
+        share = _share(block, number) * weights.take(block.worker)
         found |= kernels.take_nearest(by_answer(block), share, place, ties=ties)
     if profile is None:
         return found
-    probability, _, share, code = _probabilities(block, weights, *groups, profile=profile, kernels=kernels)
+    probability, _, share, code = _probabilities(block, weights, number, profile=profile, kernels=kernels)
     votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(len(profile))[code])
     total = votes.sum(axis=1, keepdims=True)
     label = found["label"].astype(np.intp)[:, None]

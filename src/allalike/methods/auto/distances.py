@@ -92,19 +92,18 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
     """Fit errors and weights to distances; with gold labels, answers are compared with these."""
     groups = screening.groups
     heard = give_voices(run, groups)
-    disparity = Peers(run).unweighted if groups.all_count else between_groups(heard)
+    disparity = Peers(run).unweighted if not groups.has_copies else between_groups(heard)
     unit = 2 * disparity.mubar
     guess = find_guess_distance(run) if screening.guess is None else screening.guess
     measure = partial(
         estimate_errors,
-        groups=groups,
         guess=guess,
         unit=unit if unit > 0 else 1.0,
     )
     errors = measure(heard, use_gold=use_gold)
     lines = fit_chosen(run, groups, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
     weight, notes = _choose_weights(run, screening, errors, measure, lines)
-    weight = normalise(np.where(groups.uninformative, 0.0, weight))
+    weight = normalise(weight)
     uncertainty = None
     if screening.signal is not None:
         uncertainty = replace(
@@ -174,36 +173,32 @@ class Errors(NamedTuple):
         return estimate_squares(answers, self.fault / self.unit, error, variance, square=self.unit)
 
 
-def estimate_errors(
-    heard: Run, *, groups: CopyGroups, guess: float, unit: float = 1.0, use_gold: bool = False
-) -> Errors:
+def estimate_errors(heard: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
     """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances.
 
     >>> import allalike
     >>> from allalike.methods.fit import CopyGroups
     >>> rows = [(i, t, [t % 5, (t + (i == 3) * (1 + t % 4)) % 5, 9]) for i in range(4) for t in range(40)]
     >>> run = allalike.Memory().load(allalike.read([(w, t, {*x}) for w, t, x in rows], domain="set"))
-    >>> estimate_errors(run, groups=CopyGroups.independent(4), guess=0.6).weight.round(2)
+    >>> estimate_errors(run, guess=0.6).weight.round(2)
     array([0.33, 0.33, 0.33, 0.  ])
     """
-    speaks = ~groups.uninformative
-    weight = np.ones(len(speaks))
+    weight = np.ones(len(heard.workers))
     for _ in heard.rounds(_ROUNDS):
         kernel = partial(distance_sums, kernels=heard.kernels, unit=unit, use_gold=use_gold)
         sums = heard.sum(kernel, weight)
-        counted = {name: np.where(speaks, each, 0.0) for name, each in sums.items()}
-        answers = counted["answers"].sum()
-        mean, centre = (float(counted[name].sum() / max(answers, 1.0)) for name in ("fault", "middle"))
-        ratio, strength = compare_workers(counted)
+        answers = sums["answers"].sum()
+        mean, centre = (float(sums[name].sum() / max(answers, 1.0)) for name in ("fault", "middle"))
+        ratio, strength = compare_workers(sums)
         fault = _shrink(sums, mean, strength, heard, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = guess / unit - centre
             weight = np.where(fault < chance, chance / fault - 1.0, 0.0) if np.isfinite(guess) else mean / fault
-        weight = normalise(np.where(speaks, weight, 0.0))
-    per_task = float(counted["voices"].sum() / max(counted["tasks"].sum(), 1.0))
+        weight = normalise(weight)
+    per_task = float(sums["voices"].sum() / max(sums["tasks"].sum(), 1.0))
     if not sums["answers"].any() and heard.history is None:  # nothing is compared
         fault = np.full(len(fault), np.nan)
-    return Errors(fault * unit, weight, ratio, strength, per_task, unit, counted)
+    return Errors(fault * unit, weight, ratio, strength, per_task, unit, sums)
 
 
 def compare_workers(sums: dict[str, Floats]) -> tuple[float, float]:
@@ -342,8 +337,8 @@ def _decide_half(run: MemoryRun, groups: CopyGroups, weight: Floats, salt: int) 
     labels = []
     for block in run.blocks:
         drawn = replace(block, task_hash=mix(block.task_hash ^ np.uint64(salt)))
-        parameters = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
-        labels.append(decide_by_groups(drawn, weight, np.ones(len(weight)), *parameters, kernels=kernels, ties=Ties()))
+        number = groups.number.astype(np.float64)
+        labels.append(decide_by_groups(drawn, weight, np.ones(len(weight)), number, kernels=kernels, ties=Ties()))
     hashes = np.concatenate([block.task_hash for block in run.blocks])
     return np.concatenate([each["label"] for each in labels]), hashes
 
@@ -398,9 +393,9 @@ def _choose_decision(
     use_gold: bool,
 ) -> dict[str, Any]:
     """Return the part of a fit that decides labels."""
-    parameters: tuple[Floats, ...] = groups.number.astype(np.float64), groups.uninformative.astype(np.float64)
+    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64),)
     kernels, choices = run.kernels, dict[str, Any]()
-    if not groups.all_count:  # copies agree with each other, which is no evidence for a quorum
+    if groups.has_copies:  # copies agree with each other, which is no evidence for a quorum
         kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     k = run.encoding.n_labels
@@ -412,14 +407,14 @@ def _choose_decision(
         parameters = (*parameters, *places)
     if uncertainty is None or not _has_classes(run):
         decide = partial(decide_levels, **how, **model) if model else partial(decide_by_groups, **how)
-        decision = {"decide": decide, "parameters": parameters} if model or not groups.all_count else {}
+        decision = {"decide": decide, "parameters": parameters} if model or groups.has_copies else {}
         return {**decision, "choices": choices}
     if run.encoding.nominal:
         counts = uncertainty.shared
         error = float(np.average(np.nan_to_num(uncertainty.shrunk), weights=counts)) if counts.any() else 0.5
         decide = partial(decide_surely, **how, k=k, error=error)
     else:
-        profile = estimate_profile(run, k, weight, *parameters[:2])
+        profile = estimate_profile(run, k, weight, parameters[0])
         decide = partial(decide_levels, **how, **model, profile=profile)
     rates = {} if np.isnan(uncertainty.shrunk).any() else {"error_rate": uncertainty.shrunk}
     return {"decide": decide, "parameters": parameters, "choices": choices, **rates}

@@ -180,7 +180,7 @@ def fit_chosen(run: Run, groups: CopyGroups, *, levels: bool = False) -> LineFit
 
 
 def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
-    """Fit the model of a run's numbers that held-out answers support; uninformative workers have small weights there.
+    """Fit the model of a run's numbers that held-out answers support.
 
     >>> import allalike
     >>> from allalike.methods.auto.screening import screen
@@ -190,7 +190,7 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
     >>> fit_numbers(run, screen(run, plain=True)).weight.round(1)
     array([0.7, 0.2, 0.1, 0. , 0. ])
     """
-    groups = replace(screening.groups, uninformative=np.zeros(len(screening.groups.number), bool))
+    groups = screening.groups
     fit, uncertainty = fit_chosen(run, groups), None
     if screening.signal is not None:
         uncertainty = replace(fit.estimate_uncertainty(), **screening.signal.informativeness)

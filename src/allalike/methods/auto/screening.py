@@ -65,7 +65,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
     else:
         from allalike.methods.auto.copies.likeness import find_groups
 
-        groups = find_groups(run, guess, independent.uninformative, signal.uninformative)
+        groups = find_groups(run, guess, signal.uninformative)
     if groups is None:
         return Screening(independent, signal, guess, {"copies": "too many pairs of workers to look at"})
     if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:

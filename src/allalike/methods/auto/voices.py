@@ -1,4 +1,4 @@
-"""Voices: who speaks with one voice, who has none, and how many voices a crowd is worth."""
+"""Answers of copy groups, which count once per task, and the effective number of independent answers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import AnswerWeights, find_answer_weights, sum_by
+from allalike.methods.proximity import Disparity
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
@@ -18,16 +19,9 @@ if TYPE_CHECKING:
     from allalike.methods.fit import CopyGroups
 
 
-# Effective voices: how many independent answers the answers to a task count like.
-#
-# Ten answers whose errors come together say less than ten that err each on its own. Where 50 truths are known, the
-# errors can be looked at: if two answers to the same task have errors whose correlation is rho on average, after the
-# error rate of each worker has been taken out, n answers count like
-#
-#     n / (1 + (n - 1) rho)
-#
-# (Kish's design effect; Kish: Survey Sampling. 1965). Without known truths the level of a common error cannot be seen,
-# and nothing is said.
+# Ten answers whose errors are correlated say less than ten that err independently. If two answers to a task have errors
+# with the mean correlation rho beyond the error rates of their workers, as gold labels show it, n answers count like
+# n / (1 + (n - 1) rho) (the design effect; Kish: Survey Sampling. 1965).
 
 
 _PRIOR_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks whose truth is known
@@ -88,25 +82,19 @@ def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str
     }
 
 
-# Groups: which workers speak with one voice, and whose answers say nothing about the tasks.
-#
-# Copies of a worker are no further evidence, so a group of copiers has one voice on every task: each of its g members
-# who answered counts 1/g, and nobody is compared with her own group. Who carries no signal has no voice.
+# Groups: a copy group counts once per task, each of its g members who answered 1/g, and is not compared with itself.
 
 
 def give_voices(run: Run, groups: CopyGroups) -> Any:
-    """Return the run with the voices of its answers.
+    """Return the run with the weights of its answers in their copy groups.
 
     >>> import allalike
     >>> from allalike.methods.fit import CopyGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
-    >>> groups = CopyGroups(np.array([0, 0, 2]), np.zeros(3, bool))
-    >>> give_voices(run, groups).blocks[0][AnswerWeights]
+    >>> give_voices(run, CopyGroups(np.array([0, 0, 2]))).blocks[0][AnswerWeights]
     AnswerWeights(weight=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
     """
-    if groups.all_count:
-        return run
-    return run.map(partial(_hear, groups=groups, encoding=run.encoding))
+    return run.map(partial(_hear, groups=groups, encoding=run.encoding)) if groups.has_copies else run
 
 
 def _hear(block: Block, *, groups: CopyGroups, encoding: Encoding) -> Block:
@@ -115,28 +103,21 @@ def _hear(block: Block, *, groups: CopyGroups, encoding: Encoding) -> Block:
 
 
 def with_voices(block: Block, *, groups: CopyGroups) -> Block:
-    """Return the block with the voices of its answers, if these are not all the same."""
-    if groups.all_count:
+    """Return the block with the weights of its answers in their copy groups, if there are any."""
+    if not groups.has_copies:
         return block
-    columns = (groups.number, groups.uninformative)
-    number, silent = (np.append(column[block.workers], column[:1]).take(block.worker) for column in columns)
-    return block.keeping(voices_of(block, number, silent))
+    number = np.append(groups.number[block.workers], groups.number[:1]).take(block.worker)
+    return block.keeping(voices_of(block, number))
 
 
-def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> AnswerWeights:
-    """Return the voices of a block's answers, from the group of each and whether it is silent.
-
-    Where nobody else answered a task, those who are silent have their voices.
-    """
+def voices_of(block: Block, number: npt.NDArray[np.intp]) -> AnswerWeights:
+    """Return the weights of a block's answers, from the copy group of each."""
     task = block.task
-    nobody = block.per_task(np.where(silent, 0.0, 1.0)) == 0
-    silent = silent & ~block.to_answers(nobody)
     order = np.lexsort((number, task))
     new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
     group = np.empty(len(order), np.intp)
     group[order] = np.cumsum(new) - 1
-    members = sum_by(group, np.where(silent, 0.0, 1.0), int(new.sum()))
-    return AnswerWeights(np.where(silent, 0.0, 1.0 / np.maximum(members[group], 1.0)), group)
+    return AnswerWeights(1.0 / np.bincount(group)[group], group)
 
 
 @dataclass(frozen=True)
@@ -178,7 +159,7 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     >>> from allalike.methods.auto.voices import give_voices
     >>> from allalike.methods.fit import CopyGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]))
-    >>> heard = give_voices(run, CopyGroups(np.array([0, 0, 2]), np.zeros(3, bool)))
+    >>> heard = give_voices(run, CopyGroups(np.array([0, 0, 2])))
     >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
     (array([9. , 4. , 6.5]), array([1., 1., 1.]))
     """
@@ -195,31 +176,10 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     return np.maximum(distance, 0.0), np.maximum(others, 0.0)
 
 
-@dataclass(frozen=True)
-class GroupDisparity:
-    """The sums behind every worker's mean distance to those of other groups."""
-
-    distance: Floats
-    weight: Floats
-
-    @property
-    def mean(self) -> Floats:
-        """Each worker's mean distance; a worker without peers is like the mean of the others."""
-        known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
-        alone = np.isnan(known)
-        return np.where(alone, known[~alone].mean(), known) if alone.any() and not alone.all() else known
-
-    @property
-    def mubar(self) -> float:
-        """Half the mean distance of two workers."""
-        weight = float(self.weight.sum())
-        return float(self.distance.sum()) / weight / 2 if weight else np.nan
-
-
-def between_groups(heard: Run) -> GroupDisparity:
-    """Return the average distances to workers of other groups, from a run whose answers have voices."""
+def between_groups(heard: Run) -> Disparity:
+    """Return the mean distances to workers of other groups, from a run whose answers have weights in their groups."""
     sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(len(heard.workers)))
-    return GroupDisparity(sums["distance"], sums["weight"])
+    return Disparity(sums["distance"], sums["weight"])
 
 
 def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:

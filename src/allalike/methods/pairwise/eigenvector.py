@@ -25,7 +25,7 @@ from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
-from allalike.noise.models import peak
+from allalike.noise import peak
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

@@ -147,7 +147,8 @@ def softmax(score: Floats) -> tuple[Floats, Floats]:
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
     top = row_peaks(score)
-    share = np.exp(score - top[:, None])
+    share = score - top[:, None]
+    np.exp(share, out=share)
     total = row_sums(share)
     share /= total[:, None]
     return share, top + np.log(total)
@@ -168,12 +169,12 @@ def row_peaks(table: Floats) -> Floats:
 
 
 def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Count, per worker, her answers by label and state, and per problem how often each state was asked."""
-    return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": by_problem(block, shares)}
+    """Count, per worker, answers by label and state, and how often each state was asked."""
+    return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": sum_tasks(block, shares)}
 
 
-def by_problem(block: Block, values: Array) -> Floats:
-    """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
+def sum_tasks(block: Block, values: Array) -> Floats:
+    """Add up numbers of tasks in the row of the worker who answered first: all rows together are the sum."""
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
     cells = Cells(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)

@@ -158,13 +158,14 @@ def prodigy(export: Export) -> Iterator[Answer]:
 
 def _read_marks(record: Record) -> tuple[Any, str]:
     """Return what was chosen, marked or written, and its kind; no kind if nothing was to be."""
-    view = record.get("_view_id") or ""
+    view, spans = record.get("_view_id") or "", get_list(record, "spans", "audio_spans")
+    view = "" if view == "blocks" else view  # of which each block has a view of its own
     manual = isinstance(view, str) and ("manual" in view or "relations" in view)  # spans are marked by hand
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(get_list(record, "accept")), "choices"
-    if manual or (not view and any("token_start" in str(span) for span in get_list(record, "spans"))):
+    if manual or (not view and any("token_start" in str(span) for span in spans)):
         marks = []
-        for span in get_list(record, "spans"):  # of a text, or marks on a picture
+        for span in spans:  # of a text or a sound, or marks on a picture
             kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") else "spans"
             marks.append(_read_mark(kind, span, get(span, "label")))
         return marks, "spans"
@@ -309,10 +310,7 @@ def _read_classification(item: Any) -> Any:
 
 _LISTS = ("answers", "humanAnswers", "annotations")
 _ALL = "annotationsFromAllWorkers"
-
-
-def _is_response(item: Any) -> bool:
-    return isinstance(item, dict) and "workerId" in item and ("answerContent" in item or "annotationData" in item)
+_CONTENT = ("answerContent", "annotationData")
 
 
 def _list_answers(record: Record) -> list[Any]:
@@ -325,7 +323,7 @@ def _list_answers(record: Record) -> list[Any]:
 @record_tool(
     "ground-truth",
     "SageMaker Ground Truth",
-    lambda peek: any(_is_response(item) for record in peek.records for item in _list_answers(record)),
+    lambda peek: any(peek.has(f"{at}.workerId", f"{at}.{name}") for at in (*_LISTS, f"*.{_ALL}") for name in _CONTENT),
 )
 def ground_truth(export: Export) -> Iterator[Answer]:
     """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).

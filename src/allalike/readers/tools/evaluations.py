@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from contextlib import suppress
 from functools import wraps
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.extraction import find_extractor
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from allalike.readers.tools.base import Peek
 
     Groups = dict[tuple[str, str], list["Case"]]  # by way and aspect
+    Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for a tie, None for no decision
 
 _VERDICT, _SCORE, _ANSWER = "verdict", "score", "answer"
 _MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
@@ -83,12 +85,25 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
         groups = _group(export, read(export))
         cases = [case for some in groups.values() for case in some]
         several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
-        for question, case, by_judge in _list_questions(groups, several=several):
+
+        def answer(question: str, case: Case, *, by_judge: bool = False) -> Answer:
             parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
             task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
             more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
             kind = "numbers" if isinstance(case.label, int | float) else "classes"
-            yield Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
+            return Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
+
+        for (way, aspect), those in groups.items():
+            judges, about = {case.judge for case in those}, f": {aspect}" if aspect else ""
+            if way == _ANSWER and not (several and _are_comparable(those)):
+                continue
+            for case in those:
+                if way == _ANSWER or len(judges) == 1:
+                    yield answer(f"{'answers' if way == _ANSWER else 'scores'}{about}", case)
+                    continue
+                yield answer(f"judges{about}", case, by_judge=True)
+                if several:
+                    yield answer(f"scores: {f'{aspect} by {case.judge}'.strip()}", case)
 
     return read_answers
 
@@ -115,23 +130,6 @@ def _group(export: Export, cases: Iterable[Case]) -> Groups:
             if words and numbers:
                 groups[way, f"{aspect} numbers".strip()] += numbers
     return groups
-
-
-def _list_questions(groups: Groups, *, several: bool) -> Iterator[tuple[str, Case, bool]]:
-    """Yield a question, a case that answers it, and whether that is an answer of the judge or of the model."""
-    for (way, aspect), cases in groups.items():
-        judges, about = {case.judge for case in cases}, f": {aspect}" if aspect else ""
-        if way == _ANSWER and not (several and _are_comparable(cases)):
-            continue
-        for case in cases:
-            if way == _ANSWER:
-                yield f"answers{about}", case, False
-            elif len(judges) == 1:
-                yield f"scores{about}", case, False
-            else:
-                yield f"judges{about}", case, True
-                if several:
-                    yield f"scores: {f'{aspect} by {case.judge}'.strip()}", case, False
 
 
 def _are_comparable(answers: list[Case]) -> bool:
@@ -164,9 +162,8 @@ def lm_eval(export: Export) -> Iterator[Case]:
     """Read answers of models, logged with --log_samples, a folder for each model (JSONL).
 
     Files are called ``samples_*.jsonl``, with records such as ``{"doc_id": 0, "target": "1", "filtered_resps":
-    [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"], "acc": 1.0}``. The worker is the folder, the task
-    ``doc_id``, and the label the place of the likeliest choice or the text that a filter found, with ``target`` as
-    ``gold``, or a metric.
+    [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"], "acc": 1.0}``. The label is the place of the likeliest
+    choice, the text that a filter found, or a metric.
     """
     tables = {path: load_records(path) for path in export.paths}
     filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
@@ -215,9 +212,10 @@ def _find_place(target: Any, record: Any) -> int | None:
     """Return the place of the right choice, which is written as a text: the place itself, or what is said there."""
     if re.fullmatch(r"\d{1,9}", str(target)):
         return int(target)
-    arguments = record.get("arguments")
-    given = arguments.values() if isinstance(arguments, dict) else ()
-    texts = [str(each.get("arg_1", "")).strip() for each in given if isinstance(each, dict)]
+    arguments, texts = record.get("arguments"), []
+    for given in arguments.values() if isinstance(arguments, dict) else arguments or ():
+        pair = list(given.values()) if isinstance(given, dict) else given  # lists in logs before 2024
+        texts.append(str(pair[1]).strip() if isinstance(pair, list) and len(pair) > 1 else "")
     return texts.index(str(target).strip()) if str(target).strip() in texts else None
 
 
@@ -225,9 +223,7 @@ def _find_place(target: Any, record: Any) -> int | None:
 
 
 def _is_deepeval(peek: Peek) -> bool:
-    run = peek.document.get("testRunData", peek.document) if isinstance(peek.document, dict) else None
-    lists = [value for value in run.values() if isinstance(value, list)] if isinstance(run, dict) else []
-    return any(isinstance(case, dict) and "metricsData" in case for cases in lists for case in cases)
+    return peek.has("*.metricsData") or peek.has("testRunData.*.metricsData")
 
 
 @record_tool("deepeval", "DeepEval", _is_deepeval)
@@ -236,8 +232,8 @@ def deepeval(export: Export) -> Iterator[Case]:
     """Read test runs: metrics that models measure (JSON).
 
     Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
-    [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``. The worker is the model that
-    evaluates, the task the test case, and each metric a question, whose label is the verdict or the score.
+    [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``. Each metric is a question,
+    whose label is the verdict or the score.
     """
     for path in export.paths:
         document = export.document(path)
@@ -255,16 +251,12 @@ def deepeval(export: Export) -> Iterator[Case]:
 
 # promptfoo.
 
+_RESULTS = ("", "results.", "results.results.")  # where results stand in a file
+
 
 def _is_promptfoo(peek: Peek) -> bool:
-    results = peek.document.get("results") if isinstance(peek.document, dict) else None
-    if isinstance(results, dict):
-        if results.keys() >= {"version", "timestamp"}:
-            return True
-        results = results.get("results")
-    listed = results if isinstance(results, list) else peek.records
-    records = [each for each in listed if isinstance(each, dict)]
-    return any("gradingResult" in each and ("promptIdx" in each or "provider" in each) for each in records)
+    places = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name in ("promptIdx", "provider")]
+    return peek.has("results.version", "results.timestamp") or any(peek.has(*each) for each in places)
 
 
 @record_tool("promptfoo", "promptfoo", _is_promptfoo)
@@ -274,8 +266,7 @@ def promptfoo(export: Export) -> Iterator[Case]:
 
     ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
     "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``. The
-    worker is the grader or the type of the assertion, or the model that was tested, the task the test, and the label
-    the verdict. ``sample`` numbers repeated tests.
+    worker is the grader or the type of the assertion, or the model that was tested; ``sample`` numbers repeated tests.
     """
     for path in export.paths:
         results = load_records(path) if path.suffix.lower() == ".jsonl" else export.document(path)
@@ -357,8 +348,7 @@ def inspect(export: Export) -> Iterator[Case]:
 
     A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
     "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``. The
-    worker is the grader, the scorer, or the model that answered, the task the sample, and the label the score or the
-    answer, with ``target`` as ``gold``; ``sample`` is the epoch.
+    worker is the grader, the scorer, or the model that answered; ``sample`` is the epoch.
     """
     export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
     cases = [case for path in export.paths for case in _read_log(export, path)]
@@ -452,3 +442,148 @@ def _list_models(given: Any) -> list[str]:
     if isinstance(given, dict):
         return _list_models(given.get("model"))
     return [get_text(given)] if given is not None else []
+
+
+# Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench. A judge who saw a pair twice, in both orders, has
+# one answer: the sign of the sum of both decisions, so that a tie and a decision are the decision, and two that
+# contradict each other are a tie. With the question `ORDERS` each order is an answer of its own.
+
+ORDERS = "orders"
+_SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
+_COMPARED = ("instruction", "input", "generator_1", "generator_2", "output_1", "output_2")
+_PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
+_SIDES = {"model_1": 1, "model_a": 1, "model_2": -1, "model_b": -1}
+_GAMES = ("g1_winner", "g2_winner")
+_JUDGMENTS = (
+    ("judge", "question_id", "score"),
+    *((*pair, "g1_winner") for pair in _PAIRS),
+    *((*pair, "judge", "question_id", "winner") for pair in _PAIRS),
+)
+
+
+def _combine(votes: Votes) -> int | None:
+    """Return the sign of the sum of votes; nothing if there are none."""
+    cast = [vote for vote in votes if vote is not None]
+    return (sum(cast) > 0) - (sum(cast) < 0) if cast else None
+
+
+def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
+    """Return the vote in each decision such as ``A>B`` or ``A>>B``. Every second game has them swapped."""
+    votes: Votes = []
+    for place, game in enumerate(games):
+        decision = get_text(game, key, default=None)
+        if decision is None:
+            export.leave_out(without)
+            votes.append(None)
+            continue
+        sign = _SIGNS.get(decision.replace(" ", "").strip("[]").replace(">>", ">").replace("<<", "<"))
+        if sign is None:
+            raise unexpected(decision, "A>B, B>A or A=B", key)
+        votes.append(-sign if place % 2 else sign)
+    return votes
+
+
+def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
+    """Yield the decision on a pair as one answer, or as one for each order."""
+    if export.files.question != ORDERS:
+        yield Answer(worker, task, labels.get(_combine(votes)), kind="classes", **more)
+        return
+    for order, vote in enumerate(votes, start=1):
+        if vote is not None:
+            yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
+
+
+@record_tool("judgebench", "JudgeBench", lambda peek: peek.has("judgments.decision"))
+def judgebench(export: Export) -> Iterator[Answer]:
+    """Read decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL).
+
+    Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
+    ``label`` is the gold label.
+    """
+    twice = torn = 0
+    for pair in export.records():
+        judgments = get_list(pair, "judgments")
+        votes = _read_votes(export, judgments, "decision", "judgments without a decision")
+        twice += len(votes) - votes.count(None) > 1
+        torn += {1, -1} <= set(votes) and not _combine(votes)
+        records = [*(get(each, "judgment") for each in judgments), pair]
+        judges = (record.get("judge_model") for record in records if isinstance(record, dict))
+        judge = next((judge for judge in judges if judge is not None), None)
+        worker, task = export.worker(judge, export.owner), get(pair, "pair_id", "id")
+        yield from _answer(export, worker, task, votes, {1: "A>B", -1: "B>A", 0: "A=B"}, gold=pair.get("label"))
+    if twice and export.files.question is None:
+        export.remarks.append(
+            f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
+            f" answer; {torn:,} that contradict each other are A=B. The question 'orders' reads each on its own."
+        )
+
+
+@record_tool("arena-hard", "Arena-Hard", lambda peek: peek.has("model", "games.score"))
+def arena_hard(export: Export) -> Iterator[Answer]:
+    """Read judgments of models against a baseline, in both orders (JSONL).
+
+    Record: ``{"question_id": "q1", "model": "m", "judge": "gpt-4", "games": [{"score": "B>A"}, {"score": "A>>B"}]}``.
+    The label is the name of the better model, or ``tie``. The baseline comes first in the first game.
+    """
+    for record in export.records():
+        model = get_text(record, "model")
+        labels = {1: get_text(record, "baseline", default="baseline"), -1: model, 0: "tie"}
+        votes = _read_votes(export, get_list(record, "games"), "score", "games without a winner")
+        worker, task = export.worker(record.get("judge"), export.owner), get(record, "question_id", "uid")
+        yield from _answer(export, worker, task and f"{task} | {model}", votes, labels)
+
+
+@record_tool("alpaca_eval", "alpaca_eval", lambda peek: peek.has("instruction", "preference", "output_1", "output_2"))
+def alpaca_eval(export: Export) -> Iterator[Answer]:
+    """Read preferences of annotators between two outputs (JSON).
+
+    Record: ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
+    The label is 1 for the first output, 2 for the second, 1.5 for neither. The task is the instruction, with a hash of
+    all that was compared where several have the same instruction.
+    """
+    answers, compared = [], defaultdict(set)
+    for record in export.records():
+        pair = tuple(record.get(key) for key in _COMPARED)
+        digest = blake2b(repr(pair).encode(errors="replace"), digest_size=4).hexdigest()
+        instruction, preference = get_text(record, "instruction"), get_number(record, "preference", default=None)
+        if preference is not None:
+            preference = 1.5 if preference in (0, 1.5) else int(preference) if preference % 1 == 0 else preference
+        compared[instruction].add(digest)
+        worker = export.worker(get(record, "annotator_index", "annotator"), export.owner)
+        answers.append((worker, instruction, digest, preference))
+    for worker, instruction, digest, preference in answers:
+        task = instruction if len(compared[instruction]) == 1 else f"{instruction} #{digest}"
+        yield Answer(worker, task, preference)
+
+
+@record_tool("mt-bench", "MT-bench", lambda peek: any(peek.has(*fields) for fields in _JUDGMENTS))
+def mt_bench(export: Export) -> Iterator[Answer]:
+    """Read judgments of models' answers: winners of pairs, or scores (JSONL).
+
+    Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``. The
+    worker is the judge with its prompt, the task the question with its turn and its models. Single answers have a
+    ``score``, battles of arenas a ``winner``.
+    """
+    for record in export.records():
+        judge = record.get("judge")
+        judge = " ".join(map(str, judge)) if isinstance(judge, list) else judge  # a model and its prompt
+        worker = str(export.worker(judge or None, export.owner))
+        turn = [f"turn {record['turn']}"] if record.get("turn") is not None else []
+        pair = next((pair for pair in _PAIRS if record.keys() >= set(pair)), ("model",))
+        models = [get_text(record, key) for key in pair]
+        task = " | ".join([str(record["question_id"]), *turn, *sorted(models)])
+        if len(models) == 1:
+            score = get_number(record, "score", default=-1)
+            export.leave_out("judgments without a score", int(score == -1))
+            yield Answer(worker, task, None if score == -1 else score, "score", "numbers")
+            continue
+        games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
+        winners = [get_text(record, key, default="error") for key in games]
+        export.leave_out("games without a winner", winners.count("error"))
+        signs = {
+            models[0]: 1,
+            models[1]: -1,
+            **{name: sign for each in _PAIRS for name, sign in zip(each, (1, -1), strict=True)},
+        }
+        votes = [None if winner == "error" else signs.get(winner, 0) for winner in winners]
+        yield from _answer(export, worker, task, votes, {1: models[0], -1: models[1], 0: "tie"}, question="winner")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # no region is an answer, too
 AREAS = "areas"  # outlined or painted
-_IDS, _SCALARS = frozenset({str, int}), frozenset({str, int, float, bool})
+_IDS, _SCALARS, _TEXTS = frozenset({str, int}), frozenset({str, int, float, bool}), frozenset({str, tuple, list})
 _MAX_LISTED = 12
 _MIN_POINTS = 3  # of an outline that goes around something
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
@@ -89,7 +89,7 @@ class Answer:
     (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
     """
 
-    __slots__ = ("is_gold", "kind", "label", "more", "question", "task", "worker")
+    __slots__ = ("is_empty", "is_gold", "kind", "label", "more", "question", "task", "worker")
 
     def __init__(
         self,
@@ -112,11 +112,7 @@ class Answer:
                 raise unexpected(value, "a text or a number", "label")
         if type(label) is dict:
             raise unexpected(label, "a text or a number", "label")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the label is missing, or an empty text or list."""
-        return self.label is None or (isinstance(self.label, str | tuple | list) and not self.label)
+        self.is_empty = label is None or (type(label) in _TEXTS and not label)
 
 
 @dataclass
@@ -226,6 +222,7 @@ class Export:
     finish: Callable[[Source], Source] = lambda table: table
     answers: dict[str, list[Answer]] = field(default_factory=dict)
     areas: dict[str, Areas] = field(default_factory=dict)
+    _refused: dict[str, str] = field(default_factory=dict)
     _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
     _viewers: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
     _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
@@ -318,6 +315,10 @@ class Export:
         areas = self.areas.setdefault(question, Areas(self.where, self._viewers))
         areas.draw(worker, picture, kind, part, size)
 
+    def refuse(self, question: str, reason: str) -> None:
+        """Refuse a question of which the answers cannot be compared, if it is asked for."""
+        self._refused.setdefault(question, f"{self.at}: {reason}.")
+
     def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
         """Note what was shown in a task, if that is asked for and not yet known."""
         if self.originals is not None:
@@ -341,6 +342,8 @@ class Export:
     def table(self) -> Source:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
         question = self._choose()
+        if question in self._refused:
+            raise InputError(self._refused[question])
         filled, empty = self._split(question)
         answers, gold = ([each for each in [*filled, *empty] if each.is_gold is wanted] for wanted in (False, True))
         if not answers:
@@ -394,11 +397,12 @@ class Export:
 
     def _kinds(self) -> dict[str, str]:
         """Return the kind of labels of each question that has answers."""
-        first = {
-            question: next((each for each in these if not each.is_empty), None)
-            for question, these in self.answers.items()
-        }
-        return {question: answer.kind for question, answer in first.items() if answer is not None}
+        kinds = dict.fromkeys(self._refused, "mixed")
+        for question, answers in self.answers.items():
+            first = next((each for each in answers if not each.is_empty), None)
+            if first is not None:
+                kinds.setdefault(question, first.kind)
+        return kinds
 
     def _choose(self) -> str:
         """Return the name of the question to read, or ask which."""
@@ -413,7 +417,7 @@ class Export:
             raise InputError(
                 f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave the option question out."
             )
-        counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
+        counts = {name: sum(not (a.is_empty or a.is_gold) for a in self.answers.get(name, ())) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""

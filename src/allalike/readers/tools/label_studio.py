@@ -98,9 +98,8 @@ def label_studio(export: Export) -> Iterator[Answer]:
                 own = kinds.setdefault(control, set())
                 own.update(kind for kind, _ in items)
                 if len(own) > 1 and own & (_ANSWERS.keys() | _DRAWN) and own != _DRAWN:
-                    mixed = ", ".join(sorted(own))
-                    raise UnexpectedValueError(f"the answers to {control!r} are mixed: {mixed}")
-                if own & _DRAWN:
+                    export.refuse(control, f"the answers to {control!r} are mixed: {', '.join(sorted(own))}")
+                elif own & _DRAWN:
                     _draw(export, control, worker, name, items)
                 else:
                     label, kind = _read_label(items)

@@ -125,7 +125,17 @@ class SurveyTool(Tool):
         careless = _find_careless(form, {name: cells for name, cells in answers.items() if name not in ticks})
         if ticks:
             form.remarks.append(f"Options that were not ticked are {_UNTICKED!r}, of {_shorten(list(ticks))}.")
-        answers |= ticks
+        return self.table(form, worker, answers | ticks, blocks, careless)
+
+    def table(
+        self,
+        form: Form,
+        worker: str | None,
+        answers: Mapping[str, Sequence[str]],
+        blocks: Mapping[str, str],
+        careless: Mapping[int, Sequence[str]],
+    ) -> Source:
+        """Return a row for each answer: the columns about its person, and block, question and answer."""
         given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
         if not given:
             raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")
@@ -148,24 +158,14 @@ class SurveyTool(Tool):
                 return as_column([answers[question][row].strip() for question, row in given])
             return as_column([question if name == task else blocks[question] for question, _ in given])
 
-        return build_table(
-            self,
-            [*about, block, task, label],
-            load,
-            form.where,
-            (worker, task, label),
-            guessed={"wide": "workers", "missing": "drop"},
-            text=True,
-            remarks=tuple(form.remarks),
-            scales=block,
-            careless=people,
-        )
+        facts = {"scales": block, "careless": people, "guessed": {"wide": "workers", "missing": "drop"}}
+        roles = (worker, task, label)
+        names = [*about, block, task, label]
+        return build_table(self, names, load, form.where, roles, text=True, remarks=tuple(form.remarks), **facts)
 
     def is_known(self, name: str) -> bool:
         """Return whether a column is about the person or the response, and not a question."""
-        return any(known.fullmatch(_code(name)) for known in (self.known, _ADDRESS)) or bool(
-            self.written.fullmatch(name)
-        )
+        return any(each.fullmatch(_code(name)) for each in (self.known, _ADDRESS)) or bool(self.written.fullmatch(name))
 
     def find_reason(self, form: Form, name: str) -> str | None:
         """Return why a column is no question, in a word or none; an attention check is noted."""

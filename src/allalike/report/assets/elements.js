@@ -31,7 +31,7 @@ function number(value, digits = 3) {
 const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1)} %`);
 const plural = (count, noun) => `${whole.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-// A worker is known by her place among all that are named; her alias is W and that place, from 1 on.
+// A worker is known by the place among all that are named; the alias is W and that place, from 1 on.
 let namesHidden = false;
 const workerName = (place) => (namesHidden ? `W${place + 1}` : data.people.names[place]);
 const placeOfAlias = (alias) => (/^W[1-9]\d*$/.test(alias) ? Number(alias.slice(1)) - 1 : null);

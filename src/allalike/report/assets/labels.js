@@ -25,7 +25,7 @@ function compareLabels(said, truth) {
 
 function sides(left, right) {
   return element("div", { class: "sides" },
-    element("div", {}, element("small", {}, "her answer"), left),
+    element("div", {}, element("small", {}, "this answer"), left),
     element("div", {}, element("small", {}, "the truth"), right));
 }
 
@@ -64,8 +64,8 @@ function rankingPair(said, truth) {
   const [left, right] = [labelOf(said), labelOf(truth)];
   const step = 22, height = step * Math.max(left.length, right.length) + 20;
   const cut = (text) => (text.length > 18 ? `${text.slice(0, 17)}…` : text);
-  const drawing = shape("svg", { viewBox: `0 0 420 ${height}`, class: "drawing", role: "img", "aria-label": `She ranked ${left.join(", ")}; the truth is ${right.join(", ")}.` },
-    shape("text", { x: 130, y: 12, "text-anchor": "end" }, "her answer"), shape("text", { x: 290, y: 12 }, "the truth"));
+  const drawing = shape("svg", { viewBox: `0 0 420 ${height}`, class: "drawing", role: "img", "aria-label": `The worker ranked ${left.join(", ")}; the label is ${right.join(", ")}.` },
+    shape("text", { x: 130, y: 12, "text-anchor": "end" }, "this answer"), shape("text", { x: 290, y: 12 }, "the truth"));
   left.forEach((item, place) => {
     const other = right.indexOf(item), y = 30 + step * place;
     drawing.append(shape("text", { x: 130, y: y + 4, "text-anchor": "end" }, `${place + 1}. ${cut(item)}`));
@@ -81,7 +81,7 @@ function maskView(answers, truth) {
   const drawing = shape("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`, class: "drawing mask", role: "img", "aria-label": `Outlines of ${plural(answers.length, "answer")} over the truth.` });
   drawing.append(shape("path", { d: labelOf(truth).d || "M0 0", class: "truth" }));
   for (const ref of answers) drawing.append(shape("path", { d: labelOf(ref).d || "M0 0", class: "said" }));
-  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
+  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
 // How many objects there are, of each class, which stands last.
@@ -106,7 +106,7 @@ function objectView(answers, truth) {
   const draw = (objects, kind) => objects.forEach((object) => drawing.append(shape("path", { d: points ? pointPath(object, 0.6 * room) : boxPath(object), class: kind }, shape("title", {}, object.at(-1) ?? (points ? "point" : "box")))));
   draw(known, "truth");
   for (const ref of answers) draw(labelOf(ref), "said");
-  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
+  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
 function axis(low, high, height, describe) {
@@ -132,7 +132,7 @@ function numberView(values, shares, truth, limits) {
 
 function numberPair(said, truth) {
   return element("div", {}, numberView([labelOf(said)], [1], labelOf(truth), []),
-    element("p", {}, `She said ${number(labelOf(said), 5)} (dot); the truth is ${number(labelOf(truth), 5)} (line).`));
+    element("p", {}, `Answer ${number(labelOf(said), 5)} (dot); label ${number(labelOf(truth), 5)} (line).`));
 }
 
 function intervalView(answers, truth) {

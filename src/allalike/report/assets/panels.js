@@ -19,9 +19,11 @@ function openWorker(place) {
     pairs([
       ["answers", number(w.answers[place])],
       [data.unit, `${number(w.value[place])}${limits}`],
-      ["disparity", `${number(w.disparity[place])}, her mean distance to the others`],
+      w.relative_error && w.relative_error[place] !== null && ["relative error", `${number(w.relative_error[place])} compared with others on the same tasks`],
+      w.rank_low && w.rank_low[place] !== null && ["rank", `${w.rank_low[place]} to ${w.rank_high[place]}`],
+      ["disparity", `${number(w.disparity[place])}, mean distance to the other workers`],
       ["weight", number(w.weight[place])],
-      w.signal && ["signal", `${number(w.signal[place])}: how much her answers depend on the tasks`],
+      w.informativeness && ["informativeness", `${number(w.informativeness[place])}: dependence of the answers on the tasks`],
       w.effect && w.effect[place] !== null && ["effect on alpha", number(w.effect[place])],
       w.flags[place].length ? ["remarks", w.flags[place].join(", ")] : null,
     ]),
@@ -44,7 +46,7 @@ function confusionView(place) {
         return cell;
       }));
     })));
-  return element("div", {}, element("h3", {}, "What she takes for what"),
+  return element("div", {}, element("h3", {}, "Confusions"),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusions" }, table),
     found.left_out ? element("p", { class: "muted" }, `The ${k} most frequent classes; ${plural(found.left_out, "other")} left out.`) : null);
 }
@@ -52,7 +54,7 @@ function confusionView(place) {
 function disagreementsView(place) {
   const found = data.workers.disagreements[place];
   const title = element("h3", {}, "Her strongest disagreements");
-  if (!found) return element("div", {}, title, element("p", { class: "muted" }, "None is kept here: she agrees with the truths, or there was no room."));
+  if (!found) return element("div", {}, title, element("p", { class: "muted" }, "None is listed: the answers agree with the labels, or there was no room."));
   const [tasks, said, truth, sure] = found;
   return element("div", {}, title, tasks.map((task, i) => element("div", { class: "case" },
     element("p", {}, taskButton(data.workers.disagreement_tasks[task]), sure[i] === null || data.tasks.low ? "" : element("span", { class: "muted" }, ` ${data.sureness} of the truth ${percent(sure[i])}`)),
@@ -61,7 +63,7 @@ function disagreementsView(place) {
 
 function openTask(row) {
   const t = data.tasks, found = t.answered[row], truth = t.label[row];
-  const sure = t.limits ? ["95 % limits", t.limits[row] || "not known"] : t.low ? ["95 % limits", `${number(t.low[row], 5)} to ${number(t.high[row], 5)}`] : [data.sureness, t.sure[row] === null ? "not known" : percent(t.sure[row])];
+  const sure = t.limits ? ["95 % interval", t.limits[row] || "not known"] : t.low ? ["95 % interval", `${number(t.low[row], 5)} to ${number(t.high[row], 5)}`] : [data.sureness, t.sure[row] === null ? "not known" : percent(t.sure[row])];
   openPanel(t.id[row], () => openTask(row),
     pairs([
       data.kind === "mask" ? null : ["truth", element("span", { class: "label" }, labelText(truth))],

@@ -75,31 +75,20 @@ class Table {
 
 const numeric = (title, values, hint, more = {}) => ({ title, hint, number: true, key: (row) => values[row], cell: (row) => number(values[row]), ...more });
 
-// A point with its limits on a line that is the same for all workers.
-function intervalCell(row, most) {
-  const { value, low, high } = data.workers;
-  if (value[row] === null) return "–";
-  const place = (x) => 4 + 112 * Math.min(Math.max(x / most, 0), 1);
-  const limits = low && low[row] !== null ? [low[row], high[row]] : null;
-  return shape("svg", { viewBox: "0 0 120 18", class: "interval", "aria-hidden": "true" },
-    shape("line", { x1: 4, x2: 116, y1: 9, y2: 9, stroke: "var(--line)" }),
-    limits ? shape("line", { x1: place(limits[0]), x2: place(limits[1]), y1: 9, y2: 9, stroke: "var(--mark)", "stroke-width": 3 }) : null,
-    shape("circle", { cx: place(value[row]), cy: 9, r: 4, fill: "var(--mark)" }));
-}
-
 function workersTable() {
   const w = data.workers, size = w.answers.length, title = data.unit[0].toUpperCase() + data.unit.slice(1);
   const most = Math.max(...w.value.map((v, i) => Math.max(v || 0, (w.high && w.high[i]) || 0)), 1e-9);
   const digits = most > 10 ? 1 : most > 0.1 ? 2 : 4;
   const limits = (row) => (w.low && w.low[row] !== null ? `${w.low[row].toFixed(digits)} to ${w.high[row].toFixed(digits)}` : "");
+  const ranks = (row) => (w.rank_low[row] === null ? "" : `${w.rank_low[row]} to ${w.rank_high[row]}`);
   const columns = [
     { title: "Worker", key: workerName, cell: (row) => workerButton(row) },
-    numeric("Answers", w.answers, "how many she gave"),
-    numeric(title, w.value, "how far she is from the truth", { rising: true }),
-    ...(w.low ? [{ title: "95 % limits", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "between which it lies", cell: limits }] : []),
-    { title: "Picture", key: (row) => w.value[row], csv: () => "", cell: (row) => intervalCell(row, most) },
-    numeric("Weight", w.weight, "how much she counts", { cell: (row) => (w.weight[row] ? w.weight[row].toPrecision(3) : "0") }),
-    ...(w.effect ? [numeric("Effect on alpha", w.effect, "what she adds to agreement; below 0 it would be higher without her")] : []),
+    numeric("Answers", w.answers, "number of answers"),
+    numeric(title, w.value, "estimated error", { rising: true }),
+    ...(w.low ? [{ title: "95 % interval", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "95 % confidence interval of the error", cell: limits }] : []),
+    ...(w.rank_low ? [{ title: "Rank", key: (row) => w.rank_low[row], csv: ranks, number: true, rising: true, hint: "range of the rank by errors, 1 has the fewest", cell: ranks }] : []),
+    numeric("Weight", w.weight, "weight of the answers", { cell: (row) => (w.weight[row] ? w.weight[row].toPrecision(3) : "0") }),
+    ...(w.effect ? [numeric("Effect on alpha", w.effect, "contribution to agreement; below 0, agreement is higher without the worker")] : []),
     { title: "Remarks", key: (row) => w.flags[row].join(", "), cell: (row) => element("span", {}, w.flags[row].map((flag) => element("span", { class: "remark" }, flag))) },
   ];
   return new Table(byId("workers-table"), { name: "workers", caption: "Workers", columns, size });
@@ -107,18 +96,18 @@ function workersTable() {
 
 function tasksTable() {
   const t = data.tasks, size = t.id.length, changed = new Set(t.changed), tied = new Set(t.tied), known = new Set(t.known || []), abstained = new Set(t.abstained || []);
-  const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "tie broken", known.has(row) && "truth known", abstained.has(row) && "not sure enough"].filter(Boolean);
+  const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "tie broken", known.has(row) && "gold label", abstained.has(row) && "confidence too low"].filter(Boolean);
   const sure = t.limits
-    ? [{ title: "95 % limits", key: (row) => t.high[row] - t.low[row], csv: (row) => t.limits[row], cell: (row) => t.limits[row] }]
+    ? [{ title: "95 % interval", key: (row) => t.high[row] - t.low[row], csv: (row) => t.limits[row], cell: (row) => t.limits[row] }]
     : t.low
-    ? [numeric("Low", t.low, "95 % limits of the truth"), numeric("High", t.high, "95 % limits of the truth")]
-    : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "how sure the truth is", { rising: true })];
+    ? [numeric("Low", t.low, "lower end of the 95 % interval"), numeric("High", t.high, "upper end of the 95 % interval")]
+    : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "confidence of the label", { rising: true })];
   const text = (row) => (abstained.has(row) ? "–" : labelText(t.label[row]));
   const columns = [
     { title: "Task", key: (row) => t.id[row], cell: (row) => taskButton(t.id[row]) },
-    { title: "Truth", key: (row) => (data.kind === "number" ? labelOf(t.label[row]) : text(row)), csv: (row) => (data.kind === "number" && !abstained.has(row) ? labelOf(t.label[row]) : text(row)), number: data.kind === "number", cell: (row) => (abstained.has(row) ? "–" : labelCell(t.label[row])) },
+    { title: "Label", key: (row) => (data.kind === "number" ? labelOf(t.label[row]) : text(row)), csv: (row) => (data.kind === "number" && !abstained.has(row) ? labelOf(t.label[row]) : text(row)), number: data.kind === "number", cell: (row) => (abstained.has(row) ? "–" : labelCell(t.label[row])) },
     ...sure,
-    numeric("Answers", t.answers, "how many there are"),
+    numeric("Answers", t.answers, "number of answers"),
     { title: "Unweighted", key: (row) => labelText(t.unweighted[row]), cell: (row) => (changed.has(row) ? labelCell(t.unweighted[row]) : element("span", { class: "muted" }, tied.has(row) ? "a tie" : "the same")) },
     { title: "Remarks", key: (row) => remarks(row).join(", "), cell: (row) => element("span", {}, remarks(row).map((each) => element("span", { class: "remark" }, each))) },
   ];

@@ -27,7 +27,7 @@ same number in some tasks, and independent ones in the others. So above the firs
 coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
 
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
-one half" everywhere, who should be dropped before for they carry no signal (`allalike.methods.auto.signal`).
+one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.informativeness`).
 Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
 """
 
@@ -159,10 +159,10 @@ class _Evidence:
     mixed: npt.NDArray[np.bool_]
 
 
-def find_groups(
-    run: Run, guess: float, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
-) -> CopyGroups | None:
+def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyGroups | None:
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
+
+    Workers who are ``dropped``, because they are uninformative, are in no group.
 
     Examples
     --------
@@ -176,21 +176,20 @@ def find_groups(
     >>> group.members, group.copies, group.common, group.rare, group.p_value < 0.01
     ((5, 6), True, 40, 34, True)
     """
-    alone = CopyGroups(np.arange(len(silent)), silent)
+    alone = CopyGroups.independent(len(dropped))
     if not _may_meet(run):
         return alone
-    dropped = silent if empty is None else empty
     found = find_worker_pairs(run, dropped)
     if found is None:
         return None
-    part = number_parts(len(silent), found.left, found.right) if found.whole else find_parts(run)
+    part = number_parts(len(dropped), found.left, found.right) if found.whole else find_parts(run)
     met = found.some(~(dropped[found.left] | dropped[found.right]))
     if not (met.common >= LEAST_COMMON).any():
         return replace(alone, component=part)
     squared = run.encoding.noise.weighting == "inverse"
     crowds = _Crowds(met, 0.0 if squared or not np.isfinite(guess) or guess <= 0 else 1.0 / guess, squared)
-    number, alike, evidence = _group(crowds, np.arange(len(silent)))
-    return CopyGroups(number, silent, _describe(run, crowds, number, alike, evidence), part)
+    number, alike, evidence = _group(crowds, alone.number)
+    return CopyGroups(number, _describe(run, crowds, number, alike, evidence), part)
 
 
 def _may_meet(run: Run) -> bool:
@@ -386,5 +385,5 @@ def _describe_groups(
 def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
     """Count the tasks that others of her group answered too, each of g answers being a g-th of a task."""
     own = number.take(block.worker).astype(np.intp)
-    voice = voices_of(block, own, np.zeros(len(own), bool)).weight
+    voice = voices_of(block, own).weight
     return {"shared": block.per_worker(np.where(voice < 1, voice, 0.0))}

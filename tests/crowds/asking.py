@@ -3,13 +3,9 @@
 Every crowd begins with two answers a task. Then answers are asked for, 5 % of the tasks at a time: of the tasks that
 `Result.next` names, or of those with the fewest answers. Whoever is asked has not answered the task before. The answers
 saved are those that the first way needs less to be as accurate as the second is with five answers a task.
-
-    python benchmarks/trust_next.py [crowds]
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +13,6 @@ import numpy.typing as npt
 import allalike
 
 TASKS, WORKERS = 200, 30
-SETTINGS = ((2, 0.0), (4, 0.0), (2, 1.0), (4, 1.0))
 Floats = npt.NDArray[np.float64]
 
 
@@ -76,15 +71,3 @@ def find_saved(crowds: list[tuple[int, float, int]], begin: int, end: int, tasks
     answers, accuracy = curves[0][0], np.mean([accuracy for _, accuracy in curves], axis=0)
     good = np.flatnonzero(np.maximum.accumulate(accuracy) >= np.mean(evenly))
     return 1 - float(answers[good[0]]) / (end * tasks) if len(good) else 0.0
-
-
-def main() -> None:
-    """Print the answers saved in each setting."""
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    for classes, difficulty in SETTINGS:
-        saved = find_saved([(classes, difficulty, seed) for seed in range(number)], 2, 5, TASKS)
-        print(f"{classes} classes, difficulty {difficulty:g}: {100 * saved:.0f} % of the answers saved", flush=True)
-
-
-if __name__ == "__main__":
-    main()

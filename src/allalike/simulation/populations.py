@@ -1,6 +1,6 @@
-"""Populations: where the workers of a generated crowd come from, each with a number that says how good she is.
+"""Populations: distributions of the workers of a simulated crowd, each with a number that shows how good they are.
 
-What the number means is up to the noise: a standard deviation, a probability of error, Mallows' phi.
+What the number means is up to the model: a standard deviation, a probability of error, Mallows' phi.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from allalike.errors import OptionError
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike.noise.models import Seed
+
+Seed: TypeAlias = "int | np.random.Generator"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ class Normal(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class HammerSpammer(Population):
-    """Good workers with some probability, and bad ones otherwise, each worker for herself.
+    """Good workers with some probability, and bad ones otherwise, independently.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class Copiers(Options):
     sources: int | None = whole(None, least=1)
 
     def appoint(self, workers: int, seed: Seed = 0) -> npt.NDArray[np.int64]:
-        """Return, for each worker, whom she copies from, or -1."""
+        """Return the source of each worker, or -1."""
         own = workers - self.number
         if self.number and own < max(self.sources or 1, 1):
             raise OptionError(
