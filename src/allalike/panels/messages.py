@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from allalike._core.words import count
-from allalike.panels.summary import Interval, JudgeChange, MeanScore, PanelSummary, Rate, RateChange
+from allalike.panels.summary import IntervalFacts, JudgeChange, MeanScore, PanelSummary, Rate, RateChange
 from allalike.result.messages import Remark, name_some, percent, remark_reading, say_ties, share
 from allalike.result.summary import Summary
 
@@ -150,7 +150,7 @@ def _describe_rate(rate: Rate) -> Iterator[Remark]:
         yield Remark(f"- and {count(more, 'more group')} (see the table rates)")
 
 
-def _width(interval: Interval | Rate) -> float:
+def _width(interval: IntervalFacts | Rate) -> float:
     return math.inf if interval.ci_low is None or interval.ci_high is None else interval.ci_high - interval.ci_low
 
 
