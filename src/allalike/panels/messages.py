@@ -238,8 +238,8 @@ def _describe_outcomes(panel: PanelSummary) -> Iterator[Remark]:
         who = [f"{each.judge} ({each.unreadable:,} of {each.asked:,})" for each in unread.named[:_N_JUDGES]]
         more = ", most by " * bool(who) + ", ".join(who)
         tasks = f" {count(unread.tasks, 'task')} without a readable verdict." if unread.tasks else ""
-        names = [each.judge for each in unread.named[:_N_JUDGES]]
-        yield Remark(f"Unreadable: {count(unread.verdicts, 'verdict')}{more}.{tasks}", names=names)
+        judges = [each.judge for each in unread.named[:_N_JUDGES]]
+        yield Remark(f"Unreadable: {count(unread.verdicts, 'verdict')}{more}.{tasks}", names=judges)
 
 
 def _describe_orders(panel: PanelSummary) -> Iterator[Remark]:
