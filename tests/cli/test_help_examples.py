@@ -30,7 +30,7 @@ INPUTS = {  # where an example is not about any answers
     "--price 0.05": ["allalike-out --budget 1"],
     "--price": ["models.csv --price gpt-5=0.001 --price gpt-6=0.001 --price gpt-7=0"],
     "--sample": ["runs.csv"],
-    "--verdicts": ["pairs.csv --order shown --sample epoch"],
+    "--verdicts": ["pairs.csv --order shown --verdicts-name answers --sample epoch"],
 }
 
 

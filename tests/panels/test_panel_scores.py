@@ -149,7 +149,7 @@ def test_whatever_has_a_distance_has_all_tables(domain: str, tmp_path: Path) -> 
     rows = [(judge, task, make[domain](task)) for judge in "abcd" for task in range(24)]
     panel = allalike.jury(rows, domain=domain, prices=dict.fromkeys("abcd", 1.0))
     names = {path.name for path in panel.save(tmp_path / "out")}
-    assert {"truth.csv", "judges.csv", "pairs.csv", "sizes.csv", "summary.json"} <= names
+    assert {"truth.csv", "judges.csv", "sizes.csv", "summary.json"} <= names
     assert panel.coverage.empty
     assert panel.sizes["cost"].tolist() == [24.0, 48.0, 72.0, 96.0]
 

@@ -138,7 +138,7 @@ def test_odd_panels_have_all_their_tables(crowd: str, tmp_path: Path) -> None:
     rows = [(judge, t, x) for judge, said in enumerate(crowd.split()) for t, x in enumerate(said) if x != "."]
     panel = allalike.jury(rows, min_confidence=0.9)
     names = [path.name for path in panel.save(tmp_path / "out")]
-    assert {"truth.csv", "judges.csv", "pairs.csv", "sizes.csv", "coverage.csv", "summary.json"} <= set(names)
+    assert {"truth.csv", "judges.csv", "sizes.csv", "coverage.csv", "summary.json"} <= set(names)
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["panel"]["smallest"]["size"] >= 1
     assert (panel.truth["label"].isna() == (panel.truth["confidence"] < 0.9)).all()
 

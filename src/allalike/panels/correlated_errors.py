@@ -224,7 +224,7 @@ def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
 
 def number_task_parts(task_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     """Return, per task, the number of its part."""
-    return np.unique(task_hash % np.uint64(_PARTS), return_inverse=True)[1]
+    return np.asarray(np.unique(task_hash % np.uint64(_PARTS), return_inverse=True)[1], np.intp)
 
 
 def leave_out_parts(sums: Floats) -> Floats:
@@ -257,7 +257,7 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
     pairs, sums = [], []
     for left, right in combinations(range(0 if table is None else table.shape[1]), 2):
         difference = table[:, left] - table[:, right]  # type: ignore[index]
-        seen = ~np.isnan(difference).any(axis=1)
+        seen = np.asarray(~np.isnan(difference).any(axis=1))
         if seen.sum() >= _MIN_COMMON:
             own = np.where(seen[:, None], difference, 0.0)
             columns = [seen, np.square(own).sum(axis=1), *own.T]
@@ -352,7 +352,7 @@ def describe_offsets(scores: ScoreVerdicts, judges: Values) -> Statistics:
         JudgeOffset(judge=judges[judge], **dict(zip(("offset", "ci_low", "ci_high"), row, strict=True)))
         for judge, *row in clear.itertuples()
     ]
-    return Statistics({"offsets": tuple(named)}, {}, {name: table[name].to_numpy() for name in table})
+    return Statistics({"offsets": tuple(named)}, {}, {str(name): table[name].to_numpy() for name in table})
 
 
 # Effective number of judges, and the ceiling.
@@ -372,12 +372,12 @@ def correlate_errors(verdicts: Verdicts) -> Floats | None:
         correlation = rest.T @ rest / np.maximum(asked.astype(np.float64).T @ asked, 1.0)
     else:
         apart = find_distances(some.run, some.block)
-        known = ~np.isnan(apart)
+        known = np.asarray(~np.isnan(apart))
         mean = np.where(known, apart, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
         off = np.maximum(mean[-1, :-1], 1e-300)
         shared = (off[:, None] + off - mean[:-1, :-1]) / (2 * np.sqrt(off[:, None] * off))
-        correlation = np.where(known.any(axis=2)[:-1, :-1], shared, 0.0)
-    correlation = np.clip(correlation, -1.0, 1.0)
+        correlation = np.where(np.asarray(known.any(axis=2))[:-1, :-1], shared, 0.0)
+    correlation = np.asarray(np.clip(correlation, -1.0, 1.0))
     np.fill_diagonal(correlation, 1.0)
     return correlation
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from allalike._core.words import count
-from allalike.panels.summary import Interval, JudgeChange, MeanScore, PanelSummary, Rate, RateChange
+from allalike.panels.summary import IntervalFacts, JudgeChange, MeanScore, PanelSummary, Rate, RateChange
 from allalike.result.messages import Remark, name_some, percent, remark_reading, say_ties, share
 from allalike.result.summary import Summary
 
@@ -150,7 +150,7 @@ def _describe_rate(rate: Rate) -> Iterator[Remark]:
         yield Remark(f"- and {count(more, 'more group')} (see the table rates)")
 
 
-def _width(interval: Interval | Rate) -> float:
+def _width(interval: IntervalFacts | Rate) -> float:
     return math.inf if interval.ci_low is None or interval.ci_high is None else interval.ci_high - interval.ci_low
 
 
@@ -238,8 +238,8 @@ def _describe_outcomes(panel: PanelSummary) -> Iterator[Remark]:
         who = [f"{each.judge} ({each.unreadable:,} of {each.asked:,})" for each in unread.named[:_N_JUDGES]]
         more = ", most by " * bool(who) + ", ".join(who)
         tasks = f" {count(unread.tasks, 'task')} without a readable verdict." if unread.tasks else ""
-        names = [each.judge for each in unread.named[:_N_JUDGES]]
-        yield Remark(f"Unreadable: {count(unread.verdicts, 'verdict')}{more}.{tasks}", names=names)
+        judges = [each.judge for each in unread.named[:_N_JUDGES]]
+        yield Remark(f"Unreadable: {count(unread.verdicts, 'verdict')}{more}.{tasks}", names=judges)
 
 
 def _describe_orders(panel: PanelSummary) -> Iterator[Remark]:

@@ -56,7 +56,7 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import GroupRate, Interval, MeanScore, Rate
+from allalike.panels.summary import GroupRate, IntervalFacts, MeanScore, Rate
 from allalike.panels.verdicts import NO_LABEL, NORMAL, Statistics, divide, ratio
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
@@ -79,9 +79,9 @@ class Estimate(NamedTuple):
     ci_high: float = math.nan
 
     @property
-    def facts(self) -> Interval:
+    def facts(self) -> IntervalFacts:
         """The same for a summary."""
-        return Interval(**self._asdict())
+        return IntervalFacts(**self._asdict())
 
     def minus(self, then: Estimate) -> Estimate:
         """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER).
@@ -311,7 +311,7 @@ def describe_rate(
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
         mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = Interval(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
+        powered = IntervalFacts(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
     rows = [_list_row("", counts, rate, "own")]
     if groups is not None:
         names = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)

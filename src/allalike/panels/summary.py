@@ -15,7 +15,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts that belong together; those that are None by default are left out of the JSON."""
 
 
-class Interval(PanelFacts, frozen=True):
+class IntervalFacts(PanelFacts, frozen=True):
     """An estimate with its 95 % confidence interval."""
 
     estimate: Number
@@ -177,10 +177,10 @@ class Rate(PanelFacts, frozen=True):
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: Interval
-    rogan_gladen: Interval
+    double_sampling: IntervalFacts
+    rogan_gladen: IntervalFacts
     misfit: bool
-    prediction_powered: Interval | None = None
+    prediction_powered: IntervalFacts | None = None
     inferred: bool = False
     by: str | None = None
     groups: tuple[GroupRate, ...] | None = None
@@ -195,7 +195,7 @@ class MeanScore(PanelFacts, frozen=True):
     ci_low: Number
     ci_high: Number
     power: float
-    gold_only: Interval
+    gold_only: IntervalFacts
 
 
 class JudgeChange(PanelFacts, frozen=True):
@@ -216,9 +216,9 @@ class JudgeChange(PanelFacts, frozen=True):
 class RateChange(PanelFacts, frozen=True):
     """Earlier and present rate, or the labels of the earlier one if they are others."""
 
-    before: Interval | None = None
-    now: Interval | None = None
-    difference: Interval | None = None
+    before: IntervalFacts | None = None
+    now: IntervalFacts | None = None
+    difference: IntervalFacts | None = None
     other_positive: tuple[Any, ...] | None = None
 
 
