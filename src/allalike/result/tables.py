@@ -64,7 +64,7 @@ def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values |
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
     >>> list(shorten_workers(worker_columns(result.run, result.weighing)))
-    ['worker', 'answers', 'error_rate', 'weight']
+    ['worker', 'answers', 'error_rate', 'relative_error', 'weight']
     """
     kept = {name: columns[name] for name in _MAIN_COLUMNS if name in columns}
     empty = [name for name in _IF_KNOWN if name in kept and np.isnan(np.asarray(kept[name], np.float64)).all()]
