@@ -108,7 +108,7 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
            [0.  , 0.25]])
     """
     if cells.task is None:
-        counts = cells.matrix.T @ shares
+        counts: Floats = cells.matrix.T @ shares
     else:
         counts = _add_columns(cells.cell, cells.weight, shares, cells.task, cells.n_workers * cells.k)
     counts = counts.reshape(cells.n_workers, cells.k, -1)
