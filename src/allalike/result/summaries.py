@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
     from allalike.methods import Fit
-    from allalike.methods.fit import Decide
+    from allalike.methods.fit import CopyGroup, Decide
 
 
 # Deciding: the truths of all tasks, by the weights of a method, and beside them those without weights.
@@ -303,7 +303,7 @@ def group_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
 
 
 def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
-    """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
+    """Describe copy groups, similar workers and uninformative workers, with the evidence."""
     known, groups = weighing.uncertainty, weighing.copy_groups
     if known is None or groups is None or known.uninformative is None:
         return {}
@@ -327,22 +327,24 @@ def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
             "named": without,
         },
         **({"flagged": worse} if worse else {}),
-        "groups": [
-            {
-                "kind": "copies" if group.copies else "alike",
-                "members": _names(run, group.members[:_MAX_NAMED]),
-                "size": len(group.members),
-                "common_tasks": group.common,
-                "shared_rare": group.rare,
-                "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
-                "p_value": group.p_value,
-            }
-            for group in groups.groups[:_MAX_NAMED]
-        ],
+        "groups": [_describe_group(run, group) for group in groups.groups[:_MAX_NAMED]],
         "n_groups": {
             kind: sum(group.copies == copies for group in groups.groups)
             for kind, copies in (("copies", True), ("alike", False))
         },
+    }
+
+
+def _describe_group(run: Run, group: CopyGroup) -> dict[str, Any]:
+    """Describe a group of workers who copy, or who are similar."""
+    return {
+        "kind": "copies" if group.copies else "alike",
+        "members": _names(run, group.members[:_MAX_NAMED]),
+        "size": len(group.members),
+        "common_tasks": group.common,
+        "shared_rare": group.rare,
+        "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
+        "p_value": group.p_value,
     }
 
 

@@ -194,7 +194,7 @@ class AnswerTable:
         rounds = _ROUNDS if start is None else _FEW_ROUNDS
         tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
         n_cells, n_tasks = len(self.cell_worker), self.n_tasks
-        slot_weight = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
+        slot_weight: Floats = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
         counts = np.bincount(self.cell, slot_weight[self.slot], n_cells)
         answers = np.bincount(self.cell_worker, counts, self.n_workers)
         given = np.diff(np.append(self.slot_start, len(self.slot)))
