@@ -120,7 +120,7 @@ def test_limits_hold_for_nearly_95_of_100_truths(tails: str) -> None:
 def test_copies_that_are_known_make_no_label_more_certain() -> None:
     one = numbers([1.0, 2.0, 1.0, 1.0], 300) + np.random.default_rng(1).normal(0, 9, 300)
     found = [allalike.discover(rows(each), domain="real").truth for each in (one, one[[0, 1, 2, 3, 3, 3]])]
-    for name in ("label", "low", "high"):
+    for name in ("label", "ci_low", "ci_high"):
         np.testing.assert_allclose(found[0][name], found[1][name])
 
 
@@ -128,9 +128,9 @@ def test_a_worker_who_is_always_too_high_has_a_bias() -> None:
     matrix = numbers([1.0] * 8, 100, seed=1)
     matrix[3] += 2.0
     found = allalike.discover(rows(matrix), domain="real").bias()
-    assert list(found) == ["worker", "bias", "low", "high"]
-    assert found["low"][3] < 2.0 < found["high"][3]
-    assert ((found["low"] < 0) & (found["high"] > -0.7))[[0, 1, 2, 4, 5, 6, 7]].all()
+    assert list(found) == ["worker", "bias", "ci_low", "ci_high"]
+    assert found["ci_low"][3] < 2.0 < found["ci_high"][3]
+    assert ((found["ci_low"] < 0) & (found["ci_high"] > -0.7))[[0, 1, 2, 4, 5, 6, 7]].all()
 
 
 @pytest.mark.parametrize("model", CLASSES.values(), ids=CLASSES)
@@ -138,7 +138,7 @@ def test_without_gold_workers_have_ranks_and_no_interval(model: str) -> None:
     crowd = simulate(model, workers=30, tasks=300, answers_per_task=6, seed=11)
     result, error = allalike.discover(crowd.answers), crowd.drawn.faults
     workers, known = result.workers, result.weighing.uncertainty
-    assert workers["low"].isna().all()
+    assert workers["ci_low"].isna().all()
     assert known is not None
     assert known.relative_error is not None
     assert known.relative_se is not None
@@ -168,8 +168,8 @@ def test_intervals_with_gold_hold_and_are_never_wider_than_wilsons(model: str) -
         wrong = (table["label"] != table["task"].map(gold)).groupby(table["worker"]).agg(["mean", "size"])
         wrong = wrong.reindex(workers["worker"], fill_value=0)
         low, high = find_wilson_limits(wrong["mean"].to_numpy(np.float64), wrong["size"].to_numpy(np.float64))
-        assert (workers["high"] - workers["low"] <= high - low + 1e-12).all()
-        held.append((workers["low"] <= crowd.drawn.faults) & (crowd.drawn.faults <= workers["high"]))
+        assert (workers["ci_high"] - workers["ci_low"] <= high - low + 1e-12).all()
+        held.append((workers["ci_low"] <= crowd.drawn.faults) & (crowd.drawn.faults <= workers["ci_high"]))
     assert 0.9 <= np.mean(held) <= 1
 
 
