@@ -201,7 +201,7 @@ class AnswerTable:
         unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
         shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
         right = shares if start is None else start
-        hits: Floats = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+        hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
         beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
         skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
         guesses = counts - hits
@@ -214,7 +214,7 @@ class AnswerTable:
             odds: Floats = np.exp(score - top[self.slot_task])
             total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
-            hits = np.bincount(self.cell, (slot_weight * right)[self.slot], n_cells)
+            hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
             known: Floats = hits * own / (own + (1 - own) * guess)
             guesses = counts - known
             knows = np.bincount(self.cell_worker, known, self.n_workers)
