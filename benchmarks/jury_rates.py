@@ -149,8 +149,8 @@ def _pair(then: npt.NDArray[np.intp], now: npt.NDArray[np.intp], *, same: bool) 
         gap = np.full_like(then, -1), np.full_like(now, -1)
         then, now = np.vstack([then, gap[1]]), np.vstack([gap[0], now])
     n, judges = then.shape
-    codes = [np.where(each < 0, np.nan, each) for each in (then, now)]
-    return BothPanels(list(map(str, range(judges))), *codes, np.full(n, np.nan), scored=False)
+    before, after = (np.where(each < 0, np.nan, each) for each in (then, now))
+    return BothPanels(list(map(str, range(judges))), before, after, np.full(n, np.nan), scored=False)
 
 
 def find(said: BothPanels) -> set[int]:

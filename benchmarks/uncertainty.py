@@ -86,7 +86,7 @@ def _vote_shares(answers: Answers) -> Floats:
     pairs, votes = np.unique(task * answers.encoding.n_labels + answers.label, return_counts=True)
     most = np.zeros(len(sizes))
     np.maximum.at(most, pairs // answers.encoding.n_labels, votes)
-    return most / np.maximum(sizes, 1)
+    return np.asarray(most / np.maximum(sizes, 1))
 
 
 def _log_loss(confidence: Floats, right: npt.NDArray[np.bool_]) -> float:

@@ -382,7 +382,8 @@ def test_a_judge_who_became_harsh_is_found_on_the_same_and_on_other_tasks(first:
 def test_p_values_of_drift_are_those_of_a_sign_test_and_of_welch() -> None:
     truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
     before, now = draw_harsh(0), draw_harsh(1, harsh=0)
-    changes = find_changes(BothPanels.of(keep(before, truth), keep(now, truth))).set_index(["judge", "what", "tasks"])
+    changes: Any = find_changes(BothPanels.of(keep(before, truth), keep(now, truth)))
+    changes = changes.set_index(["judge", "what", "tasks"])
     then, later = (table[table["worker"] == "j0"].set_index("task")["label"] == "pass" for table in (before, now))
     then, later = then[list(truth)], later[list(truth)]
     up, down = int((later & ~then).sum()), int((then & ~later).sum())
@@ -391,6 +392,7 @@ def test_p_values_of_drift_are_those_of_a_sign_test_and_of_welch() -> None:
     assert (row["before"], row["now"]) == pytest.approx((then.mean(), later.mean()))
     other = draw_harsh(1, first=300, harsh=0)
     both = BothPanels.of(keep(before, truth), keep(other, {f"t{t}": "fail" for t in range(300, 400)}))
-    row = find_changes(both).set_index(["judge", "what", "tasks"]).loc[(0, "accuracy", "other")]
+    changes = find_changes(both)
+    row = changes.set_index(["judge", "what", "tasks"]).loc[(0, "accuracy", "other")]
     known = other[other["worker"] == "j0"].set_index("task")["label"][:100] == "fail"
     assert row["p_value"] == pytest.approx(ttest_ind(known.astype(float), then.astype(float), equal_var=False).pvalue)
