@@ -225,7 +225,7 @@ def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path
         apart[name] = (truth["label"].to_numpy() - known[truth["task"]].to_numpy()) ** 2
     check_by_hand(json.loads(printed), apart)
     assert np.sqrt(np.mean(apart["UA"])) == pytest.approx(13.7356, abs=1e-3)  # as the source of the data has it
-    assert "Recognised: '!amt_worker_ids' is the worker" in noted
+    assert "Detected: '!amt_worker_ids' is the worker" in noted
 
 
 def test_rankings_of_dots_by_hand(data: Path) -> None:

@@ -110,7 +110,7 @@ def test_the_program_asks_for_the_layout_or_prints_it_with_its_flag(tmp_path: Pa
     assert '"cell0","labels/cell0.png"' in (tmp_path / "out" / "truth.csv").read_text()
     lay(tmp_path / "named", "image_{task}/{worker}.png")
     printed = run("discover", tmp_path / "named", "-o", tmp_path / "more", "--no-report")[1]
-    assert "Recognised: masks lie as tasks/workers (--layout tasks/workers)." in printed
+    assert "Detected: masks lie as tasks/workers (--layout tasks/workers)." in printed
 
 
 def test_files_elsewhere_or_twice_are_not_passed_over(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class Answers:
       worker 'ada', task 7: 'x'
       worker 'bob', task 7: 'y'
       worker 'ada', task 8: 'y'
-    Recognised: domain 'categorical'.
+    Detected: domain 'categorical'.
     """
 
     workers: Values
@@ -124,7 +124,7 @@ class Answers:
         for worker, task, label in zip(workers, tasks, labels.tolist(), strict=True):
             lines.append(f"  worker {shorten(worker)}, task {shorten(task)}: {shorten(label)}")
         if guessed:
-            lines.append(f"Recognised: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
+            lines.append(f"Detected: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
         lines += [say_left_out(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
         return "\n".join([*lines, *self.notes.get("remarks", ())])
 

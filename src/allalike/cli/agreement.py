@@ -108,7 +108,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         summary = found.summary() if isinstance(found, Mapping) else told[0]
     if not quiet:
         for line in dict.fromkeys(line for each in told for line in list_notes(Summary.from_dict(each))):
-            if len(told) == 1 or not line.startswith("Recognised: the labels"):  # which the table says
+            if len(told) == 1 or not line.startswith("Detected: the labels"):  # which the table says
                 echo(line, err=True)
     if as_json:
         echo_json("agreement", summary)

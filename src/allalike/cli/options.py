@@ -301,8 +301,8 @@ def list_notes(summary: Summary) -> list[str]:
 def dress(remark: Remark) -> str:
     r"""Format a message with its flag.
 
-    >>> dress(Remark("Recognised: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
-    "Recognised: 'who' is the worker (--columns 'worker=who,task=a b')."
+    >>> dress(Remark("Detected: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
+    "Detected: 'who' is the worker (--columns 'worker=who,task=a b')."
     >>> dress(Remark("Copies: ada b, bob (screening=False counts each).", names=["ada b", "bob"]))
     'Copies: ada\x00b, bob (--no-screening counts each).'
     """

@@ -100,7 +100,7 @@ _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
     "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
-    "set": "sets of items; for a vote on whole labels: domain='categorical'.",
+    "set": "sets of items. Use domain='categorical' to vote on whole sets.",
     "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
 }  # where the way in which labels are written told the kind
 _PLURALS = {
@@ -108,8 +108,8 @@ _PLURALS = {
     "probability": "probabilities",
     "bitmap": "masks",
 }
-_CLASSES = "classes, though they are numbers: a truth is a vote; for a mean: domain='real'."
-_RATINGS = " If they are ratings, their order is not used; it is with domain='ordinal'."
+_CLASSES = "classes, although they are numbers. Use domain='real' to estimate means."
+_RATINGS = " Use domain='ordinal' if they are ratings."
 
 
 def remark_answers(summary: Summary) -> list[Remark]:
@@ -118,7 +118,7 @@ def remark_answers(summary: Summary) -> list[Remark]:
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
     >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
-    Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
+    Remark(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
     """
     return [*_recognised(summary), *_quorum(summary.domain), *_target(summary.domain), *_left_out(summary)]
 
@@ -143,10 +143,10 @@ def list_notes(summary: Summary) -> list[Remark]:
 def _recognised(summary: Summary) -> Iterator[Remark]:
     guessed = summary.guessed
     if columns := guessed.get("columns"):
-        yield Remark(f"Recognised: {say_columns(columns)}.", "columns", columns)
+        yield Remark(f"Detected: {say_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
         if option not in _SAID_OTHERWISE:
-            yield Remark(f"Recognised: {_describe(option, str(value))}.", option, value)
+            yield Remark(f"Detected: {_describe(option, str(value))}.", option, value)
     if layout := guessed.get("layout"):
         yield _lie(layout)
     if name := guessed.get("domain"):
@@ -179,26 +179,26 @@ def _lie(layout: str) -> Remark:
     """Say how masks lie in a folder.
 
     >>> _lie("tasks/workers").sentence, _lie("manifest.csv").sentence
-    ('Recognised: masks lie as tasks/workers.', 'Read: the masks that manifest.csv names.')
+    ('Detected: masks lie as tasks/workers.', 'Read: the masks that manifest.csv names.')
     """
     if "/" not in layout:
         return Remark(f"Read: the masks that {layout} names.")
-    return Remark(f"Recognised: masks lie as {layout}.", "layout", layout)
+    return Remark(f"Detected: masks lie as {layout}.", "layout", layout)
 
 
 def _name_kind(name: str, numbers: str) -> Remark:
     """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form.
 
     >>> _name_kind('set(separator=";")', "").sentence
-    "Recognised: the labels are sets of items; for a vote on whole labels: domain='categorical'."
+    "Detected: the labels are sets of items. Use domain='categorical' to vote on whole sets."
     """
     if name in _KINDS:
-        return Remark(f"Recognised: the labels are {_KINDS[name]}")
+        return Remark(f"Detected: the labels are {_KINDS[name]}")
     if name == "categorical" and numbers:
-        return Remark(f"Recognised: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
+        return Remark(f"Detected: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
     if "(" in name and (written := _WRITTEN.get(name.partition("(")[0])):
-        return Remark(f"Recognised: the labels are {written}", "domain", name)
-    return Remark(f"Recognised: the labels are {_PLURALS.get(name, name)}.", "domain", name)
+        return Remark(f"Detected: the labels are {written}", "domain", name)
+    return Remark(f"Detected: the labels are {_PLURALS.get(name, name)}.", "domain", name)
 
 
 def _quorum(domain: LabelKind) -> list[Remark]:
@@ -368,14 +368,19 @@ def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> st
     """
     if sure.answers_per_task == 1 and sure.estimated_from != "gold":
         return "The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=)."
-    right = percent(sure.mean if sure.share_right is None else sure.share_right)
+    expected = sure.mean if sure.share_right is None else sure.share_right
+    right = percent(expected)
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
-    plain = "" if unweighted is None else f", and {percent(unweighted)} of the majority vote"
+    vote = (
+        ""
+        if unweighted is None
+        else f", and {percent(max(unweighted + expected - sure.mean, 0.0))} of the majority vote"
+    )
     source = ""
     if sure.share_right_low is not None and sure.share_right_high is not None:
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
         source = f" ({low} to {high} %, measured on gold labels)" if known else f" ({low} to {high} % in past crowds)"
-    return f"{about} of the labels should be correct{source}{plain}."
+    return f"{about} of the labels should be correct{source}{vote}."
 
 
 def remark_gold(summary: Summary) -> Iterator[Remark]:

@@ -106,7 +106,7 @@ class Result(Framed[Frame]):
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y"), ("eve", 3, "x")], method="UA").notes
-        ['Recognised: the labels are categorical.', '2 of 3 (67 %) tasks have one answer only, ...']
+        ['Detected: the labels are categorical.', '2 of 3 (67 %) tasks have one answer only, ...']
         """
         return [remark.sentence for remark in list_all_notes(self.facts)]
 
