@@ -92,16 +92,16 @@ def percent_of(rate: float) -> str:
 
 _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 _KINDS = {
-    "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
-    "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": "levels of a scale, because answers to a task are near each other; for a vote: domain='categorical'.",
+    "real": "numbers, so means are estimated. Use domain='categorical' for a majority vote.",
+    "date": "dates, so means are estimated. Use domain='categorical' for a majority vote.",
+    "ordinal": "levels of a scale, because answers to a task are near each other. Use domain='categorical' for a majority vote.",
 }
 _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
     "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
     "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
     "set": "sets of items. Use domain='categorical' to vote on whole sets.",
-    "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
+    "ranking": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
 }  # where the way in which labels are written told the kind
 _PLURALS = {
     **{name: f"{name}s" for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
