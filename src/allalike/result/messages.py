@@ -94,7 +94,7 @@ _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 _KINDS = {
     "real": "numbers, so means are estimated. Use domain='categorical' for a majority vote.",
     "date": "dates, so means are estimated. Use domain='categorical' for a majority vote.",
-    "ordinal": "levels of a scale, because answers to a task are near each other. Use domain='categorical' for a majority vote.",
+    "ordinal": "levels of a scale, because answers to a task are close. Use domain='categorical' for a majority vote.",
 }
 _WRITTEN = {
     "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
