@@ -63,7 +63,7 @@ class Page:
             "## How the paper is read",
             self._interpretations(),
             *(["## Table 1: the running example", example_table()] if self.example else []),
-            *(["## Figures", *map(_figure, self.figures)] if self.figures else []),
+            *(["## Figures", _FIGURES_NOTE, *map(_figure, self.figures)] if self.figures else []),
             *(["## Differences above 3 points, and why", _differences(self.tables)] if self.tables else []),
             "## Data",
             self._data(),
@@ -193,6 +193,10 @@ def _summary(tables: Mapping[str, Sequence[Section]]) -> str:
         shares = [f"{number} ({number / count['cells']:.0%})" if count["cells"] else "" for number in count.values()]
         listed.append([name, str(count["cells"]), *shares[1:]])
     return markdown_rows(["", "cells", *(f"within {near} points" for near in CLOSE_POINTS)], listed)
+
+
+_FIGURES_NOTE = """Bands are standard errors. Those of differences are narrower, because all methods see the same samples. The
+oracle (OA) knows the distance of each worker to the truth on these very tasks, an advantage mostly with few tasks."""
 
 
 def _figure(figure: Figure) -> str:

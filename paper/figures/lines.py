@@ -142,7 +142,7 @@ def _figure(name: str, title: str, caption: str, draw: Draw, sweeps: tuple[Sweep
     return Figure(
         name=f"figure-{name}",
         title=title,
-        caption=f"{caption} {_BANDS_NOTE}",
+        caption=caption,
         settings=partial(settings_of, sweeps),
         draw=partial(draw, sweeps=sweeps),
         sources=tuple(sweep.source for sweep in sweeps),
@@ -150,10 +150,6 @@ def _figure(name: str, title: str, caption: str, draw: Draw, sweeps: tuple[Sweep
     )
 
 
-_BANDS_NOTE = (
-    "Bands are standard errors; they are wider than those of differences, since all methods see the same samples. The"
-    " oracle (OA) knows how far each worker is from the truth on these very tasks, which says most where tasks are few."
-)
 _SIZES_NOTE = "Mean error with more workers (n) and 15 tasks, and with more tasks (m) and ten workers"
 _RIDGE_NOTE = "P-TD-AK with the ridge λ, five workers and more and more tasks, numbers from a generated crowd"
 

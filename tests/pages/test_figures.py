@@ -128,7 +128,7 @@ QUOTED: list[Quoted] = [
         Cell(*JUDGES, "vote"),
     ),
     ("docs/guide/FAILURES.md", "fifty gold labels lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
-    (PANELS, "fifty known truths lift it from {} to {} %", Cell(*JUDGES, "panel"), Cell(*JUDGES, "panel, 50 known")),
+    (PANELS, "fifty gold labels lift it from {} to {} %", Cell(*JUDGES, "panel"), Cell(*JUDGES, "panel, 50 known")),
     (
         "docs/guide/JURY.md",
         "fifty truths lift the panel from {} to {} %",
