@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FEW_ANSWERS = 1 << 14  # which scipy adds up no faster than it is imported
-_EPS = 1e-9  # votes, within which labels tie
 
 
 @dataclass(frozen=True)
