@@ -162,7 +162,7 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     >>> [round(each, 2) for each in mean], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n, n_others = len(label), len(others)
     if n < 2:
@@ -174,7 +174,7 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
-    half = float(t.ppf(_LIMITS[1], n - 1)) * math.sqrt(square)
+    half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
     return Estimate(estimate, estimate - half, estimate + half), power
 
 
