@@ -11,7 +11,7 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -182,7 +182,12 @@ def _write(value: Any) -> Any:
         affine = None if value.grid is None or value.grid.affine is None else value.grid.affine.tolist()
         grid = None if value.grid is None else [list(value.grid.shape), affine]
         return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}
-    raise UnwritableError(f"values of type {kind.__name__} cannot be written")
+    return refuse_value(value)
+
+
+def refuse_value(value: Any) -> NoReturn:
+    """Raise an `UnwritableError` for a value of another type than those that are stored."""
+    raise UnwritableError(f"values of type {type(value).__name__} cannot be written")
 
 
 def _read(value: Any) -> Any:

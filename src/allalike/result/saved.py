@@ -36,6 +36,7 @@ from allalike.answers.storage import (
     label_values,
     name_files,
     read_columns,
+    refuse_value,
     write_columns,
 )
 from allalike.answers.stream import Stream
@@ -254,10 +255,7 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
         "changes": summary.get("changes"),
         "saved": saved,
     }
-    try:
-        digest = _digest(kept)
-    except TypeError as error:  # of an option, or of the id of a worker in a note
-        raise UnwritableError(str(error)) from error
+    digest = _digest(kept)
     folder.mkdir(parents=True)
     write_columns(folder, "answers", _list_rows(run))
     if call.gold is not None:
@@ -274,7 +272,7 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
 
 
 def _digest(kept: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(kept).encode()).hexdigest()
+    return sha256(json.dumps(kept, default=refuse_value).encode()).hexdigest()
 
 
 def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
