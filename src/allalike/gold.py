@@ -244,8 +244,6 @@ def _propose_sums(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
 
 def _propose_assignment(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
     """Propose the one-to-one map with which most tasks agree."""
-    from scipy.optimize import linear_sum_assignment
-
     n_labels, n_values = len(votes.labels), len(votes.values)
     if max(n_labels, n_values) > _MAX_MAPPED:
         return
@@ -253,7 +251,11 @@ def _propose_assignment(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
     np.add.at(counts, (votes.gold, votes.vote), 1.0)
     own = np.flatnonzero(~votes.unheard)
     counts[own, votes.codes[own]] += 0.5  # in doubt, a label is itself
-    rows, columns = linear_sum_assignment(-counts)
+    rows, columns = np.arange(n_values), counts.argmax(axis=1)
+    if len(set(columns.tolist())) < n_values:
+        from scipy.optimize import linear_sum_assignment  # a slow import
+
+        rows, columns = linear_sum_assignment(-counts)
     meant = votes.codes.copy()
     meant[rows] = np.where(columns < n_labels, columns, n_labels)
     moved = int((meant != votes.codes).sum())

@@ -105,7 +105,7 @@ def test_swapped_columns_are_proposed_the_right_way_round(tmp_path: Path) -> Non
     (command,) = commands(stopped.stderr)
     assert command[-1] == "task=label,label=task"
     done = call(*command, folder=tmp_path)
-    assert (done.returncode, "Error against the gold of 30 tasks: 0" in done.stdout) == (0, True)
+    assert (done.returncode, "Error on the gold labels of 30 tasks: 0" in done.stdout) == (0, True)
 
 
 def misled(seed: int) -> tuple[np.ndarray, list[tuple[str, str, str]]]:

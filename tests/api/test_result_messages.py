@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def panel(rows: Any = ROWS, **how: Any) -> Callable[[Path], Any]:
 
 def spoil_verdicts(folder: Path) -> None:
     allalike.jury(ROWS).save(folder)
-    (folder / "verdicts.csv").write_text("judge,task\nada,1\n", encoding="utf-8")
+    (folder / "details" / "verdicts.csv").write_text("judge,task\nada,1\n", encoding="utf-8")
 
 
 def fit(y: Any) -> Callable[[Path], Any]:
@@ -196,6 +197,9 @@ EXPLAINING = [
         "a distance in Python", load(domain=allalike.Custom(distance=lambda a, b: a != b)), ("without its answers",)
     ),
     Message("faults in Python", load(method=OA(faults=dict.fromkeys("abc", 0.1))), ("without its answers",)),
+    Message(
+        "ids of dates", load([(date(2026, 1, ord(w) % 9 + 1), *rest) for w, *rest in ROWS]), ("values of type date",)
+    ),
     Message("ids of no type", load([(complex(ord(w)), *rest) for w, *rest in ROWS]), ("without its answers",)),
     Message("chart of gold", lambda folder: allalike.discover(ROWS).plot.gold(), ("gold labels",)),
     Message("chart", lambda f: allalike.discover(ROWS * 9).plot.confidence().save(f / "a.png"), ("a.svg",)),
@@ -269,7 +273,7 @@ UPDATING = [
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
 PLANNING = [
     *(Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks()")) for one in KEPT),
-    Message("nobody answered twice", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task was answered twice",)),
+    Message("no task with two answers", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task has two answers",)),
     Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has not answered yet", "'anyone'")),
     Message("no prices", plan(prices={}), ("no worker to ask",)),
     Message("little money", plan(0.5), ("budget is 0.5, and the cheapest answer costs 1",)),

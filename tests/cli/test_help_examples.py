@@ -23,6 +23,7 @@ ARGUMENTS = {
 INPUTS = {  # where an example is not about any answers
     "--abstain-label": ["numbers.csv"],
     "--domain real": ["numbers.csv"],
+    "--fail-above": ["today.csv --gold gold.csv"],
     "--fields": ["books.csv"],
     "--method": ["answers.csv", "numbers.csv"],
     "--methods": ["answers.csv", "numbers.csv"],

@@ -136,7 +136,8 @@ def test_a_file_of_one_model_is_read_with_those_of_the_others(kind: str, command
     assert "the files of the others belong with it" in done.stderr
     _, asked = follow(command, place_of(kind, "model-a"), "-o", "out", folder=tmp_path)
     assert asked == 1
-    assert {row["answers"] for row in table(tmp_path / "out" / "workers.csv")} == {"40"}
+    of_workers = tmp_path / "out" / ("judges.csv" if command == "jury" else "workers.csv")
+    assert {row["answers"] for row in table(of_workers)} == {"40"}
     assert kind == "judges" or "3 workers" in done.stderr
     assert kind == "judges" or f"extract={'choice' if kind == 'letters' else 'number'}" in done.stderr
 

@@ -252,6 +252,26 @@ def test_of_a_panel_that_knows_nothing_rogan_and_gladen_say_nothing_and_double_s
     assert found.ci_high - found.ci_low == pytest.approx(2 * 1.96 * np.sqrt(0.6 * 0.4 / 100), rel=0.05)
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_group_without_gold_has_a_rate_only_if_other_groups_have_equal_errors(alike: bool) -> None:
+    rng = np.random.default_rng(5)
+    topic = np.repeat(["art", "law", "war"], 100)
+    truth = np.resize(["pass", "fail"], 300)
+    right = np.where(topic == "law", 0.9 if alike else 0.55, 0.9)
+    rows = [
+        (f"j{judge}", f"t{task}", truth[task] if rng.random() < right[task] else truth[task - 1], topic[task])
+        for judge in range(3)
+        for task in range(300)
+    ]
+    gold = {f"t{task}": str(truth[task]) for task in range(200)}
+    found = allalike.jury(
+        pd.DataFrame(rows, columns=["worker", "task", "label", "topic"]), gold=gold, positive="pass", by="topic"
+    )
+    rates = found.tables["rates"].set_index("group")
+    assert rates["estimated_from"].to_dict() == {"": "own", "art": "own", "law": "own", "war": "all" if alike else ""}
+    assert rates["rate"].isna().to_dict() == {"": False, "art": False, "law": False, "war": not alike}
+
+
 @pytest.mark.parametrize(("rate", "n", "se", "sp"), [(0.1, 20, 0.9, 0.8), (0.5, 50, 0.7, 0.6), (0.9, 50, 0.95, 0.9)])
 def test_limits_hold_the_true_rate_nineteen_times_of_twenty(rate: float, n: int, se: float, sp: float) -> None:
     rng = np.random.default_rng(7)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _N_ANSWERS = 20  # rows of a table
 _CELL_WIDTHS = (40, 30, 20, 16, 12, 8)  # characters of an id or label, of which the first is taken that fits
-_TITLES = {"if_left_out": "left out", "if_changed": "changed"}
+_TITLES = {"effective_answers": "effective", "copy_group": "group", "if_left_out": "left out", "if_changed": "changed"}
 
 
 @command(context_settings={"ignore_unknown_options": True})  # an id may be -7
@@ -60,9 +60,9 @@ def _tables(found: TaskExplanation | WorkerExplanation) -> list[tuple[str, pd.Da
     if not isinstance(found, TaskExplanation):
         return [("Largest disagreements:", found.disagreements.drop(columns=["distance"]))]
     answers = found.answers
-    alone = "voice" not in answers or (answers["voice"] == 1).all()
+    alone = "effective_answers" not in answers or (answers["effective_answers"] == 1).all()
     moves = "moves" in answers
-    hidden = {"voice", "group"} if alone else set()
+    hidden = {"effective_answers", "copy_group"} if alone else set()
     title = "Answers, and how far the label moves without each:"
     if not moves:
         hidden |= {"distance"}

@@ -22,7 +22,7 @@ from other tasks with another rate. If the panel hardly separates positive tasks
 the whole interval lies outside of 0 and 1, the panel errs here in another way than on gold labels (a misfit).
 
 **Groups.** A group with twenty gold labels of its own has a rate from these. Any other has one by the errors of the
-panel on all tasks (Rogan and Gladen).
+panel on all tasks (Rogan and Gladen). It has none if these errors differ between groups (chi-squared test, at 1 %).
 
 **Further gold labels** narrow the interval most if their numbers among tasks called positive and among others are in
 proportion to the share of these tasks times the standard deviation of their labels (Neyman 1934).
@@ -63,6 +63,7 @@ NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
 _LIMITS = (0.025, 0.975)
 _DRAWS = 20_000  # after which limits are known to 1 % of their width
+_SIGNIFICANCE = 0.01  # of a difference in errors between groups
 _FURTHER = 50  # gold labels to collect next
 _MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tasks for a mean
 _MAX_NAMED, _MAX_LISTED = 20, 10  # groups in a summary, labels in a message
@@ -162,7 +163,7 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     >>> [round(each, 2) for each in mean], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n, n_others = len(label), len(others)
     if n < 2:
@@ -174,7 +175,7 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
-    half = float(t.ppf(_LIMITS[1], n - 1)) * math.sqrt(square)
+    half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
     return Estimate(estimate, estimate - half, estimate + half), power
 
 
@@ -214,6 +215,25 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate,
         low, high = find_limits(min(max(rate, 0.0), 1.0))
     low, high = np.clip([low, high], 0.0, 1.0).tolist()
     return Estimate(plain, low, high), misfit
+
+
+def have_equal_errors(parts: Sequence[Counts]) -> bool:
+    """Return whether groups may have one specificity and one sensitivity (chi-squared tests, with Bonferroni).
+
+    >>> good = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([5.0, 45.0]))
+    >>> poor = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([20.0, 30.0]))
+    >>> have_equal_errors([good, good]), have_equal_errors([good, poor])
+    (True, False)
+    """
+    from scipy.stats import chi2_contingency
+
+    for truth in (NEGATIVE, POSITIVE):
+        right = np.array([part.called_right[truth] for part in parts])
+        wrong = np.array([part.truly[truth] for part in parts]) - right
+        table = np.array([right, wrong])[:, right + wrong > 0]
+        if table.sum(axis=1).all() and chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
+            return False
+    return True
 
 
 def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
@@ -315,12 +335,13 @@ def describe_rate(
     rows = [_list_row("", counts, rate, "own")]
     if groups is not None:
         names = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
-        for name in sorted({*names.tolist()}):
-            part = Counts.of(verdict[names == name], truth[names == name])
+        parts = {name: Counts.of(verdict[names == name], truth[names == name]) for name in sorted({*names.tolist()})}
+        pooled = partial(correct_rate, counts) if have_equal_errors(list(parts.values())) else None
+        for name, part in parts.items():
             if part.known.sum() >= _MIN_OWN:
                 rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part), "own"))
             else:
-                rows.append(_list_row(name, part, correct_rate(counts, part.tasks)[0], "all"))
+                rows.append(_list_row(name, part, pooled(part.tasks)[0] if pooled else Estimate(), "all"))
     facts = Rate(
         positive=tuple(positive),
         inferred=inferred,

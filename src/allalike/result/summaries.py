@@ -14,6 +14,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
+from allalike._core.late import pd
 from allalike.methods.auto.gold_calibration import estimate_share_right
 from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.result.tables import fault_columns
@@ -173,10 +174,8 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     asked = sums["answers"] >= _MIN_ANSWERS
     if run.worker_task is not None or asked.sum() < _MIN_WORKERS:
         return {}
-    from scipy.stats import rankdata
-
     fault = sums["distance"][asked] / sums["answers"][asked]
-    one, two = (rankdata(values) for values in (disparity[asked].round(12), fault.round(12)))
+    one, two = (pd.Series(values.round(12)).rank().to_numpy() for values in (disparity[asked], fault))
     if np.ptp(one) == 0 or np.ptp(two) == 0:
         return {}
     r, n = float(np.corrcoef(one, two)[0, 1]), int(asked.sum())
