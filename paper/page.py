@@ -195,8 +195,9 @@ def _summary(tables: Mapping[str, Sequence[Section]]) -> str:
     return markdown_rows(["", "cells", *(f"within {near} points" for near in CLOSE_POINTS)], listed)
 
 
-_FIGURES_NOTE = """Bands are standard errors. Those of differences are narrower, because all methods see the same samples.
-The oracle (OA) knows the distance of each worker to the truth on these very tasks, an advantage mostly with few tasks."""
+_FIGURES_NOTE = """Bands are standard errors. Those of differences are narrower, because all methods see
+the same samples. The oracle (OA) knows the distance of each worker to the truth on these
+very tasks, an advantage mostly with few tasks."""
 
 
 def _figure(figure: Figure) -> str:
