@@ -311,7 +311,7 @@ def _check_abstentions(run: Run) -> Iterator[Issue]:
     known = any("abstain_label" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
     if labels and run.encoding.n_labels > 2 and not known:
         listed = " and ".join(map(repr, labels[:_SHOWN]))
-        yield Issue(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
+        yield Issue(f"The label {listed} may mean that there is no answer. Exclude it with abstain_label.")
 
 
 def _check_domain(run: Run) -> Iterator[Issue]:
@@ -320,11 +320,13 @@ def _check_domain(run: Run) -> Iterator[Issue]:
     if "domain" in run.notes.get("guessed", {}):
         numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
         if encoding.numeric and run.domain.spelling.numbers:
-            yield Issue(f"{NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
+            yield Issue(
+                f"{NUMBERS} read as numbers, so means are estimated. For a majority vote, use the domain categorical."
+            )
         elif encoding.nominal and encoding.n_labels >= _MIN_NUMBERS and numbers:
             yield Issue(
-                f"{NUMBERS} {encoding.n_labels:,} different numbers, read as classes: a truth is what most said. For a"
-                " mean, the domain is real."
+                f"{NUMBERS} {encoding.n_labels:,} different numbers, read as classes. To estimate means, use the domain"
+                " real."
             )
     described = encoding.describe()
     if described.get("levels_from") == "data":
@@ -342,7 +344,7 @@ def _check_ratings(run: Run) -> Iterator[Issue]:
     if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
         yield Issue(
             f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
-            f" {numbers[-1]:g}. The domain ordinal (domain='ordinal') keeps their order, and a truth is one of them."
+            f" {numbers[-1]:g}. The domain ordinal (domain='ordinal') uses their order."
         )
 
 

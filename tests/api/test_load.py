@@ -106,16 +106,22 @@ def test_classes_and_ids_of_other_types_are_loaded(engine: Engine, tmp_path: Pat
     assert_same(allalike.load(tmp_path / "out", engine=engine), result)
 
 
-def test_an_update_that_fails_leaves_the_old_result_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(OSError(28, "No space left on device"), OutputError), (ValueError("a bug"), ValueError)],
+)
+def test_an_update_that_fails_leaves_the_old_result_whole(
+    error: Exception, raised: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = crowd("categorical", seed=1, n=4, m=9)
     allalike.discover(rows, domain="categorical").save(tmp_path / "out")
     before = bytes_of(tmp_path)
 
     def fail(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr("allalike.result.saving.write_call", fail)  # behind the tables
-    with pytest.raises(OutputError, match="No space"):
+    with pytest.raises(raised, match=r"No space|a bug"):
         allalike.update(tmp_path / "out", [("zoe", "t0001", 1)])
     assert bytes_of(tmp_path) == before
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,9 @@ EXPLAINING = [
         "a distance in Python", load(domain=allalike.Custom(distance=lambda a, b: a != b)), ("without its answers",)
     ),
     Message("faults in Python", load(method=OA(faults=dict.fromkeys("abc", 0.1))), ("without its answers",)),
+    Message(
+        "ids of dates", load([(date(2026, 1, ord(w) % 9 + 1), *rest) for w, *rest in ROWS]), ("values of type date",)
+    ),
     Message("ids of no type", load([(complex(ord(w)), *rest) for w, *rest in ROWS]), ("without its answers",)),
     Message("chart of gold", lambda folder: allalike.discover(ROWS).plot.gold(), ("gold labels",)),
     Message("chart", lambda f: allalike.discover(ROWS * 9).plot.confidence().save(f / "a.png"), ("a.svg",)),

@@ -48,7 +48,7 @@ def check_alone(rows: list[Row], kinds: dict[str, str], method: str, engine: Eng
             np.testing.assert_allclose(there, expected, rtol=1e-9, atol=1e-12)
         others = workers.drop(theirs.index)
         assert (others[f"weight.{field}"] == 0).all()
-        assert others[f"fault.{field}"].isna().all()
+        assert others[f"mean_error.{field}"].isna().all()
         pairs = zip(truth.loc[found.index, field], found, strict=True)
         assert all(np.isclose(one, other) if kind == "real" else one == other for one, other in pairs)
         assert truth[field].drop([*found.index, *(known or ())], errors="ignore").isna().all()

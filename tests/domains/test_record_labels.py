@@ -215,13 +215,13 @@ def test_the_program_reads_fields_of_columns_and_writes_one_column_each(tmp_path
     assert done.returncode == 0, done.stderr
     truth = pd.read_csv(tmp_path / "allalike-out" / "truth.csv")
     assert {"label", "colour", "colour.confidence", "size", "tags", "tags.confidence"} <= {*truth.columns}
-    workers = pd.read_csv(tmp_path / "allalike-out" / "workers.csv")
+    workers = pd.read_csv(tmp_path / "allalike-out" / "details" / "workers.csv")
     assert {"mean_error.colour", "mean_error.size", "mean_error.tags"} <= {*workers.columns}
     assert call("explain", "allalike-out", "task", "t0004", folder=tmp_path).returncode == 0
     fields = ["--label", "co*", "--label", "size", "--domain", "record(weights=field)", "--quiet", "-o", "two"]
     assert call("discover", "columns.csv", *fields, folder=tmp_path).returncode == 0
     assert {"colour", "size"} <= {*pd.read_csv(tmp_path / "two" / "truth.csv").columns}
-    workers = pd.read_csv(tmp_path / "two" / "workers.csv")
+    workers = pd.read_csv(tmp_path / "two" / "details" / "workers.csv")
     assert workers["weight"].tolist() == pytest.approx((workers["weight.colour"] + workers["weight.size"]) / 2)
     wrong = call("discover", "columns.csv", "--fields", "colour", "--domain", "real", folder=tmp_path)
     assert (wrong.returncode, "--fields" in wrong.stderr) == (2, True)

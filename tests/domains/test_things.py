@@ -43,7 +43,7 @@ def test_boxes_of_the_worked_example() -> None:
     assert plain.objects["class"].tolist() == ["cat", "dog"]
     np.testing.assert_allclose(plain.objects["confidence"], [1, 2 / 3])
     assert plain.truth["confidence"][0] == pytest.approx(7 / 9)
-    assert plain.workers["missed"].tolist() == pytest.approx([0, 0, (2 / 3) / (5 / 3)])
+    assert plain.workers["miss_rate"].tolist() == pytest.approx([0, 0, (2 / 3) / (5 / 3)])
     assert plain.workers["false_alarm_rate"].tolist() == [0, 0, 0.5]
     cat = plain.truth["label"][0][0]
     away = [1 - iou(list(boxes[0]), [cat[side] for side in SIDES]) for boxes in (ADA, BOB, EVE)]

@@ -45,9 +45,9 @@ def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
     pd.testing.assert_frame_equal(left, right, rtol=1e-9, atol=1e-12)
     assert flat(found.summary["gold"]) == pytest.approx(flat(expected.summary["gold"]))
     assert found.summary["iterations"] == expected.summary["iterations"]
-    assert found.rated.keys() == expected.rated.keys()
-    for name, table in expected.rated.items():
-        pd.testing.assert_frame_equal(frame_of(found.rated[name]), frame_of(table), rtol=1e-9, atol=1e-12)
+    assert found._rated.keys() == expected._rated.keys()
+    for name, table in expected._rated.items():
+        pd.testing.assert_frame_equal(frame_of(found._rated[name]), frame_of(table), rtol=1e-9, atol=1e-12)
 
 
 def test_a_method_of_one_file_finds_on_spark_what_it_finds_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

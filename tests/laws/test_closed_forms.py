@@ -153,7 +153,7 @@ def test_the_standard_error_is_that_of_a_weighted_mean() -> None:
     fault = dict(zip(result.workers["worker"], result.weighing.fault, strict=True))
     answers = [w for w, t, _ in crowd("real", seed=6, missing=0.4) if t == "t0003"]
     w, f = (np.array([table[worker] for worker in answers]) for table in (weight, fault))
-    assert result.truth["error"][3] == pytest.approx(np.sqrt((w**2 * f).sum()) / w.sum())
+    assert result.truth["standard_error"][3] == pytest.approx(np.sqrt((w**2 * f).sum()) / w.sum())
 
 
 def test_where_nobody_has_weight_all_count_the_same(engine: Engine) -> None:

@@ -127,7 +127,7 @@ QUOTED: list[Quoted] = [
         "a vote is right {} % of the time, iP-TD 46.3 %, and OA",
         Cell(*JUDGES, "vote"),
     ),
-    ("docs/guide/FAILURES.md", "fifty known truths lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
+    ("docs/guide/FAILURES.md", "fifty gold labels lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
     (PANELS, "fifty known truths lift it from {} to {} %", Cell(*JUDGES, "panel"), Cell(*JUDGES, "panel, 50 known")),
     (
         "docs/guide/JURY.md",
@@ -154,7 +154,7 @@ QUOTED: list[Quoted] = [
     ),
     (
         "docs/science/METHODS.md",
-        "takes the vote, which is right {} % of the time; with fifty known truths it is right {} % of the time",
+        "takes the vote and is right {} % of the time. With fifty gold labels it is right {} % of the time",
         Cell(*JUDGES, "vote"),
         Cell(*JUDGES, "panel, 50 known"),
     ),

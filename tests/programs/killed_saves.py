@@ -84,7 +84,6 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
     for number, result in enumerate((old, new)):
         result.save(root / f"as it should be {number}")
         files.append(content(root / f"as it should be {number}"))
-    one_step = scenario in ("own", "own masks", "new")
     for step in range(1, 1000, 1 if by == signal.SIGKILL else 3):  # the others are waited for, or clean up
         folder = root / str(step) / "out"
         folder.parent.mkdir()
@@ -107,7 +106,7 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
             assert step > 5
             return step
         assert ended in (-by, 1), ended
-        if one_step or by != signal.SIGKILL:
+        if scenario in ("own", "own masks", "new") or by != signal.SIGKILL:
             assert there in (before, after), (step, sorted(there))
         assert there.items() >= note.items()
         if there not in (before, after):

@@ -292,4 +292,4 @@ def test_wrench_says_the_same_as_its_matrix(tmp_path: Path) -> None:
     both = allalike.read(paths)  # whose tasks are numbered from 0 each
     assert (both.n_answers, len(both.workers), len(both.tasks)) == (22, 4, 10)
     run("discover", paths[0], "-o", tmp_path / "out", "--method", "UA", "--no-report")
-    assert "polarity" in (tmp_path / "out" / "workers.csv").read_text().partition("\n")[0]
+    assert "polarity" in (tmp_path / "out" / "details" / "workers.csv").read_text().partition("\n")[0]

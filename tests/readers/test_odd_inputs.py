@@ -130,7 +130,9 @@ def test_moments_of_numpy_and_pandas_beyond_the_calendar_are_refused() -> None:
     said = [last - dt.timedelta(hours=place) for place in range(6)]
     for labels in (said, [each.isoformat() for each in said]):
         found = allalike.discover(rows(labels=labels), domain="date").truth
-        assert all(str(value).startswith("9999-12-31") for name in ("label", "high") for value in found[name].dropna())
+        assert all(
+            str(value).startswith("9999-12-31") for name in ("label", "ci_high") for value in found[name].dropna()
+        )
 
 
 def files_of(columns: dict[str, list[Any]], folder: Path) -> list[Path]:

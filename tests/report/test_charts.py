@@ -28,7 +28,7 @@ def drawn(svg: str | None) -> ElementTree.Element:
 def crowd(n: int, seed: int = 0) -> list[dict[str, Any]]:
     """Return rows of workers, with all that charts show of them."""
     rng = np.random.default_rng(seed)
-    shapes = ["usual", "no signal", "few answers"]
+    shapes = ["usual", "uninformative", "few answers"]
     return [
         {
             **dict(zip(("x", "y", "fault", "disparity", "error", "value"), rng.random(6).tolist(), strict=True)),

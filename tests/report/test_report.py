@@ -38,7 +38,7 @@ HOSTILE = (
 
 
 def content_of(rows: list[samples.Row], *, limits: Limits | None = None, **options: Any) -> dict[str, Any]:
-    return describe(allalike.discover(rows, **options).material(), limits)
+    return describe(allalike.discover(rows, **options)._material(), limits)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_charts_compare_workers_only_if_intervals_differ(errors: list[float], di
     truth = rng.integers(0, 3, 300)
     said = [np.where(rng.random(300) < error, (truth + rng.integers(1, 3, 300)) % 3, truth) for error in errors]
     rows = [(f"w{worker}", task, "abc"[label]) for (worker, task), label in np.ndenumerate(np.array(said))]
-    material = allalike.discover(rows).material()
+    material = allalike.discover(rows)._material()
     content, page = describe(material), render(material)
     assert {"map", "faults"} & content["charts"].keys() == ({"map", "faults"} if differ else set())
     assert (content["data"]["matrix"] is not None) == differ
@@ -242,7 +242,7 @@ def test_tables_are_saved_if_the_report_needs_too_much_memory(tmp_path: Path, mo
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
 def test_a_survey_is_shown_question_by_question_with_the_alpha_of_each_scale(tmp_path: Path) -> None:
     survey = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="survey.csv")
-    scales = describe(allalike.discover(survey).material())["scales"]
+    scales = describe(allalike.discover(survey)._material())["scales"]
     alphas = {values: "" if np.isnan(each.alpha) else f"{each.alpha:.2f}" for (values,), each in _by_scale(survey)}
     assert {scale["name"]: scale["alpha"] for scale in scales} == alphas
     assert [len(scale["questions"]) for scale in scales] == [1, 4, 3, 2]

@@ -145,7 +145,7 @@ def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
 
 def plain_page(folder: Path, rows: list[samples.Row], **options: Any) -> Path:
     """Write a page without charts, which take time to draw."""
-    content = describe(allalike.discover(rows, **options).material())
+    content = describe(allalike.discover(rows, **options)._material())
     content.pop("charts")
     path = folder / "plain.html"
     path.write_text(write_page(content, {}), encoding="utf-8")
@@ -232,7 +232,7 @@ def make_panel() -> allalike.Panel:
 
 def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> None:
     panel = make_panel()
-    content = describe(panel.material())
+    content = describe(panel._material())
     names = content["data"]["people"]["names"]
     said = [
         "".join(names[each] if isinstance(each, int) else each for each in pieces)

@@ -44,7 +44,7 @@ def test_every_method_is_described_with_its_own_papers(method: str) -> None:
     gold = {task: "x" for _, task, _ in rows} if method == "OA" else None
     if domain == "real":
         rows = samples.crowd("real", seed=1, n=5, m=20)
-    text, *references = cite(allalike.discover(rows, domain=domain, method=method, gold=gold).material())
+    text, *references = cite(allalike.discover(rows, domain=domain, method=method, gold=gold)._material())
     own = CITATIONS[method]
     assert references == [paper.full for paper in own]
     assert f"method {method}:" in text
@@ -63,7 +63,7 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
     for each, (model, papers) in MODELS.items():
         reading = {} if each == taken else {"model": {"chosen": each}}
         summary = Summary.from_dict({**result.summary, **reading})
-        text, *references = cite(replace(result.material(), summary=summary))
+        text, *references = cite(replace(result._material(), summary=summary))
         assert model in text
         assert references == [paper.full for paper in papers]
 
@@ -74,9 +74,9 @@ def test_gold_that_was_used_and_labels_that_stayed_empty_are_named(domain: str) 
     gold = allalike.discover(rows, domain=domain, method="UA").truth.set_index("task")["label"][:20].to_dict()
     for method, use in (("auto", True), ("auto", False), ("UA", True)):
         result = allalike.discover(rows, domain=domain, method=method, gold=gold, use_gold=use)
-        assert ("20 gold labels informed the model" in cite(result.material())[0]) == (method == "auto" and use)
+        assert ("20 gold labels informed the model" in cite(result._material())[0]) == (method == "auto" and use)
     left = allalike.discover(rows, domain=domain, min_confidence=0.999)
-    assert f"{left.summary['abstained']} labels with a confidence below 0.999" in cite(left.material())[0]
+    assert f"{left.summary['abstained']} labels with a confidence below 0.999" in cite(left._material())[0]
 
 
 def test_every_method_has_papers_that_its_page_and_its_docstring_name() -> None:
@@ -137,8 +137,8 @@ def test_a_command_of_the_report_repeats_the_run_with_all_of_its_options(tmp_pat
 
 def test_what_was_found_in_python_is_repeated_there() -> None:
     rows = samples.crowd("categorical", seed=3, n=5, m=20)
-    assert read_commands(render(allalike.discover(rows).material())) == ["allalike.discover(..., gold='gold.csv')"]
-    assert read_commands(render(allalike.jury(rows).material())) == ["allalike.jury(..., gold='gold.csv')"]
+    assert read_commands(render(allalike.discover(rows)._material())) == ["allalike.discover(..., gold='gold.csv')"]
+    assert read_commands(render(allalike.jury(rows)._material())) == ["allalike.jury(..., gold='gold.csv')"]
 
 
 def test_the_page_of_serve_proposes_what_was_chosen_on_it(tmp_path: Path) -> None:

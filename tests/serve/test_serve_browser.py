@@ -85,7 +85,7 @@ def test_from_the_drop_of_a_file_to_its_report(
         page.wait_for_selector("#stage:not(:empty)")  # whichever stage is seen
         keep_picture(page, f"serve-run-{width}-{theme}")
         page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
-        assert page.frame_locator("#frame").locator("h1").inner_text() == "What the crowd knows"
+        assert page.frame_locator("#frame").locator("h1").inner_text() == "Labels and workers"
         assert page.evaluate("document.activeElement.id") == "result-title"
         assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width]
         keep_picture(page, f"serve-result-{width}-{theme}")

@@ -11,7 +11,7 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -42,6 +42,10 @@ _WRITTEN = {
 }
 _FORM, _OBJECTS = b"allalike", b"objects"
 _PLAIN = (type(None), bool, int, float, str)
+
+
+class UnwritableError(Exception):
+    """What makes a result cannot be stored, such as a method of the user's own."""
 
 
 def answer_columns(answers: Answers) -> dict[str, Values | Array]:
@@ -78,7 +82,7 @@ def name_files(folder: Path, name: str) -> list[Path]:
 def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values | Array]]) -> None:
     """Write columns into one more file, and into another one where their types change.
 
-    Values that cannot be written raise a `TypeError`.
+    Values that cannot be written raise an `UnwritableError`.
     """
     from pyarrow._parquet import ParquetWriter  # `pyarrow.parquet` takes longer to import than saving a small result
 
@@ -178,7 +182,12 @@ def _write(value: Any) -> Any:
         affine = None if value.grid is None or value.grid.affine is None else value.grid.affine.tolist()
         grid = None if value.grid is None else [list(value.grid.shape), affine]
         return {"mask": [corner, list(value.bits.shape), bits.decode(), grid]}
-    raise TypeError(f"values of type {kind.__name__} cannot be written")
+    return refuse_value(value)
+
+
+def refuse_value(value: Any) -> NoReturn:
+    """Raise an `UnwritableError` for a value of another type than those that are stored."""
+    raise UnwritableError(f"values of type {type(value).__name__} cannot be written")
 
 
 def _read(value: Any) -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values
 from allalike._core.options import option
-from allalike.domains.moments import Form, read_moment
+from allalike.domains.moments import DateForm, read_moment
 from allalike.domains.real import Real, RealEncoding, RealKernels
 from allalike.domains.spelling import Spelling
 from allalike.domains.written_labels import check_date_form, read_date, write_date
@@ -74,12 +74,12 @@ class Date(Real):
     def spelling(self) -> Spelling:
         return Spelling(strip=False)
 
-    def read(self, value: Any) -> tuple[int, Form]:
+    def read(self, value: Any) -> tuple[int, DateForm]:
         """Return the microseconds and the form of a moment, as `read_moment` does."""
         return read_moment(read_date(value, self.form) if self.form is not None and isinstance(value, str) else value)
 
     def learn(self, labels: Column) -> DateEncoding:
-        first, *others = dict.fromkeys(form for _, form in labels.parsed(self.read)[1]) or [Form()]
+        first, *others = dict.fromkeys(form for _, form in labels.parsed(self.read)[1]) or [DateForm()]
         return DateEncoding(domain=self, offsets=self.offsets, form=first.join(others))
 
 
@@ -88,7 +88,7 @@ class DateEncoding(RealEncoding):
     """Moments of one form; a code is a number of days or of seconds since 1970."""
 
     domain: Date
-    form: Form = field(default_factory=Form)
+    form: DateForm = field(default_factory=DateForm)
 
     @property
     def kernels(self) -> DateKernels:
@@ -136,7 +136,7 @@ class DateKernels(RealKernels):
     """Sums of distances of moments, of which truths are whole days or milliseconds."""
 
     domain: Date
-    form: Form = field(default_factory=Form)
+    form: DateForm = field(default_factory=DateForm)
 
     def restore(self, block: Block, label: Array) -> Array:
         return self.form.round(super().restore(block, label))

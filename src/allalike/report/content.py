@@ -77,7 +77,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     """Return all that a page shows, as dictionaries, lists, texts and numbers.
 
     >>> import allalike
-    >>> page = describe(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material())
+    >>> page = describe(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])._material())
     >>> page["data"]["people"]["names"], page["data"]["labels"]
     (['ada', 'eve', 'bob'], ['x', 'y'])
     """

@@ -232,7 +232,7 @@ def find_edges(values: Floats, most: int) -> Floats:
 Row = dict[str, Any]
 _MARK = "var(--mark)"
 _FAULTS = [f"var(--fault-{number})" for number in range(1, 6)]
-_SHAPES = {"usual": "circle", "no signal": "triangle", "few answers": "diamond"}
+_SHAPES = {"usual": "circle", "uninformative": "triangle", "few answers": "diamond"}
 _MAX_INTERVALS = 24
 _MAX_LARGE = 60  # workers for whom a map has room
 _BESIDE = 32  # room for the numbers of an axis that stands upright

@@ -79,7 +79,7 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
 
     >>> import allalike
     >>> from allalike.report.people import People
-    >>> material = allalike.jury([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material()
+    >>> material = allalike.jury([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])._material()
     >>> found = describe_judges(material, People(material, np.arange(3)))
     >>> found["said"][0], found["tables"][0]["columns"][0]
     (['3 verdicts by 3 judges on 1 task (categorical).'], {'title': 'worker', 'people': [[0], [1], [2]]})

@@ -104,7 +104,7 @@ def gather(
         panel=tables or {},
         panel_messages=messages,
         scales={} if agreement is None else measure_scales(run),
-        quality=result.rated.get("quality", {}),
+        quality=result._rated.get("quality", {}),
     )
 
 

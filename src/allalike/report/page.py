@@ -60,7 +60,7 @@ def render(material: Material) -> str:
     """Return the page of a result.
 
     >>> import allalike
-    >>> page = render(allalike.discover([("ada", 1, "x"), ("<i>", 1, "y"), ("eve", 1, "x")]).material())
+    >>> page = render(allalike.discover([("ada", 1, "x"), ("<i>", 1, "y"), ("eve", 1, "x")])._material())
     >>> page[:15], "<i>" in page, "script-src 'sha256-" in page
     ('<!doctype html>', False, True)
     """

@@ -245,7 +245,7 @@ class People:
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])
-    >>> people = People(result.material(), np.array([2]))
+    >>> people = People(result._material(), np.array([2]))
     >>> people.refer(np.array([0, 2])), people.names
     ([1, 0], ['eve', 'ada'])
     """
@@ -289,7 +289,7 @@ def may_differ(material: Material) -> bool:
     """Return whether pictures may show differences: between six workers or more, whose intervals do not all overlap.
 
     >>> import allalike
-    >>> may_differ(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material())
+    >>> may_differ(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])._material())
     False
     """
     return len(material.run.workers) >= _MIN_WORKERS and not all_overlap(material)
@@ -320,7 +320,7 @@ def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x"), ("eve", 2, "x")])
-    >>> choose_workers(result.material(), [["few"], [], []], 2)
+    >>> choose_workers(result._material(), [["few"], [], []], 2)
     array([0, 2])
     """
     weighing, answers = material.weighing, material.run.answer_counts

@@ -70,8 +70,8 @@ def _draw_intervals(rows: list[dict[str, Any]], unit: str) -> str | None:
 
 
 def _shape(flags: list[str]) -> str:
-    if "no signal" in flags or "always the same answer" in flags:
-        return "no signal"
+    if any(flag == "uninformative" or flag.startswith("always ") for flag in flags):
+        return "uninformative"
     return "few answers" if "few answers" in flags else "usual"
 
 

@@ -117,7 +117,7 @@ def list_settings(material: Material) -> list[tuple[str, str]]:
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")], method="P-TD")
-    >>> list_settings(result.material())[3:5]
+    >>> list_settings(result._material())[3:5]
     [('domain: classes', '2'), ('domain: classes from', 'data')]
     """
     settings = {name: value for name, value in material.facts.items() if name not in _ELSEWHERE}
@@ -148,7 +148,7 @@ def cite(material: Material) -> list[str]:
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
-    >>> text, *references = cite(allalike.discover(rows, method="UA").material())
+    >>> text, *references = cite(allalike.discover(rows, method="UA")._material())
     >>> "(Condorcet, 1785)" in text, "Meir" in text, len(references)
     (True, False, 1)
     """
@@ -255,7 +255,7 @@ def list_scales(scales: Mapping[str, Agreed]) -> list[dict[str, Any]]:
     >>> import allalike
     >>> rows = [(who, "Did you?", {"used": said}) for who, said in zip("abcd", ["yes", "yes", "no", "yes"])]
     >>> result = allalike.discover(rows, domain=allalike.Record("used:categorical", one=True))
-    >>> list_scales(result.material().scales)[0]["questions"]
+    >>> list_scales(result._material().scales)[0]["questions"]
     [{'name': 'Did you?', 'answers': '4', 'equal': '50 %', 'most': 'yes', 'share': '75 %'}]
     """
     listed = [

@@ -339,7 +339,7 @@ def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
         assert faults.informativeness is not None
         assert faults.informativeness_se is not None
         value, error = faults.informativeness[worker], faults.informativeness_se[worker]
-        yield Flag("no signal", f"informativeness {value:.2g}, standard error {error:.2g}")
+        yield Flag("uninformative", f"informativeness {value:.2g}, standard error {error:.2g}")
     for group in groups.groups if groups is not None else ():
         if worker in group.members:
             yield _describe_group(run.workers, group, worker)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, above which constant workers are not searched
 _MAX_LABEL = 20  # characters
-_FEW, _UNINFORMATIVE = "few answers", "no signal"
+_FEW, _UNINFORMATIVE = "few answers", "uninformative"
 _MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
 _MIN_CHANCE = 0.01
 
@@ -67,7 +67,7 @@ def flag_workers(run: Run, weighing: Fit, reasons: Sequence[Sequence[str]]) -> l
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "x"), ("kim", 1, "x")], method="UA")
-    >>> flag_workers(result.run, result.weighing, [["no signal"], ["few answers"], [], ["worse than the crowd"]])
+    >>> flag_workers(result.run, result.weighing, [["uninformative"], ["few answers"], [], ["worse than the crowd"]])
     ['block', 'few', '', 'look']
     """
     originals, groups = set(), weighing.copy_groups

@@ -97,9 +97,9 @@ _KINDS = {
     "ordinal": "levels of a scale, because answers to a task are close. Use domain='categorical' for a majority vote.",
 }
 _WRITTEN = {
-    "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
-    "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
-    "ordinal": "levels of a scale in words; for a vote: domain='categorical'.",
+    "real": "numbers, as written, so means are estimated. Use domain='categorical' for a majority vote.",
+    "date": "dates, as written, so means are estimated. Use domain='categorical' for a majority vote.",
+    "ordinal": "levels of a scale in words. Use domain='categorical' for a majority vote.",
     "set": "sets of items. Use domain='categorical' to vote on whole sets.",
     "ranking": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
 }  # where the way in which labels are written told the kind

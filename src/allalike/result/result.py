@@ -172,12 +172,12 @@ class Result(Framed[Frame]):
         0     1  1.0  0.0
         1     2  0.0  1.0
         """
-        piece = self.need_posteriors().joined()
+        piece = self._need_posteriors().joined()
         table = piece.found["probability"]
         classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
         return self._dress(pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1))
 
-    def need_posteriors(self) -> TaskTable:
+    def _need_posteriors(self) -> TaskTable:
         """Return the probability of each class, per task, or refuse methods that do not estimate it."""
         if self.posteriors is None:
             able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
@@ -190,7 +190,7 @@ class Result(Framed[Frame]):
         return rate_workers(self.run, self.weighing, kept=kept)
 
     @property
-    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+    def _rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
         """The tables of quality and confusions as columns; empty if labels have none, or if there are too many."""
         most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
         try:
@@ -512,16 +512,16 @@ class Result(Framed[Frame]):
         ...     result.report(folder + "/seen.html").read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        return write_page(self.material(), path, inputs=self.inputs, overwrite=overwrite)
+        return write_page(self._material(), path, inputs=self.inputs, overwrite=overwrite)
 
     @property
     def plot(self) -> Plots:
         """Charts of the report as SVG pictures: `workers`, `map`, `confidence`, `errors` and `gold`."""
         from allalike.report.plot import Plots
 
-        return Plots(self.material())
+        return Plots(self._material())
 
-    def material(self) -> Material:
+    def _material(self) -> Material:
         """Return what a report is made of."""
         from allalike.report.material import gather
 

@@ -30,11 +30,13 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, History
 from allalike.answers.storage import (
+    UnwritableError,
     answer_columns,
     column_values,
     label_values,
     name_files,
     read_columns,
+    refuse_value,
     write_columns,
 )
 from allalike.answers.stream import Stream
@@ -228,13 +230,13 @@ def find_date() -> str:
 
 
 def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapping[str, Any] | None) -> None:
-    """Write answers and call into a folder, with how the result was ``saved``; a `TypeError` says what cannot be."""
+    """Write answers and call into a folder, with how the result was ``saved``."""
     run, method, gold_map = call.run, call.method, call.gold_map
     if METHODS.get(method.name) is not type(method):
-        raise TypeError(f"{method.name} is a method of the user's own")
+        raise UnwritableError(f"{method.name} is a method of the user's own")
     options = {each.name: getattr(method, each.name) for each in fields(method)}
     if any(hasattr(value, "items") for value in options.values()):
-        raise TypeError(f"{method.name} has an option that is a mapping")
+        raise UnwritableError(f"{method.name} has an option that is a mapping")
     if gold_map is not None and not is_written(gold_map):
         gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
     kept = {
@@ -253,6 +255,7 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
         "changes": summary.get("changes"),
         "saved": saved,
     }
+    digest = _digest(kept)
     folder.mkdir(parents=True)
     write_columns(folder, "answers", _list_rows(run))
     if call.gold is not None:
@@ -265,11 +268,11 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
     if past is not None and past.workers:
         workers = Values(list(past.workers))
         write_columns(folder, "history", [{"worker": workers, "answers": past.answers, "fault": past.fault}])
-    (folder / _INDEX).write_text(json.dumps({"sum": _digest(kept), "call": kept}, indent=1) + "\n", encoding="utf-8")
+    (folder / _INDEX).write_text(json.dumps({"sum": digest, "call": kept}, indent=1) + "\n", encoding="utf-8")
 
 
 def _digest(kept: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(kept).encode()).hexdigest()
+    return sha256(json.dumps(kept, default=refuse_value).encode()).hexdigest()
 
 
 def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
@@ -311,8 +314,8 @@ def write_domain(domain: Domain) -> dict[str, Any]:
     {'name': 'real', 'bias': True}
     """
     own = DOMAINS.get(domain.name)
-    if own is not type(domain):
-        raise TypeError(f"{domain.name} is a domain of the user's own")
+    if own is not type(domain) or domain.name == "custom":
+        raise UnwritableError(f"label type {domain.name} has a distance or rule of the user's own")
     usual, names = own(), [field.name for field in fields(domain) if field.init]
     options = {name: getattr(domain, name) for name in names if getattr(domain, name) != getattr(usual, name)}
     parts = [[name, kind and write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]

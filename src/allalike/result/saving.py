@@ -14,6 +14,7 @@ from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.tables import FORMATS, guard_table, write_tables
+from allalike.answers.storage import UnwritableError
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
@@ -92,7 +93,7 @@ def save_result(
     if safe_csv and format != "csv":
         raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
     finish = guard_table if safe_csv else _keep
-    posteriors = result.need_posteriors() if probabilities else None
+    posteriors = result._need_posteriors() if probabilities else None
     to = [to] if isinstance(to, str) else list(to)
     writers = find_writers(to).values()
     for writer in writers:
@@ -140,7 +141,7 @@ def save_result(
             **({"inputs": list(result.sources)} if result.sources else {}),
             "files": [*list_files(stage), SUMMARY],
         }
-        text = json.dumps(described, indent=2, ensure_ascii=False)
+        text = json.dumps(described, indent=2, ensure_ascii=False, default=str)  # ids may be dates
         (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
     return [output.folder / name for name in (*names, *further)]
 
@@ -150,7 +151,7 @@ def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Va
     tables: dict[str, Mapping[str, Values | Array]] = {
         "groups": group_columns(result.run, result.weighing),
         "next_tasks": next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), result.weighing),
-        **result.rated,
+        **result._rated,
         **more,
     }
     always = ("truth", "judges")
@@ -165,7 +166,7 @@ def _write_state(
         return "its numbers were moved"
     try:
         write_call(folder, call, summary, saved_as)
-    except (TypeError, ValueError) as error:
+    except UnwritableError as error:
         shutil.rmtree(folder, ignore_errors=True)
         return str(error)
     return ""

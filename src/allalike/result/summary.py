@@ -140,7 +140,7 @@ class AlikeGroup(Section):
 
 
 class TrustInWorkers(Section):
-    """Who copies, who is only alike, and whose answers carry no signal."""
+    """Who copies, who is only alike, and whose answers are uninformative."""
 
     uninformative: Silent
     flagged: Suspects | None = None

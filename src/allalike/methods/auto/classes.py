@@ -193,8 +193,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     solutions = solve(some, agreement, starts)
     notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start))
     if notes["split_half"] < -CLEARLY:
-        z = test_halves(halved, _know_half)
-        if z > 0:
+        if test_halves(halved, _know_half) > 0:
             return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
