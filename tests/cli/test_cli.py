@@ -172,7 +172,7 @@ def test_a_pattern_gives_a_result_for_each_column_in_a_folder_of_its_name(batch:
     assert truth["label"].tolist() == ["glad"] * 6
     assert pd.read_csv(batch / "out" / "Answer.is it_new" / "truth.csv")["label"].tolist() == ["yes"] * 6
     assert "Answer.mood\n-----------\n18 answers" in done.stdout
-    assert "Answer.is it/new?:\nRecognised" in done.stderr
+    assert "Answer.is it/new?:\nDetected" in done.stderr
     again = call("discover", "batch.csv", "--label", "Answer.moo?", "--label", "Answer.is*", "-o", "out", folder=batch)
     assert (again.returncode, again.stdout) == (0, done.stdout)
 
