@@ -45,7 +45,6 @@ from allalike.result.messages import list_facts, list_notes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Block
     from allalike.engines import Run
     from allalike.report.material import Material
 
@@ -94,7 +93,9 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     workers = _list_workers(material, shown, flags)
     workers |= _detail(material, judged, survey, people, labels, shown)
     tasks["answered"] = list_answers(block, rows, people, labels, material.weighing.weight, limits.task_answers)
-    return _assemble(material, survey, people, labels, workers, tasks, flags, _neighbours(material, block, shown))
+    compared = may_differ(material) and material.run.worker_task is None  # or a map would show mere chance
+    neighbours = compare_workers(material, block, shown) if compared else {}
+    return _assemble(material, survey, people, labels, workers, tasks, flags, neighbours)
 
 
 def _assemble(
@@ -221,10 +222,3 @@ def _list_tasks(survey: Survey, labels: Labels) -> tuple[dict[str, Any], dict[in
         if name in piece.found:
             columns[name] = np.flatnonzero(piece.found[name]).tolist()
     return columns, {each: row for row, each in enumerate(piece.tasks.hashes().tolist())}
-
-
-def _neighbours(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
-    """Return the map and the matrix of workers; nothing where these would show differences that are not known."""
-    if not may_differ(material) or material.run.worker_task is not None:
-        return {}
-    return compare_workers(material, block, shown)

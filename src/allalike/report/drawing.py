@@ -259,7 +259,8 @@ def chart_map(rows: Sequence[Row], unit: str) -> str | None:
     look: Row = {"stroke": "var(--page)", "opacity": 0.9, "role": "img"}
     parts = [tag("rect", x=0, y=0, width=width, height=height, fill="none", stroke="var(--line)")]
     for row, place, area in zip(rows, places, areas, strict=True):
-        colour = _colour(row["fault"], bounds)
+        fault = row["fault"]
+        colour = "none" if fault is None else _FAULTS[sum(fault >= bound for bound in bounds)]
         parts.append(draw_mark(_SHAPES[row["shape"]], *place, area, fill=colour, aria_label=row["alias"], **look))
     for row, (left, top) in zip(rows, places, strict=True):
         if row["group"] != "":
@@ -278,10 +279,6 @@ def _bounds(shown: Sequence[float]) -> list[float]:
     """Return the faults at which one colour ends and the next begins."""
     low, high = (min(shown), max(shown)) if shown and min(shown) < max(shown) else (0.0, 1.0)
     return [low + (high - low) * number / len(_FAULTS) for number in range(1, len(_FAULTS))]
-
-
-def _colour(fault: float | None, bounds: Sequence[float]) -> str:
-    return "none" if fault is None else _FAULTS[sum(fault >= bound for bound in bounds)]
 
 
 def _list_colours(unit: str, bounds: Sequence[float], top: float) -> Iterator[str]:

@@ -144,15 +144,11 @@ def _walk(steps: dict[tuple[int, int], list[tuple[int, int]]], start: tuple[int,
     while steps[at]:
         step = steps[at].pop()
         if step != way and length:
-            path.append(_line(way, length))
+            path.append(f"h{way[1] * length}" if way[1] else f"v{way[0] * length}")
             length = 0
         way, length = step, length + 1
         at = (at[0] + step[0], at[1] + step[1])
     return "".join([*path, "z"])
-
-
-def _line(way: tuple[int, int], length: int) -> str:
-    return f"h{way[1] * length}" if way[1] else f"v{way[0] * length}"
 
 
 _KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {

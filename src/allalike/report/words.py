@@ -198,10 +198,8 @@ def _describe_fields(fields: Mapping[str, Any]) -> tuple[str, tuple[Citation, ..
 
 def _say_evidence(summary: Summary) -> str:
     """Say what the model used beside the answers of single workers: gold labels, copy groups, uninformative workers."""
-    trust, gold = (
-        summary.screening,
-        summary.gold.tasks if summary.gold and summary.method.options.get("use_gold") else 0,
-    )
+    trust = summary.screening
+    gold = summary.gold.tasks if summary.gold and summary.method.options.get("use_gold") else 0
     copies = trust.n_groups.get("copies", 0) if trust else 0
     silent = trust.uninformative.workers if trust and trust.uninformative.silenced else 0
     said = [
@@ -258,16 +256,11 @@ def list_scales(scales: Mapping[str, Agreed]) -> list[dict[str, Any]]:
     >>> list_scales(result._material().scales)[0]["questions"]
     [{'name': 'Did you?', 'answers': '4', 'equal': '50 %', 'most': 'yes', 'share': '75 %'}]
     """
-    listed = [
-        {"name": cut(name, _MAX_NAME), "alpha": _say_alpha(each), "questions": _list_questions(each.run)}
-        for name, each in scales.items()
-    ]
+    listed: list[dict[str, Any]] = []
+    for name, each in scales.items():
+        alpha = f"{each.alpha:.2f}" if each.run.n_tasks > 1 and np.isfinite(each.alpha) else ""
+        listed.append({"name": cut(name, _MAX_NAME), "alpha": alpha, "questions": _list_questions(each.run)})
     return sorted((scale for scale in listed if scale["questions"]), key=lambda scale: len(scale["questions"]) > 1)
-
-
-def _say_alpha(agreement: Agreed) -> str:
-    known = agreement.run.n_tasks > 1 and np.isfinite(agreement.alpha)
-    return f"{agreement.alpha:.2f}" if known else ""
 
 
 def _list_questions(run: Run) -> list[dict[str, str]]:

@@ -163,7 +163,9 @@ def estimate_uncertainty(
         tables = (piece.found["probability"] for piece in posteriors().pieces())
         tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
     elif faults is not None and told is not None and run.encoding.nominal:
-        tasks, state = _collect(found, _list_top_two)
+        tasks, state = _collect(
+            found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
+        )
         rates = faults.best(weighing.fault)
     else:
         raise UnsupportedError(
@@ -184,8 +186,3 @@ def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values,
         tasks.append(piece.tasks.take(rows))
         states.append(state[rows])
     return Values.join(tasks), np.concatenate(states)
-
-
-def _list_top_two(piece: Piece) -> Floats:
-    """Return how probable the two likeliest labels are."""
-    return np.column_stack([piece.found["confidence"], piece.found["second"]])

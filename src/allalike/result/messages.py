@@ -411,7 +411,9 @@ def remark_reading(summary: Summary) -> list[Remark]:
     if reading is None:
         return []
     text = _say_reading(summary, reading)
-    return [*([Remark(f"{text}.")] if text else []), *_remark_second(reading.second_reading)]
+    second = reading.second_reading
+    said = [f"{text}." if text else "", f"{say_second_reading(second)} (gold=)." if second is not None else ""]
+    return [Remark(sentence) for sentence in said if sentence]
 
 
 def _say_reading(summary: Summary, reading: HowRead) -> str:
@@ -437,11 +439,6 @@ def say_second_reading(second: OtherReading) -> str:
         f"An alternative solution fits about as well and changes the labels of {count(second.tasks, 'task')}"
         f" ({100 * second.share:.0f} %). Only gold labels can decide between them"
     )
-
-
-def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
-    if second is not None:
-        yield Remark(f"{say_second_reading(second)} (gold=).")
 
 
 # Changes after an update: changed labels, workers who improved or got worse, new copy groups.

@@ -220,7 +220,8 @@ def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), 
     """
     if not os.fspath(path):
         raise OutputError("The path of the report is ''. Name a file, such as report.html.")
-    return _file_output(path, "report", _is_report, inputs, overwrite=overwrite)
+    mark = 'name="generator" content="allalike'
+    return _file_output(path, "report", lambda start: mark in start, inputs, overwrite=overwrite)
 
 
 def list_output(
@@ -277,10 +278,6 @@ def _read_start(path: Path) -> str:
             return file.read(1000)
     except (OSError, ValueError):
         return ""
-
-
-def _is_report(start: str) -> bool:
-    return 'name="generator" content="allalike' in start
 
 
 def _is_table(start: str) -> bool:

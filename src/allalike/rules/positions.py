@@ -50,13 +50,14 @@ def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties)
     agreement = sum_by(task, np.where(kept, share, 1 - share) * length, block.n_tasks)
     covered = sum_by(task, length, block.n_tasks)
     anew = begun[largest] > score[largest] / 2 * (1 + TOLERANCE)
-    first = _find_first(place[kept], tag[kept], anew[kept])
+    place, tag, anew = place[kept], tag[kept], anew[kept]
+    follows = (place[1:] == place[:-1] + 1) & (tag[1:] == tag[:-1]) & ~anew[1:]  # goes on with the stretch before it
+    first = np.flatnonzero(np.append(np.ones(len(place[:1]), np.bool_), ~follows))
     last = np.append(first[1:], int(kept.sum())) - 1 if len(first) else first
     start = values[stretch[kept][first] % len(values)]
-    end = values[ends[place[kept][last] + 1] % len(values)]
-    names = grouped.classes[tag[kept][first]].tolist()
-    tied = np.zeros(block.n_tasks, np.bool_)
-    tied[task[drawn & kept]] = True
+    end = values[ends[place[last] + 1] % len(values)]
+    names = grouped.classes[tag[first]].tolist()
+    tied = np.isin(np.arange(block.n_tasks), task[drawn & kept])
     spans = split_by_task(list(zip(start.tolist(), end.tolist(), names, strict=True)), task[kept][first], block.n_tasks)
     sure = np.where(covered > 0, np.minimum(agreement / np.where(covered > 0, covered, 1.0), 1.0), 1.0)
     return Decision(spans, sure, unknown(block.n_tasks), tied)
@@ -94,10 +95,3 @@ def _count_votes(block: Block, weight: Floats) -> tuple[Floats, Array, Array, Fl
     begins = np.isin(cast, vote[place == begin[member]])
     score, begun = sum_by(cell, own, len(cells)), sum_by(cell, np.where(begins, own, 0.0), len(cells))
     return values, ends[cells // n_tags], cells % n_tags, score, begun
-
-
-def _find_first(place: Array, tag: Array, anew: Array) -> Array:
-    """Return which stretches begin a span: those that do not go on with the one before them."""
-    follows = np.zeros(len(place), np.bool_)
-    follows[1:] = (place[1:] == place[:-1] + 1) & (tag[1:] == tag[:-1]) & ~anew[1:]
-    return np.flatnonzero(~follows)
