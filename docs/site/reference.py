@@ -79,9 +79,12 @@ def _registries(registries: Mapping[str, Mapping[str, object]]) -> list[str]:
 
 
 def _package(package: ModuleType) -> str:
-    """Return the page of a package: what it says of itself, and its functions and classes."""
+    """Return the page of a package: its docstring, and the functions and classes that `allalike` itself lacks."""
+    public = public_names()
     members = [
-        name for name in package.__all__ if inspect.isroutine(thing := getattr(package, name)) or inspect.isclass(thing)
+        name
+        for name in package.__all__
+        if (inspect.isroutine(thing := getattr(package, name)) or inspect.isclass(thing)) and name not in public
     ]
     blocks = [f"::: {package.__name__}.{name}" for name in members]
     return "\n\n".join([f"# {package.__name__}", read(package.__doc__).text, *blocks]) + "\n"

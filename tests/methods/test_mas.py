@@ -179,7 +179,7 @@ def test_it_beats_the_vote_of_small_crowds() -> None:
     stopped somewhere on the way to a density that has no mode.
     """
     rng = np.random.default_rng(13)
-    truth, faults = rng.integers(0, 2, (600, 15)), np.clip(rng.normal(0.35, 0.15, (600, 10)), 0, 1)
+    truth, faults = rng.integers(0, 2, (250, 15)), np.clip(rng.normal(0.35, 0.15, (250, 10)), 0, 1)
     matrices = np.stack([draw_one_coin(z, f, s, classes=2) for s, (z, f) in enumerate(zip(truth, faults, strict=True))])
     weight = weights_of(matrices, MAS(starts=1), 2)[:, :, None]
     votes = 2.0 * matrices - 1
