@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test suite quick long check release audit soak bench leaderboard reproduce pictures docs clean
+.PHONY: demo test suite quick long check release audit soak evidence reproduce pictures docs clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -36,20 +36,10 @@ audit: .venv/dev
 soak: .venv/dev
 	PYTHONPATH=tests $(BIN)/python tests/programs/soak.py
 
-bench: .venv/dev
-	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/beginning.py
-	$(BIN)/python benchmarks/methods.py
-	$(BIN)/python benchmarks/auto.py
-	$(BIN)/python benchmarks/default.py
+evidence: .venv/dev # what the tables in docs/evidence lack
+	$(BIN)/python benchmarks/leaderboard.py
 	$(BIN)/python benchmarks/uncertainty.py
-	$(BIN)/python benchmarks/agreement.py
-	$(BIN)/python benchmarks/parts.py
-	$(BIN)/python benchmarks/texts.py
-	$(BIN)/python benchmarks/masks.py
-	$(BIN)/python benchmarks/objects.py
-	$(BIN)/python benchmarks/spans.py
-	$(BIN)/python benchmarks/comparisons.py
+	$(BIN)/python benchmarks/simulated.py
 	$(BIN)/python benchmarks/proposals.py --write
 	$(BIN)/python benchmarks/jury.py -o docs/evidence/PANELS.md
 	$(BIN)/python benchmarks/jury_orders.py -o docs/evidence/PANELS.md
@@ -58,10 +48,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/jury_truths.py -o docs/guide/JURY.md
 	$(BIN)/python benchmarks/budget.py measure
 	$(BIN)/python benchmarks/budget.py -o docs/guide/BUDGET.md
-	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md
-
-leaderboard: .venv/dev
-	$(BIN)/python benchmarks/leaderboard.py
+	$(BIN)/python benchmarks/speed.py
 
 reproduce: .venv/dev
 	$(BIN)/python -m paper
@@ -70,7 +57,6 @@ pictures: .venv/dev
 	$(BIN)/python docs/pictures/votes_and_weights.py
 	$(BIN)/python docs/pictures/way_of_data.py
 	$(BIN)/python docs/pictures/trust.py
-	$(BIN)/python docs/pictures/choices.py
 	$(BIN)/python docs/pictures/report.py
 
 docs: .venv/dev

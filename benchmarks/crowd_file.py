@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["PER_TASK", "rows", "write_crowd"]
+__all__ = ["PER_TASK", "rows", "write_crowd", "write_verdicts"]
 
 PER_TASK, CLASSES = 10, 4
 _BATCH = 1 << 20
@@ -63,6 +63,16 @@ def write_crowd(path: Path, answers: int, workers: int | None = None, *, mixed: 
             worker, task, label = rows(begin, min(begin + _BATCH, answers), answers, workers, mixed=mixed)
             columns = [_ids("w", worker, 7), _ids("t", task, 9), _ids("c", label, 1)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
+    return path
+
+
+def write_verdicts(path: Path, judges: int, items: int) -> Path:
+    """Write the verdicts of judges who pass or fail items."""
+    rng = np.random.default_rng(0)
+    truth, error = rng.integers(0, 2, items), np.linspace(0.1, 0.4, judges)
+    verdict = truth ^ (rng.random((judges, items)) < error[:, None])
+    lines = [f"judge-{i},item-{j},{('fail', 'pass')[verdict[i, j]]}" for i in range(judges) for j in range(items)]
+    path.write_text("\n".join(["worker,task,label", *lines, ""]), encoding="utf-8")
     return path
 
 

@@ -1,141 +1,88 @@
-"""Measure programs with all their processes: wall seconds, peak memory, and what they report themselves."""
+"""Run programs in turns, and measure their CPU seconds, wall time and memory with all their processes."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
+import platform
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import psutil
 
-__all__ = ["Measured", "cpu", "machine", "measure", "tree_cpu"]
+__all__ = ["Taken", "command", "machine", "measure", "program"]
 
 _PAUSE = 0.05
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-PRELUDE = """
-import json, os, sys, time, warnings
-from measuring import tree_cpu
-warnings.simplefilter("ignore")
-path = sys.argv[1]
-def report(**figures):
-    print(json.dumps(figures))
-"""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Hold what a program took, and what it reported itself.
+class Taken:
+    """CPU seconds, wall seconds, and the largest GB of all processes at one time."""
 
-    The peak is the sum of the most that each process had, and ``together`` the most that all had at one time.
-    """
-
+    cpu: float
     wall: float
-    peak: float
-    figures: dict[str, float]
-    together: float
+    memory: float
 
 
-def measure(code: str, path: Path | str) -> Measured:
-    """Run a program that reports named figures, and watch it and all its children."""
-    here = str(Path(__file__).parent)
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + code, str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])},
-    )
-    watch = _Watch(process.pid)
-    watch.start()
-    output, _ = process.communicate()
-    wall = time.perf_counter() - start
-    watch.stop()
-    if process.returncode:
-        raise RuntimeError(f"a measured program failed:\n{code}")
-    return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]), watch.together)
+def program(code: str, *args: Path | str) -> list[str]:
+    """Return the command of a Python program."""
+    return [sys.executable, "-c", code, *map(str, args)]
 
 
-def cpu(action: Callable[[], object], times: int = 1) -> float:
-    """Return the least CPU seconds of an action, of so many times."""
-    seconds = []
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
+def command(name: str, path: Path, *options: str) -> list[str]:
+    """Return a command of allalike whose output goes beside the file."""
+    ours = str(Path(sys.executable).with_name("allalike"))
+    return [sys.executable, ours, name, str(path), "-q", "-o", f"{path}.out", *options]
 
 
-def tree_cpu() -> float:
-    """Return the CPU seconds of this process and all its living children."""
-    total = 0.0
-    for member in _tree(os.getpid()):
-        fields = _read(Path(f"/proc/{member}/stat")).rpartition(")")[2].split()
-        total += sum(map(int, fields[11:15])) / _TICKS if fields else 0.0
-    return total
+def measure(commands: list[list[str]], *, turns: int) -> list[Taken]:
+    """Return the medians of some turns of each command; with several turns, a first one does not count."""
+    first = 1 if turns > 1 else 0
+    taken = [[_run(words) for words in commands] for _ in range(turns + first)][first:]
+    return [
+        Taken(*(median(getattr(each, name) for each in column) for name in ("cpu", "wall", "memory")))
+        for column in zip(*taken, strict=True)
+    ]
 
 
 def machine() -> str:
-    """Say how large this machine is."""
-    import platform
-
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    size = f"{os.cpu_count()} cores ({platform.machine()}), {memory / 1e9:.0f} GB of memory"
-    return f"{size}, Python {platform.python_version()}"
-
-
-class _Watch(threading.Thread):
-    """Look at a process and its children again and again."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self.peak = self.together = 0.0
-        self._pid, self._over = pid, threading.Event()
-
-    def run(self) -> None:
-        while not self._over.wait(_PAUSE):
-            members = [_memory(pid) for pid in _tree(self._pid)]
-            self.peak = max(self.peak, sum(highest for highest, _ in members))
-            self.together = max(self.together, sum(now for _, now in members))
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
+    """Return the size of this machine."""
+    memory = psutil.virtual_memory().total / 1e9
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB of memory, Python {platform.python_version()}"
+    )
 
 
-def _tree(pid: int) -> list[int]:
-    members = [pid]
-    for member in members:
-        for task in _threads(member):
-            members += map(int, _read(task / "children").split())
-    return members
+def _run(words: list[str]) -> Taken:
+    begin, seconds, peak = time.perf_counter(), {}, 0.0
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    process = psutil.Popen(words, stdout=subprocess.DEVNULL, env=environment)
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        memory = 0.0
+        for member in [process, *_children(process)]:
+            try:
+                times, used = member.cpu_times(), member.memory_info().rss
+            except psutil.Error:  # it has ended
+                continue
+            seconds[member.pid] = times.user + times.system
+            memory += used
+        peak = max(peak, memory)
+        time.sleep(_PAUSE)
+    wall = time.perf_counter() - begin
+    _, status, used = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        raise RuntimeError(f"{words} ended with {os.waitstatus_to_exitcode(status)}.")
+    return Taken(
+        max(used.ru_utime + used.ru_stime, sum(seconds.values())), wall, max(peak, used.ru_maxrss * 1024) / 1e9
+    )
 
 
-def _threads(pid: int) -> list[Path]:
+def _children(process: psutil.Process) -> list[psutil.Process]:
     try:
-        return list(Path(f"/proc/{pid}/task").iterdir())
-    except OSError:
+        children: list[psutil.Process] = process.children(recursive=True)
+    except psutil.Error:
         return []
-
-
-def _memory(pid: int) -> tuple[float, float]:
-    """Return the most memory that a process had so far, and what it has now."""
-    status = _read(Path(f"/proc/{pid}/status"))
-    found = [re.search(rf"{name}:\s+(\d+)", status) for name in ("VmHWM", "VmRSS")]
-    highest, now = (1024.0 * int(each[1]) if each else 0.0 for each in found)
-    return highest, now
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:  # it has ended
-        return ""
+    return children

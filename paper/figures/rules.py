@@ -36,16 +36,7 @@ def _settings(sources: tuple[str, ...]) -> list[Setting]:
 
 
 def draw_rules(axes: Axes, results: Results, source: str) -> None:
-    """Draw the mean error of each method under each rule, with its standard error, one group for each rule.
-
-    >>> from paper.experiments import run
-    >>> from paper.figures.base import matplotlib
-    >>> settings = _settings(("ranking SYN.N(items=4)",))
-    >>> axes = matplotlib().figure.Figure().subplots()
-    >>> draw_rules(axes, run(settings, repetitions=100, jobs=1), "ranking SYN.N(items=4)")
-    >>> len(axes.containers), axes.get_yticklabels()[0].get_text()
-    (7, 'plurality')
-    """
+    """Draw the mean error of each method under each rule, with its standard error, one group for each rule."""
     methods = ordered(_setting(source, RULES[0]).methods)
     scores = [{score.method: score for score in results.scores(_setting(source, rule))} for rule in RULES]
     for method, shift in zip(methods, np.linspace(-_WIDTH_SHARE / 2, _WIDTH_SHARE / 2, len(methods)), strict=True):

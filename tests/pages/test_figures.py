@@ -14,13 +14,13 @@ NUMBER = r"[\d,]+(?:\.\d+)?"
 
 
 class Cell(NamedTuple):
-    """A number in a table; ``right`` if it is a share of errors, of which prose tells the percentage that is right."""
+    """A number in a table, or its inverse."""
 
     page: str
     section: str
     row: str
     column: str
-    right: bool = False
+    inverse: bool = False
 
     def read(self) -> Decimal:
         for table in tables(self.page, self.section):
@@ -29,7 +29,7 @@ class Cell(NamedTuple):
                 for row in rows:
                     if row[0] == self.row:
                         number = first_number(row[heads.index(self.column)])
-                        return 100 - 100 * number if self.right else number
+                        return 1 / number if self.inverse else number
         raise LookupError(f"{self.page} has no {self.row!r}, {self.column!r} in {self.section!r}")
 
 
@@ -61,8 +61,8 @@ def tables(page: str, section: str) -> list[list[list[str]]]:
 
 
 def first_number(text: str) -> Decimal:
-    """Return the number in 83.0, **83.0**, 15 (2) or 4.10 GB, and how often 1/19.1 goes into one."""
-    found = re.search(NUMBER, text.removeprefix("1/"))
+    """Return the number in 83.0, **83.0**, 15 (2) or 4.10 GB."""
+    found = re.search(NUMBER, text)
     assert found, text
     return Decimal(found[0].replace(",", ""))
 
@@ -77,8 +77,8 @@ def numbers_in(page: str, words: str) -> tuple[str, ...]:
 
 LEADERBOARD, BENCHMARKS = (f"docs/evidence/{name}.md" for name in ("LEADERBOARD", "BENCHMARKS"))
 CHOOSING, PANELS = "docs/guide/CHOOSING.md", "docs/evidence/PANELS.md"
-KINDS = (CHOOSING, "Which method?")
-SPEED = (BENCHMARKS, "Benchmarks")
+KINDS = (CHOOSING, "Kinds of crowds")
+SPEED = (BENCHMARKS, "Speed")
 JUDGES = (PANELS, "The panel and others", "`llmbar_llm_judges`")
 BONDS = (PANELS, "Are shared errors found?")
 PROPOSALS = ("docs/evidence/PROPOSALS.md", "Crowds that had no say", "in %")
@@ -88,7 +88,7 @@ QUOTED: list[Quoted] = [
         "README.md",
         "three workers who are right 95 % of the time and nine who are right 35 %, majority vote gets {} % of the "
         "tasks wrong, `allalike` {} %",
-        Cell(*KINDS, "three experts among nine others", "a vote"),
+        Cell(*KINDS, "three experts among nine others", "majority vote"),
         Cell(*KINDS, "three experts among nine others", "`auto`"),
     ),
     (
@@ -101,26 +101,20 @@ QUOTED: list[Quoted] = [
     (
         "README.md",
         "three copy a fourth: {} % wrong by majority vote, {} % with `allalike`",
-        Cell(*KINDS, "three copy a fourth", "a vote"),
+        Cell(*KINDS, "three copy a fourth", "majority vote"),
         Cell(*KINDS, "three copy a fourth", "`auto`"),
     ),
     (
         "README.md",
         "{} times faster (Dawid-Skene), {} times (majority vote)",
-        Cell(*SPEED, "DS, file to file / crowd-kit's DawidSkene, 1 million answers, CPU", "ratio"),
-        Cell(*SPEED, "UA, file to file / crowd-kit's MajorityVote, 1 million answers, CPU", "ratio"),
+        Cell(*SPEED, "DS / crowd-kit's DawidSkene, 1 million answers, CPU", "value", inverse=True),
+        Cell(*SPEED, "UA / crowd-kit's MajorityVote, 1 million answers, CPU", "value", inverse=True),
     ),
     (
         "docs/guide/CROWDKIT.md",
         "is {} times faster than crowd-kit's `DawidSkene` and {} times faster than its `OneCoinDawidSkene`",
-        Cell(*SPEED, "DS, file to file / crowd-kit's DawidSkene, 1 million answers, CPU", "ratio"),
-        Cell(*SPEED, "DS-1, file to file / crowd-kit's OneCoinDawidSkene, 1 million answers, CPU", "ratio"),
-    ),
-    (
-        "docs/guide/ENGINES.md",
-        "20,000 workers who all met need {} to {} GB",
-        Cell(*SPEED, "pairs: EXP, 20,000 workers who all met, peak in GB", "ratio"),
-        Cell(*SPEED, "pairs: EVD, 20,000 workers who all met, peak in GB", "ratio"),
+        Cell(*SPEED, "DS / crowd-kit's DawidSkene, 1 million answers, CPU", "value", inverse=True),
+        Cell(*SPEED, "DS-1 / crowd-kit's OneCoinDawidSkene, 1 million answers, CPU", "value", inverse=True),
     ),
     (
         "docs/guide/FAILURES.md",
@@ -157,11 +151,6 @@ QUOTED: list[Quoted] = [
         "takes the vote and is right {} % of the time. With fifty gold labels it is right {} % of the time",
         Cell(*JUDGES, "vote"),
         Cell(*JUDGES, "panel, 50 known"),
-    ),
-    (
-        "docs/science/HOW_IT_WORKS.md",
-        "takes {} times as long as one call of `numpy.bincount`",
-        Cell(*SPEED, "memory: one round / one numpy.bincount with weights, 10 million answers, CPU", "ratio"),
     ),
 ]
 
