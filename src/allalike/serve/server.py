@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         """Limit the time of silence, and that of the head of the request."""
-        self.timeout = self.server.limits.head_seconds
+        self.request.settimeout(self.server.limits.head_seconds)
         super().setup()
         self._allow(self.server.limits.head_seconds)
 
