@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -13,7 +12,6 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.late import pa, pc
 from allalike._core.registry import find_close
-from allalike.domains.objects.keys import BOX_KEYS
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
@@ -35,15 +33,7 @@ if TYPE_CHECKING:
     from allalike.readers.formats.source import Source
 
 _LOOKED_AT = 10_000  # this many rows tell what columns are
-_SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
 _ORDER = ("task", "worker", "label")
-SET = "set"  # what becomes of the rows of a worker and a task that are one answer
-_MAX_LEVELS = 30  # more different counts are numbers
-_YES, _NO = frozenset({"1", "1.0", "true", "yes", "y", "t"}), frozenset({"0", "0.0", "false", "no", "n", "f"})
-_FIRST_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-Answer = dict[str | int, int]  # the things that were named, each with the first of its rows
-Cell = tuple[str, ...]  # what is said of a thing in a row: nothing, a text or several
 
 
 def stack(
