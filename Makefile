@@ -40,7 +40,6 @@ evidence: .venv/dev # what the tables in docs/evidence lack
 	$(BIN)/python benchmarks/leaderboard.py
 	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/simulated.py
-	$(BIN)/python benchmarks/proposals.py --write
 	$(BIN)/python benchmarks/jury.py -o docs/evidence/PANELS.md
 	$(BIN)/python benchmarks/jury_orders.py -o docs/evidence/PANELS.md
 	$(BIN)/python benchmarks/jury_rates.py -o docs/evidence/PANELS.md

@@ -81,7 +81,6 @@ KINDS = (CHOOSING, "Kinds of crowds")
 SPEED = (BENCHMARKS, "Speed")
 JUDGES = (PANELS, "The panel and others", "`llmbar_llm_judges`")
 BONDS = (PANELS, "Are shared errors found?")
-PROPOSALS = ("docs/evidence/PROPOSALS.md", "Crowds that had no say", "in %")
 
 QUOTED: list[Quoted] = [
     (
@@ -136,15 +135,6 @@ QUOTED: list[Quoted] = [
         Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 100 tasks"),
         Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 1,000 tasks"),
         Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 1,000 tasks"),
-    ),
-    (
-        "docs/guide/FILES.md",
-        "{} % are read right at once, {} % by the first proposal and {} % by another; {} % are read wrongly without a "
-        "question",
-        Cell(*PROPOSALS, "at once"),
-        Cell(*PROPOSALS, "first proposal"),
-        Cell(*PROPOSALS, "another proposal"),
-        Cell(*PROPOSALS, "wrong in silence"),
     ),
     (
         "docs/science/METHODS.md",
