@@ -48,7 +48,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say so if pages were not tried in a browser."""
+    """Print the CPU time of all processes, and whether pages were tried in a browser."""
+    terminalreporter.write_line(f"CPU time: {sum(os.times()[:4]):.0f} s")
     if any(MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(MISSING, yellow=True)
 
