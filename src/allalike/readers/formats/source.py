@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
 
 # A column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
-Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, `Column`s, or functions that read them
+Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, or `Column`s
 Step = Callable[[Columns, int], Columns]
 
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
@@ -30,8 +30,7 @@ _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 def ready(data: Any) -> Any:
-    """Return an Arrow column or a list, whatever was loaded: one of them, a function that reads it, or a `Column`."""
-    data = data() if callable(data) else data
+    """Return an Arrow column or a list, also of a `Column`."""
     return data.data if isinstance(data, Column) else data
 
 
@@ -230,6 +229,15 @@ class Source(SourceFacts):
             known["stream"] = self.stream and partial(stream, batches=self.stream)
             known["expand"] = self.expand and partial(expand, load=self.expand)
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
+
+    def with_constant(self, name: str, value: Any, **changes: Any) -> Source:
+        """Return the table with one more column, which has the same value in all rows."""
+
+        def step(columns: Columns, _: int) -> Columns:
+            first = ready(next(iter(columns.values()), []))
+            return columns | {name: pa.array([value] * len(first))}
+
+        return self.with_step(step, adds=[name], **changes)
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
         """Return a table of some rows."""
