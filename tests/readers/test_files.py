@@ -21,7 +21,7 @@ import scipy.sparse
 import allalike
 from allalike.cli import main
 from allalike.errors import AllalikeError, InputError
-from allalike.readers import Scan, scan
+from allalike.readers import scan
 from allalike.readers.formats import compression as packed
 from files.plain_rows import ROWS, TEXT, rows, write
 
@@ -298,9 +298,3 @@ def test_answers_and_gold_that_came_through_a_pipe_are_kept_with_the_result(
     assert run(["discover", path, "--gold", "-", *method], b"task,label\nt2,th\xc3\xa9\n", monkeypatch) == 0
     assert run(["explain", "allalike-out", "task", "t1"], b"", monkeypatch) == 0
     assert "Task t1: " in capfd.readouterr().out
-
-
-def test_what_is_more_than_lines_is_not_read_on_executors(tmp_path: Path) -> None:
-    assert scan(write(tmp_path, "a.csv", TEXT)).table().delimiter == ","
-    for content in (TEXT.encode("cp1252"), lzma.compress(TEXT.encode()), TEXT.replace(",", " ").encode()):
-        assert Scan(source=write(tmp_path, "b.csv", content)).table().delimiter == ""

@@ -103,8 +103,8 @@ class Source(SourceFacts):
     """A table that is named but not yet read: its columns are read when they are needed.
 
     ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
-    Labels of ``text`` and of JSON (``written``) are kept as they are written; a file of lines that can be cut has a
-    ``delimiter``. Paths into nested records are listed by ``list_paths``, and made columns by ``expand``.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested records are listed by
+    ``list_paths``, and made columns by ``expand``.
     """
 
     names: list[str]
@@ -115,7 +115,6 @@ class Source(SourceFacts):
     text: bool = False
     written: bool = False
     decimal: str = "."
-    delimiter: str = ""
     na: Sequence[str] | None = None
     index: Sequence[Any] | None = None
     parts: tuple[Source, ...] = ()
@@ -177,7 +176,7 @@ class Source(SourceFacts):
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
         """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
-        old: dict[str, Any] = {"stream": None, "expand": None, "parts": (), "delimiter": ""}
+        old: dict[str, Any] = {"stream": None, "expand": None, "parts": ()}
         return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
     def with_step(
