@@ -207,7 +207,7 @@ def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Eng
         where = choose(engine, ENGINES, "engine", Engine)
     else:
         if isinstance(source, Scan):
-            fetch_places(source.source, source.files.query, source.files.table)
+            fetch_places(source.source, source.query, source.table)
         large = isinstance(source, Scan) and source.unpacked > free_memory() / 2
         where = ENGINES["disk"]() if large else Memory()
     return where, source.read() if isinstance(source, Scan) and not where.reads(source) else source

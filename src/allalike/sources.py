@@ -70,7 +70,7 @@ def open_source(
             raise OptionError(f"{name} is {said!r}, but no gold is given.")
     if gold is None:
         return answers, None
-    files = answers.read_options.get("files") if isinstance(answers, Answers) else answers.files
+    files = Scan(source=None, **answers.read_options) if isinstance(answers, Answers) else answers
     known: dict[str, Any] = {"fields": field_names(answers.domain), "like": partial(name_columns, answers)}
     try:
         labels = open_gold(gold, columns=gold_columns, gold_map=gold_map, **_spelling(answers), **known, files=files)
@@ -95,7 +95,7 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
             " the truths."
         )
     if gold == EXPORT:
-        answers = replace(answers, files=replace(answers.files, golden=True))
+        answers = replace(answers, golden=True)
         with asking(answers):
             table, picked, _ = answers.opened()
         if picked["label"] not in table.truths:
@@ -107,7 +107,7 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
     labels = gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers))
     labels = labels if answers.domain is None else labels.split(answers.domain)
     if answers.wide is not None:
-        answers = replace(answers, files=replace(answers.files, exclude=(*answers.files.exclude, name)))
+        answers = replace(answers, exclude=(*answers.exclude, name))
     return answers, labels
 
 
@@ -127,7 +127,7 @@ def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
     if isinstance(answers, Answers):
         return {**answers.notes.get("guessed", {}).get("columns", {}), **answers.read_options.get("columns", {})}
     with suppress(AllalikeError):  # reading the answers will raise it again
-        return answers.pick(answers.table())[0] if answers.wide is None else {}
+        return answers.pick(answers.open())[0] if answers.wide is None else {}
     return answers.columns
 
 

@@ -513,5 +513,5 @@ def read_groups(
                     " column that has the same value in all rows of a task."
                 )
     if source.wide is not None:  # where it is not a judge
-        source = replace(source, files=replace(source.files, exclude=(*source.files.exclude, by)))
+        source = replace(source, exclude=(*source.exclude, by))
     return source, value
