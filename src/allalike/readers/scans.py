@@ -439,11 +439,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options of reading that are not the usual ones.
-
-    >>> find_unusual({"columns": None, "missing": "error", "duplicates": "last"})
-    {'duplicates': 'last'}
-    """
+    """Return those of some options of reading that are not the usual ones."""
     usual = vars(Scan(source=None))
     given = {name: value for name, value in how.items() if value is not None}
     return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}
